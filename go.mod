@@ -1,0 +1,3 @@
+module github.com/rdma-gauntlet/gauntlet
+
+go 1.26.8

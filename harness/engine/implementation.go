@@ -1,0 +1,20 @@
+package engine
+
+// Implementation is a transport as the registry lists it.
+type Implementation struct {
+	Name    string  // short and lower case: "gbn"
+	Title   string  // one line
+	Source  string  // the paper or specification, with section
+	Params  []Param // parameters of the scheme
+	Recover string  // recovery scheme, a feature name for rules: "gbn", "sr"
+
+	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
+	New func(qp QP, mem Memory) (Requester, Responder, error)
+}
+
+// Param documents one parameter of a scheme.
+type Param struct {
+	Name    string
+	Default string
+	Meaning string // with its unit
+}

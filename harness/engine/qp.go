@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Errors of Post and PostReceive.
+var (
+	ErrQueueFull = errors.New("queue full")
+	ErrQPState   = errors.New("QP is in the error state")
+)
+
+// QP holds the attributes of one end of a queue pair, the same for both halves (IBTA 10.3, 11.2.5).
+type QP struct {
+	QPN     uint32  // this end's number, 24 bits
+	DestQPN uint32  // the peer's number
+	PKey    uint16  // partition key, normally roce.DefaultPKey
+	MTU     int     // path MTU in payload bytes: 256, 512, 1024, 2048 or 4096
+	SendPSN psn.PSN // first PSN of this end's requests
+	RecvPSN psn.PSN // first PSN of the peer's requests
+
+	Timeout     LocalACKTimeout // transport timer code; 0 turns the timer off
+	RTO         vtime.Duration  // when not zero, the transport timer itself, for values that no code expresses
+	RetryCount  uint8           // timeouts and sequence NAKs without progress before RETRY_EXC_ERR, 0 to 7
+	RNRRetry    uint8           // RNR NAKs before RNR_RETRY_EXC_ERR; 7 means without limit
+	MinRNRTimer roce.RNRTimer   // code that this end's responder puts into RNR NAKs
+
+	QueueDepth   int // work requests outstanding at most (perftest's tx-depth)
+	ReceiveDepth int // posted receives at most
+	CQModeration int // one completion in so many is signalled (perftest's cq-mod); 0 and 1 mean every one
+	AckReqEvery  int // AckReq at least on every so-manieth packet besides the last of a message; 0 leaves only the last
+	AckCoalesce  int // the responder answers at the latest every so-manieth AckReq packet; 0 and 1 mean each
+	MaxRdAtomic  int // READs and atomics outstanding from this end
+	MaxDestRd    int // READs and atomics this end's responder remembers for replay
+
+	Access Access // operations that this end's responder allows
+
+	Params Params // parameters of the scheme, by name, as given with --param
+}
+
+// TransportTimer returns how long the requester waits for a response: RTO when given, else 4.096 us times two to the
+// power of the code (IBTA 9.7.6.1.3). Zero means that the timer is off.
+func (q *QP) TransportTimer() vtime.Duration {
+	if q.RTO != 0 {
+		return q.RTO
+	}
+	return q.Timeout.Duration()
+}
+
+// Packets returns how many packets carry n bytes: one at least.
+func (q *QP) Packets(n uint32) int {
+	return max(1, (int(n)+q.MTU-1)/q.MTU)
+}
+
+// LocalACKTimeout is the QP attribute of that name, a code of five bits.
+type LocalACKTimeout uint8
+
+// Duration returns 4.096 us times two to the power of the code; zero for code 0, which turns the timer off.
+func (t LocalACKTimeout) Duration() vtime.Duration {
+	if t == 0 {
+		return 0
+	}
+	return 4096 * vtime.Nanosecond << (t & 31)
+}
+
+// Access is a set of operations that a responder allows.
+type Access uint8
+
+// The rights of a memory region and of a QP (IBTA 10.6.3).
+const (
+	RemoteWrite Access = 1 << iota
+	RemoteRead
+	RemoteAtomic
+	LocalWrite
+	AllAccess = RemoteWrite | RemoteRead | RemoteAtomic | LocalWrite
+)
+
+// Params are a scheme's own parameters, name to value as written: {"cap": "500"}. An engine's constructor rejects
+// names it does not know.
+type Params map[string]string
+
+// WorkRequest is one entry of a send queue (IBTA 10.8.2).
+type WorkRequest struct {
+	ID        uint64
+	Op        Op
+	Len       uint32 // bytes to move; 8 for atomics
+	LocalVA   uint64 // where the data comes from (SEND, WRITE) or goes to (READ, atomics)
+	RemoteVA  uint64 // READ, WRITE, atomics
+	RKey      uint32
+	Imm       uint32 // OpSendImm, OpWriteImm
+	InvKey    uint32 // OpSendInv: the remote key to invalidate
+	Compare   uint64 // OpCompareSwap
+	SwapAdd   uint64 // OpCompareSwap, OpFetchAdd
+	Solicited bool   // ask for a solicited event at the peer
+	Unsignal  bool   // no completion on success; errors always complete
+}
+
+// ReceiveRequest is one entry of a receive queue.
+type ReceiveRequest struct {
+	ID  uint64
+	VA  uint64
+	Len uint32
+}
+
+// Op is the operation of a work request.
+type Op uint8
+
+// The operations.
+const (
+	OpSend Op = iota
+	OpSendImm
+	OpSendInv
+	OpWrite
+	OpWriteImm
+	OpRead
+	OpCompareSwap
+	OpFetchAdd
+)
+
+var opNames = [...]string{"SEND", "SEND_IMM", "SEND_INV", "WRITE", "WRITE_IMM", "READ", "CMP_SWAP", "FETCH_ADD"}
+
+// String returns the verb's name, "WRITE_IMM".
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return "OP?"
+}

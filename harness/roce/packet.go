@@ -1,0 +1,116 @@
+// Package roce is the RoCEv2 wire format: base and extended transport headers, opcodes, addresses, the invariant CRC,
+// and a one-line text form of a packet.
+//
+// A Packet is what a transport engine produces and consumes. A Frame is a Packet with the Ethernet, IP and UDP headers
+// around it. Sources: IBTA Vol 1 chapter 9, annex A17 (RoCEv2); the extension opcodes are this project's own.
+package roce
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
+
+// Port is the UDP destination port of every RoCEv2 packet (IBTA annex A17).
+const Port = 4791
+
+// DefaultPKey is the full-member default partition key.
+const DefaultPKey = 0xFFFF
+
+// BTH is the base transport header, 12 bytes on the wire (IBTA 9.2).
+type BTH struct {
+	Opcode Opcode
+	SE     bool    // solicited event
+	Mig    bool    // migration state
+	AckReq bool    // an acknowledgement is requested
+	FECN   bool    // forward congestion notification
+	BECN   bool    // backward congestion notification
+	Pad    uint8   // bytes of padding after the payload, 0 to 3
+	TVer   uint8   // transport header version, 0
+	Resv6  uint8   // the six reserved bits beside FECN and BECN
+	Resv7  uint8   // the seven reserved bits beside AckReq
+	PKey   uint16  // partition key
+	DestQP uint32  // 24-bit number of the destination QP
+	PSN    psn.PSN // packet sequence number
+}
+
+// RETH is the RDMA extended header, 16 bytes: where an RDMA operation acts (IBTA 9.3.3).
+type RETH struct {
+	VA     uint64 // remote virtual address
+	RKey   uint32 // remote key
+	DMALen uint32 // length of the whole operation in bytes
+}
+
+// AETH is the acknowledgement extended header, 4 bytes (IBTA 9.3.5).
+type AETH struct {
+	Syndrome Syndrome
+	MSN      psn.MSN // requests completed by the responder
+}
+
+// AtomicETH is the atomic extended header, 28 bytes (IBTA 9.3.6). The address and key of an atomic are in Packet.RETH.
+type AtomicETH struct {
+	SwapAdd uint64 // the value to swap in, or to add
+	Compare uint64 // the value to compare with; unused by FETCH_ADD
+}
+
+// DETH is the datagram extended header, 8 bytes (IBTA 9.3.2).
+type DETH struct {
+	QKey  uint32
+	SrcQP uint32 // 24 bits
+}
+
+// SACKETH is the selective-acknowledgement header of the extension opcodes, 4 bytes.
+type SACKETH struct {
+	PSN     psn.PSN // the packet that this acknowledgement names beside the cumulative one
+	LostCnt uint8   // FaSR's lost-cnt, 3 bits; zero in other protocols
+}
+
+// SOETH is the sequence-and-offset header of the extension opcodes, 8 bytes: it makes a SEND packet placeable alone.
+type SOETH struct {
+	SN     uint32 // 24-bit message or WQE sequence number
+	Offset uint32 // byte offset of this packet in its message
+}
+
+// Packet is one transport packet: the BTH, the extended headers that its opcode calls for, and the payload. Fields of
+// headers that the opcode does not call for are ignored by the encoder and left zero by the decoder.
+//
+// Payload refers to memory of the sender or of the decoded frame and is never copied on the way; whoever keeps it
+// beyond a call must copy it. Large virtual-time runs carry no bytes: Payload is then nil and Len alone tells the length.
+type Packet struct {
+	BTH
+	RETH    RETH // READ, WRITE FIRST and ONLY, atomics (VA and RKey); VA alone where the layout has a VAETH
+	AETH    AETH
+	Atomic  AtomicETH
+	Result  uint64 // AtomicAckETH: the value before the atomic operation
+	Imm     uint32 // ImmDt
+	InvKey  uint32 // IETH: the R_Key to invalidate
+	DETH    DETH
+	SACK    SACKETH
+	SO      SOETH
+	Payload []byte
+	Len     int // payload bytes, padding excluded; equals len(Payload) when Payload is not nil
+}
+
+// Syndrome is the first byte of an AETH: what kind of acknowledgement it is (IBTA 9.3.5, table 43).
+type Syndrome uint8
+
+// The syndromes an engine sends. An RNR NAK is SyndromeRNR plus a timer code of five bits.
+const (
+	SyndromeACK          Syndrome = 0x1F // ACK without credit information
+	SyndromeRNR          Syndrome = 0x20
+	SyndromePSNSeqErr    Syndrome = 0x60
+	SyndromeInvalidReq   Syndrome = 0x61
+	SyndromeRemoteAccess Syndrome = 0x62
+	SyndromeRemoteOp     Syndrome = 0x63
+	SyndromeInvalidRD    Syndrome = 0x64
+)
+
+// IsACK reports a positive acknowledgement: the top three bits are zero.
+func (s Syndrome) IsACK() bool { return s>>5 == 0 }
+
+// IsRNR reports a receiver-not-ready NAK.
+func (s Syndrome) IsRNR() bool { return s>>5 == 1 }
+
+// IsNAK reports a NAK with a code: sequence error, invalid request, access error, operational error.
+func (s Syndrome) IsNAK() bool { return s>>5 == 3 }
+
+// Timer returns the five-bit timer code of an RNR NAK.
+func (s Syndrome) Timer() uint8 { return uint8(s & 0x1F) }
