@@ -18,6 +18,7 @@ var (
 type QP struct {
 	QPN     uint32  // this end's number, 24 bits
 	DestQPN uint32  // the peer's number
+	PD      uint32  // protection domain, which a region must share to be reachable
 	PKey    uint16  // partition key, normally roce.DefaultPKey
 	MTU     int     // path MTU in payload bytes: 256, 512, 1024, 2048 or 4096
 	SendPSN psn.PSN // first PSN of this end's requests

@@ -1,0 +1,56 @@
+// Package spec describes emulated links as plain data. A Spec touches nothing: the benches apply it, and read back what
+// they applied.
+//
+// An impairment acts in this order on every packet: scripted faults, loss, queue, rate, delay and jitter, reordering,
+// duplication, corruption. Sim and the relay share one implementation of that order (package channel); the kernel's
+// netem has its own, and the differences are listed in package tc.
+package spec
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Link is one direction of an emulated link.
+type Link struct {
+	Rate      unit.Rate      // layer-1 rate; 0 is unlimited
+	Delay     vtime.Duration // propagation, one way
+	Jitter    vtime.Duration // each packet's delay is uniform in [Delay-Jitter, Delay+Jitter]; a late packet may be overtaken
+	Queue     int            // packets that wait for the line at most; one more is dropped. At least 1
+	Loss      Loss
+	Reorder   unit.Ratio // share of packets that skip the delay
+	Duplicate unit.Ratio // share of packets delivered twice
+	Corrupt   unit.Ratio // share of packets with one flipped bit
+}
+
+// Model names a loss process.
+type Model string
+
+// The loss processes.
+const (
+	NoLoss    Model = ""        // nothing is lost
+	Bernoulli Model = "random"  // each packet independently with probability P
+	Gilbert   Model = "gemodel" // Gilbert-Elliott: P good to bad, R bad to good, 1-H loss in bad, 1-K loss in good
+	Markov4   Model = "state"   // netem's four-state chain: P13 P31 P32 P14 P23
+	Sojourn   Model = "burst"   // P enters a bad period of exactly Length packets, each lost with probability H
+	Tape      Model = "tape"    // recorded decisions from File
+)
+
+// Loss is a loss process and its parameters; which ones count depends on the Model.
+//
+// In Gilbert, H is the probability that a packet survives the bad state and K that it survives the good state, as in
+// netem's gemodel and in the papers that it follows, so a plain Gilbert channel has H=0 and K=1. In Sojourn, H is the
+// probability of loss within the bad period (LoWAR Fig. 11 calls it the loss rate of the bad state).
+type Loss struct {
+	Model                   Model
+	P, R, H, K              unit.Ratio
+	P13, P31, P32, P14, P23 unit.Ratio
+	Length                  int            // Sojourn: packets in a bad period
+	Slot                    vtime.Duration // when not zero, the process advances per slot of channel time, not per packet
+	File                    string         // Tape
+}
+
+// Duplex is a link in both directions.
+type Duplex struct {
+	AB, BA Link
+}
