@@ -1,0 +1,145 @@
+// Package rule is what a conformance rule is: a value with a stable ID, a source to quote, the vantage points it needs,
+// and a constructor of its streaming check.
+//
+// A check sees sights and events of one half-conversation in time order, together with what the Conversation tracker has
+// derived from everything before. It keeps its own small state, says when its stimulus arose (Met), and reports every
+// violation it finds (Fail). A check whose stimulus never arose is inconclusive, never passed.
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Level says how binding a rule is.
+type Level string
+
+// The levels of the catalogue. An Observation is reported and never fails.
+const (
+	Must        Level = "MUST"
+	MustNot     Level = "MUST NOT"
+	Should      Level = "SHOULD"
+	Observation Level = "OBSERVATION"
+)
+
+// Vantage is the set of things a rule has to see.
+type Vantage uint16
+
+// The vantage points (S, R, C, M, T and P of the catalogue; Fates is the fault log, which needs both taps).
+const (
+	TapRequester Vantage = 1 << iota // the requester's port, both directions
+	TapResponder                     // the responder's port, both directions
+	Fates                            // what the link did to each packet
+	Completions                      // posts and completions
+	Stores                           // every placement in memory
+	Image                            // the memory images compared at the end
+	Timers                           // timer settings
+	Probes                           // engine variables and error counters
+	Bytes                            // whole frames, not just decoded headers
+	Attributes                       // QP attributes: timeout, retry counts, queue depth, MTU
+)
+
+// Both needs the two taps.
+const Both = TapRequester | TapResponder
+
+// Source is where a rule comes from.
+type Source struct {
+	Ref   string // "IBTA 9.7.5.2", "GB1 IV-A"
+	Quote string // the sentence, or a paraphrase of the standard's requirement in one sentence
+}
+
+// Class is a set of packet classes at one or more points: which sights a check wants to be called for.
+type Class uint8
+
+// The interests. Requests and Responses are seen at both taps; Foreign are packets of the connection that belong to no
+// half-conversation: CNPs, unknown opcodes, frames that do not decode.
+const (
+	RequestOut  Class = 1 << iota // requests leaving the requester
+	RequestIn                     // requests arriving at the responder
+	ResponseOut                   // responses leaving the responder
+	ResponseIn                    // responses arriving at the requester
+	Foreign
+	Requests  = RequestOut | RequestIn
+	Responses = ResponseOut | ResponseIn
+	Emitted   = RequestOut | ResponseOut // everything an endpoint sends
+)
+
+// Rule is one rule of the catalogue.
+type Rule struct {
+	ID       string // "GBN-NAK-002", never renumbered
+	Level    Level
+	Title    string // the rule itself, in one sentence
+	Source   Source
+	Needs    Vantage
+	Sees     Class    // sights that the check is called for
+	Features []string // features an implementation must declare, "gbn", "ud"; empty for all RC engines
+	Stimulus string   // what must happen for the rule to be exercised, as in the catalogue
+	BlackBox string   // which foreign devices can be judged: "HW,RXE", "ENG"
+	Unbuilt  string   // not empty: no verdict yet, and this is why (which vantage or peer is missing)
+
+	// New starts a check for one half-conversation. It is nil when Unbuilt is set.
+	New func(c *Context) Check
+}
+
+// Check is the running form of a rule. A nil function is not called.
+type Check struct {
+	Sight func(s *Sight)
+	Event func(e *trace.Event)
+	End   func(at vtime.Time)
+}
+
+// Blame says who broke a rule.
+type Blame string
+
+// The parties.
+const (
+	Requester Blame = "requester"
+	Responder Blame = "responder"
+	Channel   Blame = "channel"
+	Capture   Blame = "capture"
+)
+
+// Finding is one violation.
+type Finding struct {
+	Rule   string     `json:"rule"`
+	Blame  Blame      `json:"blame"`
+	Conn   int        `json:"conn"`
+	At     vtime.Time `json:"at_ps"`
+	Record uint64     `json:"record"` // index of the packet record that shows it; NoRecord when an event or an absence does
+	Text   string     `json:"text"`
+}
+
+// NoRecord is Finding.Record when no packet shows the violation.
+const NoRecord = ^uint64(0)
+
+// Context is what a check has in hand: the half-conversation it judges, and the means to report.
+type Context struct {
+	*Conversation
+	rule     *Rule
+	met      int
+	findings []Finding
+	lost     int // findings beyond the limit
+	now      vtime.Time
+	index    uint64
+	hasIndex bool
+}
+
+// findingLimit bounds what one check keeps; the count goes on.
+const findingLimit = 64
+
+// Met says that the situation the rule speaks of has arisen.
+func (c *Context) Met() { c.met++ }
+
+// Fail reports a violation shown by the current sight or event. It implies Met.
+func (c *Context) Fail(who Blame, text string) {
+	c.met++
+	if len(c.findings) >= findingLimit {
+		c.lost++
+		return
+	}
+	f := Finding{Rule: c.rule.ID, Blame: who, Conn: c.Index, At: c.now, Record: NoRecord, Text: text}
+	if c.hasIndex {
+		f.Record = c.index
+	}
+	c.findings = append(c.findings, f)
+}
