@@ -1,0 +1,151 @@
+package trace
+
+import (
+	"container/heap"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Timeline is a Sink that turns records into sights and hands them, with the events, to a Viewer in time order.
+//
+// A record gives a sight at the sender's tap when it was sent and one at the receiver's tap when it was received, as far
+// as those taps exist. The earlier sight is shown at once; the later one waits until the stream has reached its time, so
+// memory is that of the packets in flight.
+//
+// At equal times, what waited comes before what the stream brings: an arrival precedes the completion and the packets
+// that it causes. Otherwise the order is that of the stream.
+//
+// A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, so Rec is not
+// the same pointer in both calls; Index tells that it is the same packet.
+type Timeline struct {
+	view    Viewer
+	taps    [2]bool
+	index   uint64
+	last    vtime.Time
+	inOrder [2]ring // waiting sights that came in time order, by sender: a link without reordering needs no heap
+	late    waiting // the others
+	free    []*slot
+	sight   Sight
+}
+
+// NewTimeline returns a timeline of a trace with header h.
+func NewTimeline(h *Header, v Viewer) *Timeline {
+	return &Timeline{view: v, taps: h.Taps}
+}
+
+// Packet implements Sink.
+func (t *Timeline) Packet(r *Record) {
+	now := r.Time()
+	t.release(now)
+	out, in := t.sees(r, true), t.sees(r, false)
+	index := t.index
+	t.index++
+	// A record sent and received at one instant is sent first.
+	outFirst := r.Sent <= r.Recv
+	if out && outFirst {
+		t.show(r, index, true)
+	}
+	if in && r.Recv == now {
+		t.show(r, index, false)
+	} else if in {
+		t.wait(r, index, r.Recv, false)
+	}
+	if out && !outFirst {
+		t.wait(r, index, r.Sent, true)
+	}
+}
+
+// sees reports whether a tap saw r leave (out) or arrive.
+func (t *Timeline) sees(r *Record, out bool) bool {
+	if out {
+		return r.Sent != vtime.Never && t.taps[r.From&1]
+	}
+	return r.Recv != vtime.Never && t.taps[r.From&1^1]
+}
+
+// Event implements Sink.
+func (t *Timeline) Event(e *Event) {
+	t.release(e.At)
+	t.last = e.At
+	t.view.Event(e)
+}
+
+// End implements Sink: what still waits is shown, and the end is not earlier than it.
+func (t *Timeline) End(at vtime.Time) {
+	t.release(vtime.Never)
+	t.view.End(max(at, t.last))
+}
+
+// release shows every waiting sight that is not later than now.
+func (t *Timeline) release(now vtime.Time) {
+	for {
+		s := t.next(now)
+		if s == nil {
+			return
+		}
+		s.restore()
+		t.show(&s.rec, s.index, s.out)
+		t.free = append(t.free, s)
+	}
+}
+
+// next removes the earliest waiting sight, or returns nil when it is later than now.
+func (t *Timeline) next(now vtime.Time) *slot {
+	best, from := t.inOrder[A].first(), &t.inOrder[A]
+	if s := t.inOrder[B].first(); s.before(best) {
+		best, from = s, &t.inOrder[B]
+	}
+	if len(t.late) > 0 && t.late[0].before(best) {
+		if t.late[0].at > now {
+			return nil
+		}
+		return heap.Pop(&t.late).(*slot)
+	}
+	if best == nil || best.at > now {
+		return nil
+	}
+	from.drop()
+	return best
+}
+
+// wait keeps a copy of r until its second sight is due.
+func (t *Timeline) wait(r *Record, index uint64, at vtime.Time, out bool) {
+	s := t.slot()
+	s.at, s.index, s.out = at, index, out
+	s.keep(r)
+	q := &t.inOrder[r.From&1]
+	if tail := q.lastOne(); tail != nil && s.before(tail) {
+		heap.Push(&t.late, s)
+		return
+	}
+	q.push(s)
+}
+
+func (t *Timeline) slot() *slot {
+	n := len(t.free)
+	if n == 0 {
+		return &slot{}
+	}
+	s := t.free[n-1]
+	t.free = t.free[:n-1]
+	return s
+}
+
+// show builds the sight in place; the viewer must not keep it.
+func (t *Timeline) show(r *Record, index uint64, out bool) {
+	s := &t.sight
+	s.Out, s.Rec, s.Index = out, r, index
+	switch {
+	case out:
+		s.At, s.Tap = r.Sent, r.From
+	default:
+		s.At, s.Tap = r.Recv, r.From.Other()
+	}
+	if c := r.Changed; c != nil && !out {
+		s.Pkt, s.ICRC, s.Sum, s.Raw = &c.Packet, c.ICRC, c.Sum, c.Raw
+	} else {
+		s.Pkt, s.ICRC, s.Sum, s.Raw = &r.Packet, r.ICRC, r.Sum, r.Raw
+	}
+	t.last = s.At
+	t.view.Sight(s)
+}

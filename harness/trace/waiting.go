@@ -1,0 +1,142 @@
+package trace
+
+import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
+
+// slot is a sight that waits for its time: a copy of its record in memory that is used again and again.
+type slot struct {
+	at    vtime.Time
+	index uint64
+	out   bool
+	rec   Record
+
+	changed bool
+	change  Change
+	raw     [2][]byte // bytes of the record and of its change; the buffers stay with the slot
+	payload [2][]byte // payloads that are not part of raw
+}
+
+// keep copies r. Bytes are copied only when there are some: most records of a large run have none.
+func (s *slot) keep(r *Record) {
+	s.rec = *r
+	if r.Raw != nil || r.Packet.Payload != nil {
+		s.rec.Raw, s.rec.Packet.Payload = s.hold(0, r.Raw, r.Packet.Payload)
+	}
+	if s.changed = r.Changed != nil; !s.changed {
+		return
+	}
+	s.change = *r.Changed
+	s.change.Raw, s.change.Packet.Payload = s.hold(1, s.change.Raw, s.change.Packet.Payload)
+}
+
+// restore points the record at the change in this slot.
+func (s *slot) restore() {
+	if s.changed {
+		s.rec.Changed = &s.change
+	}
+}
+
+// hold copies a frame and its payload into buffers i, keeping nil as nil. A payload that lies in the frame, as a
+// decoder leaves it, is not copied twice.
+func (s *slot) hold(i int, raw, payload []byte) (rawCopy, payloadCopy []byte) {
+	if raw != nil {
+		s.raw[i] = append(s.raw[i][:0], raw...)
+		rawCopy = s.raw[i]
+	}
+	if payload == nil {
+		return rawCopy, nil
+	}
+	if off := within(raw, payload); off >= 0 {
+		return rawCopy, rawCopy[off : off+len(payload)]
+	}
+	s.payload[i] = append(s.payload[i][:0], payload...)
+	return rawCopy, s.payload[i]
+}
+
+// within returns the offset of part in whole when both end in the same array, or -1. Two slices of one array that keep
+// their capacity share its last element.
+func within(whole, part []byte) int {
+	w, p := cap(whole), cap(part)
+	if w == 0 || p == 0 || &whole[:w][w-1] != &part[:p][p-1] {
+		return -1
+	}
+	if off := w - p; off >= 0 && off+len(part) <= len(whole) {
+		return off
+	}
+	return -1
+}
+
+// before orders waiting sights: by time, arrivals before departures, then by position in the stream. Nil is last.
+func (s *slot) before(o *slot) bool {
+	switch {
+	case s == nil:
+		return false
+	case o == nil:
+		return true
+	case s.at != o.at:
+		return s.at < o.at
+	case s.out != o.out:
+		return o.out
+	}
+	return s.index < o.index
+}
+
+// ring is a queue of slots in a circular buffer whose size is a power of two.
+type ring struct {
+	buf  []*slot
+	head int
+	n    int
+}
+
+func (q *ring) first() *slot {
+	if q.n == 0 {
+		return nil
+	}
+	return q.buf[q.head]
+}
+
+func (q *ring) lastOne() *slot {
+	if q.n == 0 {
+		return nil
+	}
+	return q.buf[(q.head+q.n-1)&(len(q.buf)-1)]
+}
+
+func (q *ring) drop() {
+	q.head = (q.head + 1) & (len(q.buf) - 1)
+	q.n--
+}
+
+func (q *ring) push(s *slot) {
+	if q.n == len(q.buf) {
+		q.grow()
+	}
+	q.buf[(q.head+q.n)&(len(q.buf)-1)] = s
+	q.n++
+}
+
+func (q *ring) grow() {
+	bigger := make([]*slot, max(64, 2*len(q.buf)))
+	n := copy(bigger, q.buf[q.head:])
+	copy(bigger[n:], q.buf[:q.head])
+	q.buf, q.head = bigger, 0
+}
+
+// waiting is a heap of slots, the earliest first.
+type waiting []*slot
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (h waiting) Len() int           { return len(h) }
+func (h waiting) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h waiting) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *waiting) Push(x any) { *h = append(*h, x.(*slot)) }
+
+// Pop implements heap.Interface.
+func (h *waiting) Pop() any {
+	old := *h
+	n := len(old) - 1
+	s := old[n]
+	*h = old[:n]
+	return s
+}
