@@ -1,0 +1,150 @@
+// Package memory is the memory of a simulated host: registered regions with bounds, rights and remote keys, and the
+// concrete engine.Memory of every bench whose endpoints are this project's own engines.
+//
+// Regions live in one flat 64-bit address space and never overlap, so an address alone names its bytes; a remote key
+// names the right to reach them from the wire (IBTA 10.6). A region without bytes is virtual: it has bounds and rights
+// and swallows what is stored, so that a run of terabytes needs no memory.
+//
+// It does not do memory windows, page tables or local keys: local access is checked for bounds alone.
+package memory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+)
+
+// Region is one registered memory region.
+type Region struct {
+	RKey   uint32 // the remote key, unique in its Host
+	PD     uint32 // the protection domain that may use the key
+	Base   uint64 // address of the first byte
+	Len    uint64 // bytes; [Base, Base+Len) must not wrap
+	Access engine.Access
+	Bytes  []byte // the bytes, Len of them; nil makes the region virtual
+}
+
+// region is a Region and whether its key still works.
+type region struct {
+	Region
+	dead bool
+}
+
+// holds reports whether [va, va+n) lies in the region. Comparing distances instead of ends keeps a range that wraps
+// around 2^64 outside.
+func (r *region) holds(va, n uint64) bool {
+	off := va - r.Base
+	return va >= r.Base && off <= r.Len && n <= r.Len-off
+}
+
+// Host is the memory of one host. The zero Host has no region and is ready to use. It is not safe for concurrent use.
+type Host struct {
+	// Watch, when set, sees every Store that lands, before the bytes change: data is nil when the payload or the region
+	// is virtual.
+	Watch func(va uint64, data []byte, n int)
+
+	regions []*region          // by Base
+	keys    map[uint32]*region // by RKey
+	last    *region            // the region of the previous access, which is mostly that of the next
+}
+
+// Register adds a region. It rejects a key that is taken, a range that is empty, wraps or overlaps another region, and
+// Bytes whose length differs from Len.
+func (h *Host) Register(r Region) error {
+	switch {
+	case h.keys[r.RKey] != nil:
+		return fmt.Errorf("memory: register rkey %#x: the key is taken, choose another", r.RKey)
+	case r.Len == 0 || r.Base+r.Len-1 < r.Base:
+		return fmt.Errorf("memory: register rkey %#x: [%#x, +%d) is empty or wraps", r.RKey, r.Base, r.Len)
+	case r.Bytes != nil && uint64(len(r.Bytes)) != r.Len:
+		return fmt.Errorf("memory: register rkey %#x: %d bytes given for a length of %d", r.RKey, len(r.Bytes), r.Len)
+	}
+	at, _ := slices.BinarySearchFunc(h.regions, r.Base, byBase)
+	if at > 0 && r.Base-h.regions[at-1].Base < h.regions[at-1].Len ||
+		at < len(h.regions) && h.regions[at].Base-r.Base < r.Len {
+		return fmt.Errorf("memory: register rkey %#x: [%#x, +%d) overlaps another region", r.RKey, r.Base, r.Len)
+	}
+	reg := &region{Region: r}
+	h.regions = slices.Insert(h.regions, at, reg)
+	if h.keys == nil {
+		h.keys = make(map[uint32]*region)
+	}
+	h.keys[r.RKey] = reg
+	return nil
+}
+
+func byBase(r *region, base uint64) int { return cmp.Compare(r.Base, base) }
+
+// Permit implements engine.Memory: the key must be live, of the protection domain pd, allow all of want, and its region
+// must hold the range. A zero n is permitted with any key (IBTA 10.6.3.1).
+func (h *Host) Permit(pd, rkey uint32, va uint64, n uint32, want engine.Access) bool {
+	if n == 0 {
+		return true
+	}
+	r := h.keys[rkey]
+	return r != nil && !r.dead && r.PD == pd && r.Access&want == want && r.holds(va, uint64(n))
+}
+
+// Load implements engine.Memory.
+func (h *Host) Load(va uint64, n int) []byte {
+	r := h.find(va, n)
+	if r == nil || r.Bytes == nil {
+		return nil
+	}
+	off := va - r.Base
+	return r.Bytes[off : off+uint64(n) : off+uint64(n)]
+}
+
+// Store implements engine.Memory. Data without bytes changes nothing in a region that has them: its length alone
+// travelled, so nothing is known about the content.
+func (h *Host) Store(va uint64, data []byte, n int) bool {
+	r := h.find(va, n)
+	if r == nil || data != nil && len(data) != n {
+		return false
+	}
+	if h.Watch != nil {
+		h.Watch(va, data, n)
+	}
+	if r.Bytes != nil && data != nil {
+		copy(r.Bytes[va-r.Base:], data)
+	}
+	return true
+}
+
+// Invalidate implements engine.Memory. The region stays readable and writable by its owner; only the key dies.
+func (h *Host) Invalidate(rkey uint32) bool {
+	r := h.keys[rkey]
+	if r == nil || r.dead {
+		return false
+	}
+	r.dead = true
+	return true
+}
+
+// find returns the region that holds [va, va+n), or nil.
+func (h *Host) find(va uint64, n int) *region {
+	if n < 0 {
+		return nil
+	}
+	if h.last != nil && h.last.holds(va, uint64(n)) {
+		return h.last
+	}
+	// The last region that begins at or before va is the only candidate, because regions do not overlap.
+	lo, hi := 0, len(h.regions)
+	for lo < hi {
+		if mid := (lo + hi) / 2; h.regions[mid].Base <= va {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == 0 || !h.regions[lo-1].holds(va, uint64(n)) {
+		return nil
+	}
+	h.last = h.regions[lo-1]
+	return h.last
+}
+
+var _ engine.Memory = (*Host)(nil)
