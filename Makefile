@@ -1,0 +1,97 @@
+# Everything that the CI does is a target here, and it calls nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+export CGO_ENABLED := 0
+
+LINT_VERSION := v2.15.0
+VULN_VERSION := v1.1.4
+LINT := bin/golangci-lint-$(LINT_VERSION)
+FUZZTIME ?= 5s
+SOAK ?= 20
+RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
+
+.PHONY: build check static fmt vet tidy cross lint lint-if-built test race netns golden fuzz bench soak report vuln deps ci clean
+
+build: ## the program, as one static binary
+	go build -trimpath -o bin/gauntlet ./cmd/gauntlet
+
+check: static cross lint-if-built race fuzz ## everything a change must pass; no root
+	@echo "check: passed"
+
+static: fmt vet tidy ## checks that run nothing
+
+fmt:
+	@files=$$(gofmt -l $$(git ls-files '*.go' --cached --others --exclude-standard)); \
+	if [[ -n $$files ]]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
+
+vet:
+	go vet ./...
+
+tidy:
+	go mod tidy -diff
+
+cross: ## the simulator is promised for every system
+	GOOS=darwin GOARCH=arm64 go build ./...
+	GOOS=windows GOARCH=amd64 go build ./...
+	GOOS=linux GOARCH=arm64 go vet ./...
+
+lint: $(LINT) ## golangci-lint; builds it the first time
+	$(LINT) run ./...
+
+lint-if-built:
+	@if [[ -x $(LINT) ]]; then $(LINT) run ./...; else echo "lint: not built here, left to the CI; make lint builds it"; fi
+
+$(LINT):
+	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	mv bin/golangci-lint $(LINT)
+
+test: ## the tests, as README.md says
+	go test ./...
+
+race: ## unit and golden tests, in random order, under the race detector (which needs a C compiler)
+	CGO_ENABLED=1 go test -race -shuffle=on ./...
+
+netns: ## the tests that use real namespaces; skipped ones are listed with their reasons
+	@if [[ $$(id -u) != 0 ]]; then echo "make netns needs root: sudo make netns"; exit 2; fi
+	go test -count=1 -v ./netem/... ./harness/... ./cmd/... 2>&1 | .ci/summary
+
+golden: ## rewrite golden files; read the diff
+	go test $$(grep -rl --include='*_test.go' cockroachdb/datadriven . | xargs -n1 dirname | sort -u) -count=1 -args -rewrite
+
+fuzz: ## each fuzz target for FUZZTIME
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's|/[^/]*:func | |' | sort | \
+	while read -r dir name; do \
+		echo "fuzz $$dir $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir"; \
+	done
+
+bench: ## benchmarks, with allocations
+	go test -run '^$$' -bench . -benchmem ./...
+
+soak: build ## random loss under SOAK fresh seeds, each printed with its command
+	@for ((n = 0; n < $(SOAK); n++)); do \
+		seed=$$((RANDOM * 32768 + RANDOM)); \
+		run="bin/gauntlet run --impl gbn --bench sim --rate 1G --rtt 20ms --loss 1e-3 --msg 256KiB --count 400 --seed $$seed"; \
+		echo "$$run"; $$run; \
+	done
+
+report: build ## one run, with its results as JSON in out/
+	@mkdir -p out
+	bin/gauntlet run $(RUN_FLAGS) --json > out/run.json
+	@echo "report: out/run.json"
+
+vuln: ## known vulnerabilities in what is linked; needs the network
+	go run golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION) ./...
+
+deps: ## install what the tests can use (Debian, Ubuntu; root)
+	.ci/deps
+
+ci: ## what .github/workflows and a bare machine run
+	.ci/run
+
+clean:
+	rm -rf bin/gauntlet out
+	go clean -testcache
