@@ -1,0 +1,14 @@
+// Package netns builds the network of the netns bench: three network namespaces in a row, joined by two veth pairs.
+//
+//	A [a0] ---- [ra  M  rb] ---- [b0] B
+//
+// Endpoints run in A and B, one process each. M is the link: with tc-netem a bridge over ra and rb whose ports carry
+// the qdiscs (rb for A to B, ra for B to A), else a user-space relay between packet sockets on both. The endpoint's own
+// device never carries a qdisc: a segmentation-offloaded burst would pass it as one packet.
+//
+// The namespaces are anonymous: the kernel frees them, with all that is in them, when the last process and descriptor
+// is gone, so a killed run leaves nothing. No frame crosses that no endpoint sent: IPv6, ARP, multicast snooping and
+// spanning tree are off and neighbours are static, because a stray frame would consume a draw of the loss process.
+//
+// Everything needs root, or a user namespace (Reexec). Nothing here impairs the link, see packages tc and relay.
+package netns

@@ -1,0 +1,244 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+
+	"github.com/vishvananda/netlink"
+)
+
+// The devices: DeviceA and DeviceB belong to the endpoints, PortA and PortB to the link between them.
+const (
+	DeviceA = "a0"
+	DeviceB = "b0"
+	PortA   = "ra"
+	PortB   = "rb"
+	bridge  = "link"
+)
+
+// DefaultMTU is the usual jumbo size; MinMTU carries 4096 bytes of payload with every header a RoCEv2 packet can have.
+const (
+	DefaultMTU = 9000
+	MinMTU     = 4096 + 128
+)
+
+// Host is what an endpoint's device is set to. Addresses are the same in every run, so that traces compare.
+type Host struct {
+	Device string
+	MAC    net.HardwareAddr
+	IP     net.IP
+}
+
+// HostA returns the addresses of endpoint A.
+func HostA() Host { return host(DeviceA, 1) }
+
+// HostB returns the addresses of endpoint B.
+func HostB() Host { return host(DeviceB, 2) }
+
+// host numbers an endpoint in 10.77.0.0/24 and among locally administered MAC addresses.
+func host(device string, n byte) Host {
+	return Host{Device: device, MAC: net.HardwareAddr{2, 0, 0, 0x77, 0, n}, IP: net.IPv4(10, 77, 0, n).To4()}
+}
+
+// Options say what to build.
+type Options struct {
+	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
+	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
+
+	// Name, when not empty, lets people look inside while the run lasts: `ip netns exec NAME-a …`, likewise NAME-link and
+	// NAME-b. Janitor is then needed: the same binary, about to call JanitorMain with the names it is given.
+	Name    string
+	Janitor func(names []string) *exec.Cmd
+}
+
+// Topology is the built network.
+type Topology struct {
+	A, M, B *Namespace
+
+	spawner *spawner
+	exposed *exposed
+	closed  bool
+}
+
+// Open builds the topology; what was built is released again when a step fails. The caller closes the Topology.
+func Open(o Options) (*Topology, error) {
+	if o.MTU == 0 {
+		o.MTU = DefaultMTU
+	}
+	if o.MTU < MinMTU {
+		return nil, fmt.Errorf("netns: MTU %d is too small for 4096-byte payloads; want at least %d", o.MTU, MinMTU)
+	}
+	if err := Privileged(); err != nil {
+		return nil, err
+	}
+	t := &Topology{}
+	if err := t.build(o); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Topology) build(o Options) (err error) {
+	for _, n := range []struct {
+		at    **Namespace
+		label string
+	}{{&t.A, "A"}, {&t.M, "M"}, {&t.B, "B"}} {
+		if *n.at, err = newNamespace(n.label); err != nil {
+			return err
+		}
+	}
+	if t.spawner, err = newSpawner(); err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return t.cable(t.A, HostA(), PortA, o.MTU) },
+		func() error { return t.cable(t.B, HostB(), PortB, o.MTU) },
+		func() error { return configureHost(t.A, HostA(), HostB()) },
+		func() error { return configureHost(t.B, HostB(), HostA()) },
+		func() error { return t.configureLink(o) },
+		t.settle,
+	} {
+		if err = step(); err != nil {
+			return err
+		}
+	}
+	if o.Name != "" {
+		t.exposed, err = expose(o, t.A, t.M, t.B)
+	}
+	return err
+}
+
+// cable makes the veth pair from an endpoint's device to a port in M.
+func (t *Topology) cable(n *Namespace, h Host, port string, mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = h.Device, mtu, h.MAC
+	veth := netlink.NewVeth(attrs)
+	veth.PeerName, veth.PeerMTU, veth.PeerNamespace = port, uint32(mtu), netlink.NsFd(t.M.Fd())
+	if err := n.Links.LinkAdd(veth); err != nil {
+		return fmt.Errorf("netns: create veth pair %s-%s: %w", h.Device, port, err)
+	}
+	return nil
+}
+
+// configureHost gives an endpoint its address and a permanent entry for the other one.
+func configureHost(n *Namespace, own, peer Host) error {
+	link, err := raise(n, own.Device)
+	if err != nil {
+		return err
+	}
+	address := &netlink.Addr{IPNet: &net.IPNet{IP: own.IP, Mask: net.CIDRMask(24, 32)}}
+	if err := n.Links.AddrAdd(link, address); err != nil {
+		return fmt.Errorf("netns: address %s on %s: %w", own.IP, own.Device, err)
+	}
+	neighbour := &netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: peer.IP, HardwareAddr: peer.MAC}
+	if err := n.Links.NeighSet(neighbour); err != nil {
+		return fmt.Errorf("netns: static neighbour %s on %s: %w", peer.IP, own.Device, err)
+	}
+	_, err = raise(n, "lo")
+	return err
+}
+
+// configureLink brings the ports up and, for netem, bridges them.
+func (t *Topology) configureLink(o Options) error {
+	if o.Bridge {
+		if err := t.addBridge(o.MTU); err != nil {
+			return err
+		}
+	}
+	for _, port := range []string{PortA, PortB} {
+		link, err := raise(t.M, port)
+		if err != nil {
+			return err
+		}
+		if !o.Bridge {
+			continue
+		}
+		if err := t.M.Links.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}); err != nil {
+			return fmt.Errorf("netns: put %s into bridge %s: %w", port, bridge, err)
+		}
+	}
+	return nil
+}
+
+// settle returns when all four devices carry frames.
+func (t *Topology) settle() error {
+	for _, d := range []struct {
+		in     *Namespace
+		device string
+	}{{t.A, DeviceA}, {t.M, PortA}, {t.M, PortB}, {t.B, DeviceB}} {
+		if err := d.in.Do(func() error { return settle(d.device) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addBridge makes a bridge that sends no frame of its own; it has two ports, so there is nothing to learn either.
+func (t *Topology) addBridge(mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = bridge, mtu
+	snoop := false
+	if err := t.M.Links.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snoop}); err != nil {
+		return fmt.Errorf("netns: create bridge %s: %w; the kernel needs CONFIG_BRIDGE", bridge, err)
+	}
+	_, err := raise(t.M, bridge)
+	return err
+}
+
+// raise brings a device up without ARP, multicast and offloads, and returns it.
+func raise(n *Namespace, device string) (netlink.Link, error) {
+	link, err := n.Links.LinkByName(device)
+	if err != nil {
+		return nil, fmt.Errorf("netns: device %s in namespace %s: %w", device, n.Label, err)
+	}
+	if device != "lo" {
+		if err := quiet(n, link); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.Links.LinkSetUp(link); err != nil {
+		return nil, fmt.Errorf("netns: bring %s up: %w", device, err)
+	}
+	return link, nil
+}
+
+func quiet(n *Namespace, link netlink.Link) error {
+	device := link.Attrs().Name
+	if err := n.Links.LinkSetARPOff(link); err != nil {
+		return fmt.Errorf("netns: switch ARP off on %s: %w", device, err)
+	}
+	if err := n.Links.LinkSetMulticastOff(link); err != nil {
+		return fmt.Errorf("netns: switch multicast off on %s: %w", device, err)
+	}
+	if err := n.Links.LinkSetGSOMaxSegs(link, 1); err != nil {
+		return fmt.Errorf("netns: switch segmentation offload off on %s: %w", device, err)
+	}
+	if device == bridge {
+		return nil
+	}
+	return n.Do(func() error { return checksumInSoftware(device) })
+}
+
+// Close kills what StartIn started and is still running, removes the exposed names and lets the namespaces go. A second
+// call does nothing.
+func (t *Topology) Close() error {
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	var errs []error
+	if t.spawner != nil {
+		errs = append(errs, t.spawner.close())
+	}
+	if t.exposed != nil {
+		errs = append(errs, t.exposed.close())
+	}
+	for _, n := range []*Namespace{t.A, t.M, t.B} {
+		if n != nil {
+			errs = append(errs, n.close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,149 @@
+package packetio
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// message is struct mmsghdr; Go pads it to the alignment of Msghdr as C does.
+type message struct {
+	hdr unix.Msghdr
+	len uint32
+}
+
+// controlSpace holds one timestamp message with room to spare.
+const controlSpace = 64
+
+// Packet is one received frame. Data belongs to the Port and is valid until its next Receive.
+type Packet struct {
+	Data     []byte
+	Length   int        // bytes on the device; more than len(Data) when the Port keeps only the head of a frame
+	Time     vtime.Time // when the kernel took it from the device, or handed it to the device when Outgoing
+	Outgoing bool       // sent by this host rather than received; only with Options.Outgoing
+}
+
+// batch is the preallocated memory of a recvmmsg call: vectors, buffers, addresses and control messages.
+type batch struct {
+	messages []message
+	vectors  []unix.Iovec
+	buffers  []byte
+	froms    []unix.RawSockaddrLinklayer
+	controls []byte
+	packets  []Packet
+	snap     int
+}
+
+func newBatch(n, snap int) *batch {
+	b := &batch{
+		messages: make([]message, n),
+		vectors:  make([]unix.Iovec, n),
+		buffers:  make([]byte, n*snap),
+		froms:    make([]unix.RawSockaddrLinklayer, n),
+		controls: make([]byte, n*controlSpace),
+		packets:  make([]Packet, 0, n),
+		snap:     snap,
+	}
+	for i := range n {
+		b.vectors[i].Base = &b.buffers[i*snap]
+		b.vectors[i].SetLen(snap)
+		h := &b.messages[i].hdr
+		h.Iov = &b.vectors[i]
+		h.SetIovlen(1)
+		h.Name = (*byte)(unsafe.Pointer(&b.froms[i]))
+		h.Control = &b.controls[i*controlSpace]
+	}
+	b.arm(n)
+	return b
+}
+
+// arm restores the lengths that the kernel overwrote in the first n messages.
+func (b *batch) arm(n int) {
+	for i := range n {
+		h := &b.messages[i].hdr
+		h.Namelen = unix.SizeofSockaddrLinklayer
+		h.SetControllen(controlSpace)
+	}
+}
+
+// receive reads what is waiting, without blocking. MSG_TRUNC makes the length that of the frame, not of the buffer.
+func (b *batch) receive(fd int) (int, error) {
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.messages[0])),
+		uintptr(len(b.messages)), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// collect turns the first n messages into packets; own frames are left out unless asked for.
+func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
+	b.packets = b.packets[:0]
+	now := clock.Now()
+	for i := range n {
+		m := &b.messages[i]
+		out := b.froms[i].Pkttype == unix.PACKET_OUTGOING
+		if out && !outgoing {
+			continue
+		}
+		at, ok := stamp(b.controls[i*controlSpace:][:m.hdr.Controllen])
+		p := Packet{Data: b.buffers[i*b.snap:][:min(int(m.len), b.snap)], Length: int(m.len), Outgoing: out}
+		if p.Time = now; ok {
+			p.Time = min(now, clock.At(at)) // never in the future, should the wall clock have stepped just now
+		}
+		b.packets = append(b.packets, p)
+	}
+	b.arm(n)
+	return b.packets
+}
+
+// stamp finds the SCM_TIMESTAMPNS message and returns its wall-clock nanoseconds.
+func stamp(control []byte) (int64, bool) {
+	const header = unix.SizeofCmsghdr
+	for len(control) >= header {
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
+		size := int(h.Len)
+		if size < header || size > len(control) {
+			return 0, false
+		}
+		if h.Level == unix.SOL_SOCKET && h.Type == unix.SCM_TIMESTAMPNS && size >= header+int(unsafe.Sizeof(unix.Timespec{})) {
+			ts := (*unix.Timespec)(unsafe.Pointer(&control[header]))
+			return ts.Nano(), true
+		}
+		control = control[min(unix.CmsgSpace(size-header), len(control)):]
+	}
+	return 0, false
+}
+
+// outbox is the preallocated memory of a sendmmsg call.
+type outbox struct {
+	messages []message
+	vectors  []unix.Iovec
+}
+
+func newOutbox(n int) *outbox {
+	o := &outbox{messages: make([]message, n), vectors: make([]unix.Iovec, n)}
+	for i := range n {
+		o.messages[i].hdr.Iov = &o.vectors[i]
+		o.messages[i].hdr.SetIovlen(1)
+	}
+	return o
+}
+
+// send hands as many frames to the kernel as fit one call and returns how many it took.
+func (o *outbox) send(fd int, frames [][]byte) (int, error) {
+	n := min(len(frames), len(o.messages))
+	for i, f := range frames[:n] {
+		o.vectors[i].Base = unsafe.SliceData(f)
+		o.vectors[i].SetLen(len(f))
+	}
+	sent, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&o.messages[0])),
+		uintptr(n), unix.MSG_DONTWAIT, 0, 0)
+	clear(o.vectors[:n]) // keeps no frame alive
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(sent), nil
+}

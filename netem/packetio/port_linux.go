@@ -1,0 +1,204 @@
+package packetio
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// solPacketIgnoreOutgoing is PACKET_IGNORE_OUTGOING (Linux 4.20), which golang.org/x/sys does not name.
+const solPacketIgnoreOutgoing = 23
+
+// Options say what a Port receives and how much it may hold. The zero value receives whole frames of up to 9 KiB.
+type Options struct {
+	Batch    int  // frames per system call at most; 0 is 64
+	Snap     int  // bytes kept of a frame; 0 is 9216
+	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
+	Outgoing bool // also deliver the frames that this host sends, for taps
+	RoCE     bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) pass
+}
+
+func (o Options) withDefaults() Options {
+	if o.Batch <= 0 {
+		o.Batch = 64
+	}
+	if o.Snap <= 0 {
+		o.Snap = 9216
+	}
+	if o.Buffer <= 0 {
+		o.Buffer = 16 << 20
+	}
+	return o
+}
+
+// Port is an AF_PACKET socket bound to one device.
+type Port struct {
+	name     string
+	fd       int
+	clock    *Clock
+	in       *batch
+	out      *outbox
+	options  Options
+	received uint64
+	dropped  uint64
+}
+
+// Open binds a socket to the named device of the calling thread's network namespace. Frames that arrive before Open
+// returns are not delivered. The caller closes the Port. It needs CAP_NET_RAW.
+func Open(device string, clock *Clock, options Options) (*Port, error) {
+	iface, err := net.InterfaceByName(device)
+	if err != nil {
+		return nil, fmt.Errorf("packetio: device %s: %w", device, err)
+	}
+	// Protocol 0 receives nothing until bind, so that no frame slips past the filter.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("packetio: packet socket on %s: %w; run as root or with CAP_NET_RAW", device, err)
+	}
+	options = options.withDefaults()
+	p := &Port{name: device, fd: fd, clock: clock, options: options,
+		in: newBatch(options.Batch, options.Snap), out: newOutbox(options.Batch)}
+	if err := p.configure(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	all := &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: iface.Index}
+	if err := unix.Bind(fd, all); err != nil {
+		return nil, errors.Join(fmt.Errorf("packetio: bind to %s: %w", device, err), p.Close())
+	}
+	return p, nil
+}
+
+func (p *Port) configure() error {
+	grow(p.fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, p.options.Buffer)
+	grow(p.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, p.options.Buffer)
+	if !p.options.Outgoing {
+		// Only saves work: collect drops own frames as well, for kernels that do not know the option.
+		_ = unix.SetsockoptInt(p.fd, unix.SOL_PACKET, solPacketIgnoreOutgoing, 1)
+	}
+	if p.options.RoCE {
+		if err := attach(p.fd, roceFilter()); err != nil {
+			return fmt.Errorf("packetio: RoCE filter on %s: %w", p.name, err)
+		}
+	}
+	if err := unix.SetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+		return fmt.Errorf("packetio: receive times on %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// grow asks for a buffer beyond the system's maximum and, without the privilege for that, for the maximum.
+func grow(fd, force, plain, size int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size) // the kernel caps it; Drops tells whether it sufficed
+	}
+}
+
+// Fd returns the socket, for a Waiter.
+func (p *Port) Fd() int { return p.fd }
+
+// Receive returns the frames that are waiting, oldest first, at most one batch; none is not an error. They are valid
+// until the next call.
+func (p *Port) Receive() ([]Packet, error) {
+	n, err := p.in.receive(p.fd)
+	switch {
+	case err == nil:
+		p.clock.Refresh()
+		return p.in.collect(n, p.clock, p.options.Outgoing), nil
+	case err == unix.EAGAIN || err == unix.EINTR || err == unix.ENETDOWN:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("packetio: receive on %s: %w", p.name, err)
+}
+
+// Send hands frames to the device in order and returns how many it took. It takes fewer than all, without an error,
+// when the socket's buffer or the device's queue is full; the caller tries again later.
+func (p *Port) Send(frames [][]byte) (int, error) {
+	done := 0
+	for done < len(frames) {
+		n, err := p.out.send(p.fd, frames[done:])
+		done += n
+		switch {
+		case err == nil || err == unix.EINTR:
+		case err == unix.EAGAIN || err == unix.ENOBUFS:
+			return done, nil
+		default:
+			return done, fmt.Errorf("packetio: send on %s: %w", p.name, err)
+		}
+	}
+	return done, nil
+}
+
+// Counts are what the kernel has done for a Port since it was opened.
+type Counts struct {
+	Received uint64 // frames that passed the filter, dropped ones included
+	Dropped  uint64 // frames lost because the receive buffer was full
+}
+
+// Counts reads the kernel's counters.
+func (p *Port) Counts() (Counts, error) {
+	s, err := unix.GetsockoptTpacketStats(p.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return Counts{}, fmt.Errorf("packetio: statistics of %s: %w", p.name, err)
+	}
+	p.received += uint64(s.Packets) // reading resets the kernel's counters
+	p.dropped += uint64(s.Drops)
+	return Counts{Received: p.received, Dropped: p.dropped}, nil
+}
+
+// Close releases the socket; a second call does nothing.
+func (p *Port) Close() error {
+	if p.fd < 0 {
+		return nil
+	}
+	fd := p.fd
+	p.fd = -1
+	if err := unix.Close(fd); err != nil {
+		return fmt.Errorf("packetio: close %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// bigEndian is htons: the number whose bytes in memory are x in network order.
+func bigEndian(x uint16) uint16 {
+	var b [2]byte
+	binary.BigEndian.PutUint16(b[:], x)
+	return binary.NativeEndian.Uint16(b[:])
+}
+
+// Waiter waits for frames on Ports, or for a time.
+type Waiter struct {
+	clock *Clock
+	polls []unix.PollFd
+	limit unix.Timespec // a field, so that a wait allocates nothing
+}
+
+// NewWaiter returns a Waiter for the given descriptors, such as those of Ports and pipes.
+func NewWaiter(clock *Clock, fds ...int) *Waiter {
+	w := &Waiter{clock: clock}
+	for _, fd := range fds {
+		w.polls = append(w.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	return w
+}
+
+// Wait returns when a descriptor is readable or the time has come; vtime.Never waits for descriptors only. Being
+// interrupted by a signal counts as having waited.
+func (w *Waiter) Wait(until vtime.Time) error {
+	var limit *unix.Timespec
+	if until != vtime.Never {
+		w.limit = unix.NsecToTimespec(max(0, int64(until.Sub(w.clock.Now())/vtime.Nanosecond)))
+		limit = &w.limit
+	}
+	if _, err := unix.Ppoll(w.polls, limit, nil); err != nil && err != unix.EINTR {
+		return fmt.Errorf("packetio: wait: %w", err)
+	}
+	return nil
+}
+
+// Ready reports whether the i-th descriptor was readable, or at its end, when Wait returned.
+func (w *Waiter) Ready(i int) bool { return w.polls[i].Revents != 0 }
