@@ -23,7 +23,7 @@ type BTH struct {
 	AckReq bool    // an acknowledgement is requested
 	FECN   bool    // forward congestion notification
 	BECN   bool    // backward congestion notification
-	Pad    uint8   // bytes of padding after the payload, 0 to 3
+	Pad    uint8   // bytes of padding after the payload, 0 to 3; for the encoder 0 means as many as are needed
 	TVer   uint8   // transport header version, 0
 	Resv6  uint8   // the six reserved bits beside FECN and BECN
 	Resv7  uint8   // the seven reserved bits beside AckReq
@@ -82,6 +82,7 @@ type Packet struct {
 	Result  uint64 // AtomicAckETH: the value before the atomic operation
 	Imm     uint32 // ImmDt
 	InvKey  uint32 // IETH: the R_Key to invalidate
+	Flush   uint32 // FETH: placement type in bits 3:0, selectivity level in bits 5:4 (IBTA annex A19)
 	DETH    DETH
 	SACK    SACKETH
 	SO      SOETH

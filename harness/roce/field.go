@@ -1,0 +1,199 @@
+package roce
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// span is where the layers of a frame lie.
+type span struct {
+	l3, l4 int  // offsets of the IP and UDP headers
+	end    int  // offset behind the ICRC
+	v6     bool // IPv6
+}
+
+// locate finds the layers of a UDP frame. It is lenient about everything else, because it also serves frames that were
+// damaged on purpose.
+func locate(frame []byte) (span, bool) {
+	if len(frame) >= ethLen+vlanLen && binary.BigEndian.Uint16(frame[12:]) == etherVLAN {
+		return locateIP(frame, ethLen+vlanLen)
+	}
+	return locateIP(frame, ethLen)
+}
+
+// locateIP is locate for a known offset of the IP header. The packet ends where its IP length says, or, when that
+// cannot be, with the frame.
+func locateIP(frame []byte, l3 int) (s span, ok bool) {
+	if len(frame) < l3+ipv4Len+udpLen+repairLen+icrcLen {
+		return s, false
+	}
+	kind := binary.BigEndian.Uint16(frame[l3-2:])
+	ip := frame[l3:]
+	proto := ip[9]
+	s = span{l3: l3, l4: l3 + ipv4Len, end: l3 + int(binary.BigEndian.Uint16(ip[2:]))}
+	switch {
+	case kind == etherIPv4 && ip[0] == 0x45:
+	case kind == etherIPv6 && ip[0]>>4 == 6:
+		proto = ip[6]
+		s = span{l3: l3, l4: l3 + ipv6Len, end: l3 + ipv6Len + int(binary.BigEndian.Uint16(ip[4:])), v6: true}
+	default:
+		return s, false
+	}
+	least := s.l4 + udpLen + repairLen + icrcLen
+	if s.end > len(frame) || s.end < least {
+		s.end = len(frame)
+	}
+	return s, proto == protoUDP && s.end >= least
+}
+
+// anchor is what the offset of a field counts from, outside the transport headers.
+type anchor uint8
+
+const (
+	inTransport anchor = iota
+	inIPv4
+	inIPv6
+	inUDP
+)
+
+// field is a named part of a frame. In the transport, header is the one of Layout that holds the field.
+type field struct {
+	name   string
+	in     anchor
+	header Layout
+	off, n int
+}
+
+// fields lists what FieldSpan knows, besides payload and icrc. A name in several rows is in several headers.
+var fields = []field{
+	{"tos", inIPv4, 0, 1, 1}, {"ttl", inIPv4, 0, 8, 1}, {"iplen", inIPv4, 0, 2, 2},
+	{"tos", inIPv6, 0, 0, 2}, {"ttl", inIPv6, 0, 7, 1}, {"iplen", inIPv6, 0, 4, 2},
+	{"udpsport", inUDP, 0, 0, 2}, {"udpdport", inUDP, 0, 2, 2}, {"udplen", inUDP, 0, 4, 2},
+	{"opcode", inTransport, LayoutBTH, 0, 1}, {"opcode", inTransport, LayoutRepair, 0, 1},
+	{"flags", inTransport, LayoutBTH, 1, 1}, {"pkey", inTransport, LayoutBTH, 2, 2},
+	{"destqp", inTransport, LayoutBTH, 5, 3}, {"destqp", inTransport, LayoutRepair, 1, 3},
+	{"ackreq", inTransport, LayoutBTH, 8, 1}, {"psn", inTransport, LayoutBTH, 9, 3},
+	{"qkey", inTransport, LayoutDETH, 0, 4}, {"srcqp", inTransport, LayoutDETH, 5, 3},
+	{"va", inTransport, LayoutRETH, 0, 8}, {"va", inTransport, LayoutVAETH, 0, 8}, {"va", inTransport, LayoutAtomicETH, 0, 8},
+	{"rkey", inTransport, LayoutRETH, 8, 4}, {"rkey", inTransport, LayoutAtomicETH, 8, 4},
+	{"dmalen", inTransport, LayoutRETH, 12, 4},
+	{"swapadd", inTransport, LayoutAtomicETH, 12, 8}, {"compare", inTransport, LayoutAtomicETH, 20, 8},
+	{"syndrome", inTransport, LayoutAETH, 0, 1}, {"msn", inTransport, LayoutAETH, 1, 3},
+	{"result", inTransport, LayoutAtomicAckETH, 0, 8},
+	{"lost", inTransport, LayoutSACKETH, 0, 1}, {"sack", inTransport, LayoutSACKETH, 1, 3},
+	{"sn", inTransport, LayoutSOETH, 1, 3}, {"off", inTransport, LayoutSOETH, 4, 4},
+	{"imm", inTransport, LayoutImm, 0, 4}, {"ikey", inTransport, LayoutIETH, 0, 4},
+}
+
+// FieldSpan tells where a field lies in a frame, for corruption by script and for edits by hand; Reseal makes the frame
+// valid again. Names are those of the text form and opcode, flags (the byte of SE, MigReq, pad and TVer), pkey, destqp,
+// ackreq (with its reserved bits), syndrome, payload (without padding), icrc, tos (in IPv6 the two bytes that hold the
+// traffic class), ttl, iplen, udpsport, udpdport and udplen. ok is false when the frame has no such field.
+func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
+	at, ok := locate(frame)
+	if !ok {
+		return 0, 0, false
+	}
+	ib := at.l4 + udpLen
+	op := Opcode(frame[ib])
+	switch name {
+	case "icrc":
+		return at.end - icrcLen, icrcLen, true
+	case "payload":
+		return payloadSpan(frame, ib, at.end-icrcLen)
+	}
+	for i := range fields {
+		if f := &fields[i]; f.name == name {
+			if base, here := at.base(f, op.Layout()); here && base+f.off+f.n <= at.end-icrcLen {
+				return base + f.off, f.n, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// payloadSpan returns the bytes between the headers and the padding that the flags byte announces.
+func payloadSpan(frame []byte, ib, end int) (off, n int, ok bool) {
+	off = ib + Opcode(frame[ib]).HeaderLen()
+	n = end - off
+	if Opcode(frame[ib]) != LoWAR {
+		n -= int(frame[ib+1] >> 4 & 3)
+	}
+	return off, max(n, 0), n > 0
+}
+
+// base returns the offset that a field counts from, if a packet of this layout has its header.
+func (s span) base(f *field, l Layout) (off int, ok bool) {
+	switch f.in {
+	case inIPv4:
+		return s.l3, !s.v6
+	case inIPv6:
+		return s.l3, s.v6
+	case inUDP:
+		return s.l4, true
+	}
+	return s.l4 + udpLen + (l & (f.header - 1)).Len(), l&f.header != 0
+}
+
+// Reseal recomputes the ICRC, the IPv4 header checksum and a UDP checksum that is in use, after an edit. It returns
+// false when the frame is not UDP over IP.
+func Reseal(frame []byte) bool {
+	at, ok := locate(frame)
+	if !ok {
+		return false
+	}
+	ip := frame[at.l3:at.end]
+	putICRC(ip, at.v6)
+	l4 := at.l4 - at.l3
+	if !at.v6 {
+		putIPv4Checksum(ip)
+	}
+	if at.v6 || ip[l4+6]|ip[l4+7] != 0 {
+		putUDPChecksum(ip, l4)
+	}
+	return true
+}
+
+// putIPv4Checksum fills in the header checksum (RFC 791).
+func putIPv4Checksum(ip []byte) {
+	ip[10], ip[11] = 0, 0
+	binary.BigEndian.PutUint16(ip[10:], ^fold(sum16(0, ip[:ipv4Len])))
+}
+
+// putUDPChecksum fills in the UDP checksum with its pseudo header; a sum of zero is sent as all ones (RFC 768, 8200).
+func putUDPChecksum(ip []byte, l4 int) {
+	ip[l4+6], ip[l4+7] = 0, 0
+	addrs := ip[12:ipv4Len]
+	if l4 == ipv6Len {
+		addrs = ip[8:ipv6Len]
+	}
+	sum := sum16(uint64(protoUDP)+uint64(len(ip)-l4), addrs)
+	check := ^fold(sum16(sum, ip[l4:]))
+	if check == 0 {
+		check = 0xFFFF
+	}
+	binary.BigEndian.PutUint16(ip[l4+6:], check)
+}
+
+// sum16 adds b to a ones'-complement sum eight bytes at a time: carries out of 64 bits wrap around, which fold undoes.
+func sum16(sum uint64, b []byte) uint64 {
+	var carry uint64
+	for len(b) >= 8 {
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), carry)
+		b = b[8:]
+	}
+	var tail [8]byte
+	copy(tail[:], b)
+	sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(tail[:]), carry)
+	sum, carry = bits.Add64(sum, 0, carry)
+	return sum + carry
+}
+
+// fold reduces a ones'-complement sum to 16 bits (RFC 1071).
+func fold(sum uint64) uint16 {
+	sum = sum>>32 + sum&0xFFFFFFFF
+	sum = sum>>32 + sum&0xFFFFFFFF
+	sum = sum>>16 + sum&0xFFFF
+	sum = sum>>16 + sum&0xFFFF
+	return uint16(sum>>16 + sum&0xFFFF)
+}

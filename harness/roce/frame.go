@@ -1,0 +1,257 @@
+package roce
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+)
+
+// Bytes of the headers below the transport, and of what layer 1 adds around a frame.
+const (
+	ethLen   = 14
+	vlanLen  = 4
+	ipv4Len  = 20
+	ipv6Len  = 40
+	udpLen   = 8
+	fcsLen   = 4
+	minFrame = 64     // shortest Ethernet frame, FCS included (IEEE 802.3)
+	overhead = 8 + 12 // preamble with start delimiter, and inter-frame gap
+)
+
+const (
+	etherIPv4 = 0x0800
+	etherIPv6 = 0x86DD
+	etherVLAN = 0x8100
+	protoUDP  = 17
+)
+
+// Frame is a Packet as it crosses a link: Ethernet, an optional VLAN tag, IPv4 or IPv6, UDP, and the packet. The frame
+// is IPv6 when either address is. The FCS belongs to the link and is not represented.
+type Frame struct {
+	DstMAC, SrcMAC [6]byte
+	VLAN           uint16 // tag control information: priority 3 bits, drop eligible 1, VLAN ID 12
+	HasVLAN        bool
+	Src, Dst       netip.Addr
+	TOS            uint8  // IPv4 TOS or IPv6 traffic class, ECN in the low two bits
+	TTL            uint8  // time to live or hop limit
+	ID             uint16 // IPv4 identification
+	DF             bool   // IPv4 don't fragment, which RoCEv2 sets
+	FlowLabel      uint32 // IPv6, 20 bits
+	SrcPort        uint16 // UDP source port: entropy for equal-cost paths, constant for a QP
+	DstPort        uint16 // UDP destination port; the encoder writes zero as Port
+	Packet         Packet
+}
+
+func (f *Frame) isIPv6() bool { return f.Src.Is6() || f.Dst.Is6() }
+
+// l3 returns the offset of the IP header.
+func (f *Frame) l3() int {
+	if f.HasVLAN {
+		return ethLen + vlanLen
+	}
+	return ethLen
+}
+
+// Len returns the bytes that AppendTo writes.
+func (f *Frame) Len() int { return f.l3() + f.Packet.ipLen(f.isIPv6()) }
+
+// WireLen returns the bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, at least those
+// of the shortest Ethernet frame.
+func (f *Frame) WireLen() int { return wireLen(f.Len()) }
+
+// WireLen returns what Frame.WireLen does for this packet without a VLAN tag: the unit in which links count time.
+func (p *Packet) WireLen(ipv6 bool) int { return wireLen(ethLen + p.ipLen(ipv6)) }
+
+func wireLen(frame int) int { return max(frame+fcsLen, minFrame) + overhead }
+
+// ipLen returns the bytes of the IP packet that carries p.
+func (p *Packet) ipLen(ipv6 bool) int {
+	n := udpLen + p.TransportLen() + icrcLen
+	if ipv6 {
+		return ipv6Len + n
+	}
+	return ipv4Len + n
+}
+
+// AppendTo appends the frame from the Ethernet header to the ICRC and allocates only when b lacks room. The encoder
+// computes padding, lengths, the IPv4 checksum, the UDP checksum (zero on IPv4) and the ICRC.
+func (f *Frame) AppendTo(b []byte) []byte {
+	b, out := extend(b, f.Len())
+	ip := f.putEthernet(out)
+	var udp []byte
+	v6 := f.isIPv6()
+	if v6 {
+		udp = f.putIPv6(ip)
+	} else {
+		udp = f.putIPv4(ip)
+	}
+	f.putUDP(udp)
+	f.Packet.putTransport(udp[udpLen : len(udp)-icrcLen])
+	putICRC(ip, v6)
+	if v6 {
+		putUDPChecksum(ip, ipv6Len)
+	}
+	return b
+}
+
+// putEthernet writes the link header and returns the rest.
+func (f *Frame) putEthernet(b []byte) []byte {
+	copy(b, f.DstMAC[:])
+	copy(b[6:], f.SrcMAC[:])
+	if f.HasVLAN {
+		binary.BigEndian.PutUint16(b[12:], etherVLAN)
+		binary.BigEndian.PutUint16(b[14:], f.VLAN)
+		b = b[vlanLen:]
+	}
+	kind := uint16(etherIPv4)
+	if f.isIPv6() {
+		kind = etherIPv6
+	}
+	binary.BigEndian.PutUint16(b[12:], kind)
+	return b[ethLen:]
+}
+
+// putIPv4 writes the header and returns the rest.
+func (f *Frame) putIPv4(b []byte) []byte {
+	b[0], b[1] = 0x45, f.TOS
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	binary.BigEndian.PutUint16(b[4:], f.ID)
+	b[6], b[7] = bit(f.DF, 6), 0
+	b[8], b[9] = f.TTL, protoUDP
+	src, dst := as4(f.Src), as4(f.Dst)
+	copy(b[12:], src[:])
+	copy(b[16:], dst[:])
+	putIPv4Checksum(b)
+	return b[ipv4Len:]
+}
+
+// as4 is Addr.As4 that takes the zero Addr as 0.0.0.0 instead of panicking.
+func as4(a netip.Addr) [4]byte {
+	if !a.IsValid() {
+		return [4]byte{}
+	}
+	return a.As4()
+}
+
+// putIPv6 writes the header and returns the rest.
+func (f *Frame) putIPv6(b []byte) []byte {
+	binary.BigEndian.PutUint32(b, 6<<28|uint32(f.TOS)<<20|f.FlowLabel&0xFFFFF)
+	binary.BigEndian.PutUint16(b[4:], uint16(len(b)-ipv6Len))
+	b[6], b[7] = protoUDP, f.TTL
+	src, dst := f.Src.As16(), f.Dst.As16()
+	copy(b[8:], src[:])
+	copy(b[24:], dst[:])
+	return b[ipv6Len:]
+}
+
+func (f *Frame) putUDP(b []byte) {
+	port := f.DstPort
+	if port == 0 {
+		port = Port
+	}
+	binary.BigEndian.PutUint16(b, f.SrcPort)
+	binary.BigEndian.PutUint16(b[2:], port)
+	binary.BigEndian.PutUint16(b[4:], uint16(len(b)))
+	binary.BigEndian.PutUint16(b[6:], 0)
+}
+
+// Decode reads a frame from the Ethernet header on. It allocates nothing; Packet.Payload aliases b. Bytes after the end
+// of the IP packet are Ethernet padding and ignored. Checksums and ICRC are not verified: see ICRCOK.
+//
+// Errors are *FieldError. ErrNotRoCE marks traffic that is none of ours; after ErrUnknownOpcode the BTH is filled in.
+func (f *Frame) Decode(b []byte) error {
+	*f = Frame{}
+	if len(b) < ethLen {
+		return bad("ethernet", ErrTruncated, len(b), ethLen)
+	}
+	f.DstMAC, f.SrcMAC = [6]byte(b), [6]byte(b[6:])
+	kind := binary.BigEndian.Uint16(b[12:])
+	if kind == etherVLAN {
+		if len(b) < ethLen+vlanLen {
+			return bad("vlan", ErrTruncated, len(b)-ethLen, vlanLen)
+		}
+		f.HasVLAN, f.VLAN = true, binary.BigEndian.Uint16(b[14:])
+		kind = binary.BigEndian.Uint16(b[16:])
+	}
+	var udp []byte
+	var err error
+	switch kind {
+	case etherIPv4:
+		udp, err = f.getIPv4(b[f.l3():])
+	case etherIPv6:
+		udp, err = f.getIPv6(b[f.l3():])
+	default:
+		return bad("ethertype", ErrNotRoCE, int(kind), etherIPv4)
+	}
+	if err != nil {
+		return err
+	}
+	return f.getUDP(udp)
+}
+
+// getIPv4 reads the header and returns what the packet carries. RoCEv2 has neither options nor fragments (annex A17).
+func (f *Frame) getIPv4(b []byte) ([]byte, error) {
+	if len(b) < ipv4Len {
+		return nil, bad("ip", ErrTruncated, len(b), ipv4Len)
+	}
+	be := binary.BigEndian
+	total, frag := int(be.Uint16(b[2:])), be.Uint16(b[6:])
+	switch {
+	case b[0]>>4 != 4:
+		return nil, bad("ip version", ErrMalformed, int(b[0]>>4), 4)
+	case b[9] != protoUDP:
+		return nil, bad("ip protocol", ErrNotRoCE, int(b[9]), protoUDP)
+	case b[0] != 0x45:
+		return nil, bad("ip header length", ErrMalformed, int(b[0]&15)*4, ipv4Len)
+	case total > len(b) || total < ipv4Len:
+		return nil, bad("ip length", ErrLength, total, len(b))
+	case frag&0x3FFF != 0:
+		return nil, bad("ip fragment", ErrMalformed, int(frag&0x3FFF), 0)
+	}
+	f.TOS, f.TTL = b[1], b[8]
+	f.ID, f.DF = be.Uint16(b[4:]), b[6]&0x40 != 0
+	f.Src, f.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
+	return b[ipv4Len:total], nil
+}
+
+// getIPv6 reads the header and returns what the packet carries; UDP must follow without extension headers.
+func (f *Frame) getIPv6(b []byte) ([]byte, error) {
+	if len(b) < ipv6Len {
+		return nil, bad("ip", ErrTruncated, len(b), ipv6Len)
+	}
+	word, n := binary.BigEndian.Uint32(b), int(binary.BigEndian.Uint16(b[4:]))
+	switch {
+	case word>>28 != 6:
+		return nil, bad("ip version", ErrMalformed, int(word>>28), 6)
+	case b[6] != protoUDP:
+		return nil, bad("ip protocol", ErrNotRoCE, int(b[6]), protoUDP)
+	case n > len(b)-ipv6Len:
+		return nil, bad("ip length", ErrLength, n, len(b)-ipv6Len)
+	}
+	f.TOS, f.TTL, f.FlowLabel = uint8(word>>20), b[7], word&0xFFFFF
+	f.Src, f.Dst = netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:]))
+	return b[ipv6Len : ipv6Len+n], nil
+}
+
+// getUDP reads the UDP header and the packet. The port is judged before the length: the length of foreign traffic is no
+// concern of ours.
+func (f *Frame) getUDP(b []byte) error {
+	if len(b) < udpLen {
+		return bad("udp", ErrTruncated, len(b), udpLen)
+	}
+	f.SrcPort, f.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	if f.DstPort != Port {
+		return bad("udp destination port", ErrNotRoCE, int(f.DstPort), Port)
+	}
+	if n := int(binary.BigEndian.Uint16(b[4:])); n != len(b) {
+		return bad("udp length", ErrLength, n, len(b))
+	}
+	return f.Packet.decode(b[udpLen:], icrcLen)
+}
+
+// extend lengthens b by n bytes and returns it with the new part.
+func extend(b []byte, n int) (whole, added []byte) {
+	b = slices.Grow(b, n)
+	whole = b[:len(b)+n]
+	return whole, whole[len(b):]
+}
