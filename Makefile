@@ -59,17 +59,20 @@ netns: ## the tests that use real namespaces; skipped ones are listed with their
 	go test -count=1 -v ./netem/... ./harness/... ./cmd/... 2>&1 | .ci/summary
 
 golden: ## rewrite golden files; read the diff
-	go test $$(grep -rl --include='*_test.go' cockroachdb/datadriven . | xargs -n1 dirname | sort -u) -count=1 -args -rewrite
+	@dirs=$$({ grep -rl --include='*_test.go' cockroachdb/datadriven . || true; } | xargs -rn1 dirname | sort -u); \
+	if [[ -z $$dirs ]]; then echo "golden: no test here has golden files"; exit 1; fi; \
+	go test -count=1 $$dirs -args -rewrite
 
 fuzz: ## each fuzz target for FUZZTIME
-	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's|/[^/]*:func | |' | sort | \
+	@{ grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . || echo "fuzz: no targets" >&2; } | sed 's|/[^/]*:func | |' | sort | \
 	while read -r dir name; do \
 		echo "fuzz $$dir $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 	done
 
-bench: ## benchmarks, with allocations
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## benchmarks, with allocations; kept in out/ for benchstat
+	@mkdir -p out
+	go test -run '^$$' -bench . -benchmem ./... | tee out/bench.txt
 
 soak: build ## random loss under SOAK fresh seeds, each printed with its command
 	@for ((n = 0; n < $(SOAK); n++)); do \
