@@ -19,7 +19,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
-	"github.com/rdma-gauntlet/gauntlet/netem/loss"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
@@ -27,7 +26,7 @@ import (
 type Channel struct {
 	link   spec.Link
 	faults *fault.Set // nil when nothing is scripted
-	loss   loss.Process
+	loss   losses
 	line   line
 	held   held
 	draws  draws
@@ -41,11 +40,11 @@ func New(link spec.Link, faults *fault.Set, seed uint64) (*Channel, error) {
 		return nil, fmt.Errorf("channel: %w", err)
 	}
 	d := newDraws(link, seed)
-	process, err := loss.New(link.Loss, d.lossSeed)
+	l, err := newLosses(link.Loss, d.lossSeed)
 	if err != nil {
 		return nil, fmt.Errorf("channel: %w", err)
 	}
-	return &Channel{link: link, faults: faults, loss: process, draws: d, line: line{rate: link.Rate, queue: link.Queue}}, nil
+	return &Channel{link: link, faults: faults, loss: l, draws: d, line: line{rate: link.Rate, queue: link.Queue}}, nil
 }
 
 // Offer gives the channel one packet of wireBytes (counted at layer 1, as in unit.Rate) at time now, and returns what
@@ -61,7 +60,7 @@ func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault
 		f = c.faults.Decide(from, id)
 		v.Cause = byFault(f)
 	}
-	lost := c.loss.Lose(c.now) // drawn even for a dropped packet, so that faults do not shift the losses
+	lost := c.loss.lose(c.now, from, &id) // drawn even for a dropped packet, so that faults do not shift the losses
 	if lost && !f.Drop {
 		v.Cause = Cause{Kind: Loss}
 	}

@@ -15,7 +15,6 @@ type Set struct {
 	faults []Fault
 	seen   []int // per fault: packets that matched
 	fired  []int // per fault: packets that were hit
-	counts bool  // some fault asks for a transmission number
 	tally  Tally
 }
 
@@ -29,7 +28,6 @@ func NewSet(faults []Fault) (*Set, error) {
 		if err := f.Validate(); err != nil {
 			return nil, fmt.Errorf("fault %d: %w", i, err)
 		}
-		s.counts = s.counts || f.Tx != 0
 	}
 	return s, nil
 }
