@@ -3,6 +3,7 @@ package rule
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -14,13 +15,14 @@ import (
 // Requester fields come from the requester's tap, responder fields from the responder's tap; with one tap the other
 // half stays at its start.
 type Conversation struct {
-	Index    int        // connection in the trace header
+	Index    int        // connection in the trace header; -1 for packets that belong to none
 	Req      trace.Side // the requester's side
 	Attr     engine.QP  // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr engine.QP  // attributes of the responder's end
-	Known    bool
-	MTU      int     // path MTU in force or learnt; 0 when unknown
-	Start    psn.PSN // first request PSN
+	Known    bool       // the attributes of both ends are in force
+	MTU      int        // path MTU in force or learnt; 0 when unknown
+	Start    psn.PSN    // first request PSN
+	Started  bool       // Start is known: from the attributes, or from the first request seen
 
 	// At the requester's tap.
 	UNA psn.PSN // oldest PSN not acknowledged by a response that arrived here
@@ -39,6 +41,7 @@ type Conversation struct {
 
 	responder responderState
 	requester requesterState
+	last      [4]vtime.Time // latest sight at each point
 }
 
 // Relation is where a request stands in the PSN space at the point where it was seen.
@@ -66,5 +69,117 @@ type Sight struct {
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,
 	// and Offset the packet's number within its message; -1 when not known.
 	Message, Offset int
-	Since           vtime.Duration // time since the previous sight at the same point
+	// Sent is the first transmission of this PSN, at RequesterOut for Again; nil when it has left the window.
+	Sent  *Transmission
+	Since vtime.Duration // time since the previous sight at the same point; -1 for the first
+}
+
+// Defect says why the bytes of the packet do not decode as seen here; "" when they do.
+func (s *Sight) Defect() string {
+	if !s.Out && s.Rec.Changed != nil {
+		return s.Rec.Changed.Defect
+	}
+	return s.Rec.Defect
+}
+
+// Intact reports whether the receiver of this packet can use it: it decodes, and its ICRC is not bad.
+func (s *Sight) Intact() bool { return s.ICRC != trace.Bad && s.Defect() == "" }
+
+// reset starts a conversation from what the header knows of it.
+func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
+	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
+	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known}
+	for i := range c.last {
+		c.last[i] = vtime.Never
+	}
+	if !c.Known {
+		c.requester.pos.unsure, c.responder.pos.unsure = true, true
+		return
+	}
+	c.MTU = me.QP.MTU
+	c.begin(me.QP.SendPSN)
+}
+
+// begin sets every PSN variable to the first PSN of the conversation.
+func (c *Conversation) begin(p psn.PSN) {
+	c.Start, c.Started = p, true
+	c.UNA, c.MAX, c.EPSN = p, p, p
+}
+
+// Mine reports whether e was reported by the requester's side; otherwise the responder's side did.
+func (c *Conversation) Mine(e *trace.Event) bool { return e.Side == c.Req }
+
+// Span returns how many PSNs a request occupies: one, or for a READ of the RC class one per response packet. It is 0 for
+// a READ while the MTU is unknown.
+func (c *Conversation) Span(p *roce.Packet) int {
+	if p.Opcode != roce.ReadRequest {
+		return 1
+	}
+	return c.Packets(p.RETH.DMALen)
+}
+
+// Packets returns how many packets carry n bytes, at least one; 0 when that depends on an MTU not known.
+func (c *Conversation) Packets(n uint32) int {
+	if n <= smallestMTU {
+		return 1
+	}
+	if c.MTU == 0 {
+		return 0
+	}
+	return (int(n) + c.MTU - 1) / c.MTU
+}
+
+// smallestMTU is the smallest path MTU there is: a message no longer than that is one packet whatever the MTU.
+const smallestMTU = 256
+
+// observe fills in what is known of s from the state before it.
+func (c *Conversation) observe(s *Sight) {
+	s.Relation, s.Legal, s.Reason, s.Sent = Unrelated, false, "", nil
+	s.Message, s.Offset, s.Since = -1, -1, -1
+	if t := c.last[s.Point&3]; t != vtime.Never {
+		s.Since = s.At.Sub(t)
+	}
+	switch s.Point {
+	case trace.RequesterOut:
+		c.observeRequest(s)
+	case trace.ResponderIn:
+		c.observeArrival(s)
+	}
+}
+
+// update moves the state past s.
+func (c *Conversation) update(s *Sight) {
+	c.last[s.Point&3] = s.At
+	if s.ICRC == trace.Bad || s.Defect() != "" {
+		return
+	}
+	c.learnMTU(s.Pkt)
+	switch s.Point {
+	case trace.RequesterOut:
+		c.requestSent(s)
+	case trace.ResponderIn:
+		c.requestArrived(s)
+	case trace.ResponderOut:
+		c.responseSent(s)
+	case trace.RequesterIn:
+		c.responseArrived(s)
+	}
+}
+
+// learnMTU takes the MTU from the first packet that must be full.
+func (c *Conversation) learnMTU(p *roce.Packet) {
+	if c.MTU != 0 || p.Len < smallestMTU {
+		return
+	}
+	o := p.Opcode
+	if (o.IsSend() || o.IsWrite() || o.IsReadResponse()) && !o.EndsMessage() {
+		c.MTU = p.Len
+	}
+}
+
+// event follows the state changes that endpoints report.
+func (c *Conversation) event(e *trace.Event) {
+	if e.Kind == trace.Fatal && c.Mine(e) {
+		c.Failed = true
+	}
 }

@@ -111,35 +111,3 @@ type Finding struct {
 
 // NoRecord is Finding.Record when no packet shows the violation.
 const NoRecord = ^uint64(0)
-
-// Context is what a check has in hand: the half-conversation it judges, and the means to report.
-type Context struct {
-	*Conversation
-	rule     *Rule
-	met      int
-	findings []Finding
-	lost     int // findings beyond the limit
-	now      vtime.Time
-	index    uint64
-	hasIndex bool
-}
-
-// findingLimit bounds what one check keeps; the count goes on.
-const findingLimit = 64
-
-// Met says that the situation the rule speaks of has arisen.
-func (c *Context) Met() { c.met++ }
-
-// Fail reports a violation shown by the current sight or event. It implies Met.
-func (c *Context) Fail(who Blame, text string) {
-	c.met++
-	if len(c.findings) >= findingLimit {
-		c.lost++
-		return
-	}
-	f := Finding{Rule: c.rule.ID, Blame: who, Conn: c.Index, At: c.now, Record: NoRecord, Text: text}
-	if c.hasIndex {
-		f.Record = c.index
-	}
-	c.findings = append(c.findings, f)
-}

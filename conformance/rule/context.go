@@ -1,0 +1,119 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Context is what a check has in hand: the half-conversation it judges, and the means to report.
+type Context struct {
+	*Conversation
+	rule     *Rule
+	here     *place
+	met      int
+	findings []Finding
+	total    int
+	broken   string // what the check panicked with
+}
+
+// place is what is being looked at, shared by all checks of a Judge.
+type place struct {
+	at     vtime.Time
+	record uint64
+}
+
+// findingLimit bounds what one check keeps; the count goes on.
+const findingLimit = 64
+
+// Met says that the situation the rule speaks of has arisen.
+func (c *Context) Met() { c.met++ }
+
+// Fail reports a violation shown by the current sight or event. It implies Met.
+func (c *Context) Fail(who Blame, text string) { c.FailAt(c.here.at, c.here.record, who, text) }
+
+// Failf is Fail with a formatted text.
+func (c *Context) Failf(who Blame, format string, args ...any) {
+	c.Fail(who, fmt.Sprintf(format, args...))
+}
+
+// FailAt reports a violation shown by an earlier record, as when something that had to follow never came.
+func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
+	c.met++
+	c.total++
+	if len(c.findings) < findingLimit {
+		c.findings = append(c.findings, Finding{c.rule.ID, who, c.Index, at, record, text})
+	}
+}
+
+// Now returns the time of the current sight, event or end.
+func (c *Context) Now() vtime.Time { return c.here.at }
+
+// Rel prints p relative to the first PSN of the half-conversation: "psn=+2".
+func (c *Context) Rel(p psn.PSN) string { return fmt.Sprintf("psn=%+d", p.Sub(c.Start)) }
+
+// needNames says what is missing, for the verdict's reason.
+var needNames = []struct {
+	bit  Vantage
+	name string
+}{
+	{TapRequester, "the requester's tap"},
+	{TapResponder, "the responder's tap"},
+	{Fates, "both taps to know the fate of packets"},
+	{Completions, "completion events"},
+	{Stores, "placement events"},
+	{Image, "a comparison of memory"},
+	{Timers, "timer events"},
+	{Probes, "engine variables"},
+	{Bytes, "the bytes of frames"},
+	{Attributes, "the QP attributes of both ends"},
+}
+
+// String lists what is in v, as verdicts print it: "the responder's tap, completion events".
+func (v Vantage) String() string {
+	var names []string
+	for _, n := range needNames {
+		if v&n.bit != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// offered returns what a trace with header h shows of c.
+func offered(h *trace.Header, c *Conversation) (v Vantage) {
+	for _, o := range []struct {
+		has bool
+		bit Vantage
+	}{
+		{h.Taps[c.Req], TapRequester},
+		{h.Taps[c.Req.Other()], TapResponder},
+		{h.Taps[trace.A] && h.Taps[trace.B], Fates},
+		{h.Reports&trace.ReportCQE != 0, Completions},
+		{h.Reports&trace.ReportStores != 0, Stores},
+		{h.Reports&trace.ReportMemory != 0, Image},
+		{h.Reports&trace.ReportTimers != 0, Timers},
+		{h.Reports&trace.ReportProbes != 0, Probes},
+		{h.Bytes, Bytes},
+		{c.Known, Attributes},
+	} {
+		if o.has {
+			v |= o.bit
+		}
+	}
+	return v
+}
+
+// undeclared returns the features of r that are not in declared.
+func undeclared(r *Rule, declared []string) (missing []string) {
+	for _, f := range r.Features {
+		if !slices.Contains(declared, f) {
+			missing = append(missing, f)
+		}
+	}
+	return missing
+}

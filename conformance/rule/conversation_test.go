@@ -1,0 +1,214 @@
+package rule
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+const testStart = psn.PSN(psn.Mask - 2) // so that every test of this file crosses the wrap
+
+// walk is a conversation under test, moved by packets at one point after another.
+type walk struct {
+	t   *testing.T
+	c   Conversation
+	s   Sight
+	rec trace.Record
+	now vtime.Time
+}
+
+func newWalk(t *testing.T, known bool) *walk {
+	var conn trace.Conn
+	for i := range conn.Ends {
+		conn.Ends[i].Known = known
+		conn.Ends[i].QP = engine.QP{MTU: 1024, SendPSN: testStart, RecvPSN: testStart}
+	}
+	w := &walk{t: t}
+	w.c.reset(0, trace.A, &conn)
+	return w
+}
+
+// see shows one packet, PSN relative to the start, and returns what was known of it.
+func (w *walk) see(point trace.Point, op roce.Opcode, rel, size int, change ...func(*roce.Packet)) *Sight {
+	w.now = w.now.Add(vtime.Microsecond)
+	w.rec = trace.Record{ICRC: trace.Good}
+	p := &w.rec.Packet
+	p.Opcode, p.PSN, p.Len = op, testStart.Add(rel), size
+	for _, f := range change {
+		f(p)
+	}
+	w.s.Sight = trace.Sight{At: w.now, Rec: &w.rec, Pkt: p, ICRC: trace.Good, Out: point&1 == 0}
+	w.s.Point = point
+	w.c.observe(&w.s)
+	w.c.update(&w.s)
+	return &w.s
+}
+
+func ack(s roce.Syndrome) func(*roce.Packet) { return func(p *roce.Packet) { p.AETH.Syndrome = s } }
+func dmaLen(n uint32) func(*roce.Packet)     { return func(p *roce.Packet) { p.RETH.DMALen = n } }
+func (w *walk) want(what string, got, x any) {
+	w.t.Helper()
+	if got != x {
+		w.t.Errorf("%s = %v, want %v", what, got, x)
+	}
+}
+
+func TestRequesterSide(t *testing.T) {
+	w := newWalk(t, true)
+	w.see(trace.RequesterOut, roce.WriteFirst, 0, 1024, dmaLen(2500), func(p *roce.Packet) { p.RETH.VA = 0x1000 })
+	w.see(trace.RequesterOut, roce.WriteMiddle, 1, 1024)
+	s := w.see(trace.RequesterOut, roce.WriteLast, 2, 452)
+	w.want("offset of LAST", s.Offset, 2)
+	w.want("message of LAST", s.Message, 0)
+	s = w.see(trace.RequesterOut, roce.SendOnly, 3, 10)
+	w.want("message of the SEND", s.Message, 1)
+	w.want("MAX", w.c.MAX, testStart.Add(4))
+	w.see(trace.RequesterIn, roce.Acknowledge, 0, 0, ack(roce.SyndromeACK))
+	w.want("UNA after ACK +0", w.c.UNA, testStart.Add(1))
+	w.see(trace.RequesterIn, roce.Acknowledge, 2, 0, ack(roce.SyndromePSNSeqErr))
+	w.want("UNA after NAK +2", w.c.UNA, testStart.Add(2))
+	s = w.see(trace.RequesterOut, roce.WriteLast, 2, 452)
+	w.want("relation of the retransmission", s.Relation, Again)
+	w.want("offset of the retransmission", s.Offset, 2)
+	w.want("VA of the retransmission", s.Sent.VA, uint64(0x1000+2048))
+	w.want("transmissions", w.c.Sent(testStart.Add(2)).Times, 2)
+	w.see(trace.RequesterIn, roce.Acknowledge, 9, 0, ack(roce.SyndromeACK))
+	w.want("UNA after a ghost ACK", w.c.UNA, testStart.Add(2))
+	w.see(trace.RequesterIn, roce.Acknowledge, 3, 0, ack(roce.SyndromeRemoteAccess))
+	w.want("failed", w.c.Failed, true)
+}
+
+func TestReadIsCompletedByDataOnly(t *testing.T) {
+	w := newWalk(t, true)
+	w.see(trace.RequesterOut, roce.SendOnly, 0, 1)
+	w.see(trace.RequesterOut, roce.ReadRequest, 1, 0, dmaLen(3000))
+	w.want("MAX after a READ of 3 packets", w.c.MAX, testStart.Add(4))
+	w.see(trace.RequesterOut, roce.SendOnly, 4, 1)
+	w.see(trace.RequesterIn, roce.Acknowledge, 4, 0, ack(roce.SyndromeACK))
+	w.want("UNA stops at the READ", w.c.UNA, testStart.Add(1))
+	w.see(trace.RequesterIn, roce.ReadRespFirst, 1, 1024)
+	w.see(trace.RequesterIn, roce.ReadRespLast, 3, 952)
+	w.want("UNA stops at the gap", w.c.UNA, testStart.Add(2))
+	s := w.see(trace.RequesterOut, roce.ReadRequest, 2, 0, dmaLen(1976))
+	w.want("relation of the repeated READ", s.Relation, Again)
+	w.want("bytes left at its PSN", s.Sent.Len, 1976)
+	w.see(trace.RequesterIn, roce.ReadRespFirst, 2, 1024)
+	w.see(trace.RequesterIn, roce.ReadRespLast, 3, 952)
+	w.want("outstanding READs", w.c.OutstandingReads(), 0)
+	w.want("UNA after the data", w.c.UNA, testStart.Add(4))
+}
+
+func TestResponderSide(t *testing.T) {
+	w := newWalk(t, true)
+	w.see(trace.ResponderIn, roce.SendFirst, 0, 1024)
+	s := w.see(trace.ResponderIn, roce.SendLast, 2, 5)
+	w.want("relation ahead", s.Relation, Ahead)
+	w.want("gap", w.c.GapOpen, true)
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromePSNSeqErr))
+	w.want("NAKs in gap", w.c.NAKsInGap, 1)
+	s = w.see(trace.ResponderIn, roce.SendMiddle, 1, 1024)
+	w.want("legal", s.Legal, true)
+	w.want("gap closed", w.c.GapOpen, false)
+	w.see(trace.ResponderIn, roce.SendLast, 2, 5)
+	w.want("MSN", w.c.MSN, psn.MSN(1))
+	s = w.see(trace.ResponderIn, roce.SendFirst, 0, 1024)
+	w.want("duplicate", s.Relation, Duplicate)
+	w.see(trace.ResponderIn, roce.ReadRequest, 3, 0, dmaLen(4096))
+	w.want("EPSN after a READ", w.c.EPSN, testStart.Add(7))
+	w.want("MSN after a READ", w.c.MSN, psn.MSN(2))
+}
+
+func TestRNRTakesBackTheAcceptance(t *testing.T) {
+	w := newWalk(t, true)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.see(trace.ResponderOut, roce.Acknowledge, 0, 0, ack(roce.SyndromeRNR+12))
+	w.want("EPSN", w.c.EPSN, testStart)
+	w.want("MSN", w.c.MSN, psn.MSN(0))
+	w.want("waiting", w.c.RNRWait, true)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("waiting after the retry", w.c.RNRWait, false)
+	w.want("EPSN after the retry", w.c.EPSN, testStart.Add(1))
+}
+
+func TestIllegalRequests(t *testing.T) {
+	for _, c := range []struct {
+		name, reason string
+		op           roce.Opcode
+		size         int
+		dma          uint32
+		inside       bool
+	}{
+		{"MIDDLE alone", reasonNoFirst, roce.SendMiddle, 1024, 0, false},
+		{"FIRST inside", reasonInside, roce.SendFirst, 1024, 0, true},
+		{"READ inside", reasonInside, roce.ReadRequest, 0, 1, true},
+		{"SEND in a WRITE", reasonOperation, roce.SendLast, 3, 0, true},
+		{"short FIRST", reasonNotFull, roce.SendFirst, 1000, 0, false},
+		{"empty LAST", reasonEmptyLast, roce.WriteLast, 0, 0, true},
+		{"long ONLY", reasonTooLong, roce.SendOnly, 1025, 0, false},
+		{"short WRITE", reasonDMALen, roce.WriteOnly, 7, 8, false},
+		{"long WRITE", reasonDMALen, roce.WriteLast, 1000, 0, true},
+		{"huge READ", reasonHuge, roce.ReadRequest, 0, 1<<31 + 1, false},
+		{"huge WRITE", reasonHuge, roce.WriteFirst, 1024, 1<<31 + 1, false},
+		{"legal LAST", "", roce.WriteLast, 476, 0, true},
+	} {
+		w, at := newWalk(t, true), 0
+		if c.inside {
+			w.see(trace.ResponderIn, roce.WriteFirst, 0, 1024, dmaLen(1500))
+			at = 1
+		}
+		if s := w.see(trace.ResponderIn, c.op, at, c.size, dmaLen(c.dma)); s.Reason != c.reason || s.Legal != (c.reason == "") {
+			t.Errorf("%s: legal=%v, %q, want %q", c.name, s.Legal, s.Reason, c.reason)
+		}
+	}
+}
+
+func TestBadICRCChangesNothing(t *testing.T) {
+	w := newWalk(t, true)
+	w.s.Sight = trace.Sight{Rec: &trace.Record{}, Pkt: &roce.Packet{}, ICRC: trace.Bad}
+	w.s.Pkt.PSN = testStart
+	w.s.Point = trace.ResponderIn
+	w.c.observe(&w.s)
+	w.c.update(&w.s)
+	w.want("EPSN", w.c.EPSN, testStart)
+	w.want("legal", w.s.Legal, false)
+}
+
+func TestACaptureMayBeginInTheMiddle(t *testing.T) {
+	w := newWalk(t, false)
+	s := w.see(trace.ResponderIn, roce.WriteMiddle, 100, 1024)
+	w.want("legal", s.Legal, true)
+	w.want("EPSN", w.c.EPSN, testStart.Add(101))
+	w.see(trace.ResponderIn, roce.WriteLast, 101, 1)
+	w.see(trace.RequesterOut, roce.ReadRequest, 102, 0, dmaLen(9000))
+	w.want("MTU learnt", w.c.MTU, 1024)
+	w.want("MAX", w.c.MAX, testStart.Add(111))
+}
+
+func TestReadBeforeTheMTUIsKnown(t *testing.T) {
+	w := newWalk(t, false)
+	w.see(trace.RequesterOut, roce.ReadRequest, 0, 0, dmaLen(9000))
+	w.want("unsure", w.c.PositionUnsure(), true)
+	s := w.see(trace.RequesterOut, roce.ReadRequest, 9, 0, dmaLen(100))
+	w.want("relation", s.Relation, First)
+	w.want("MAX", w.c.MAX, testStart.Add(10))
+}
+
+func TestWindowForgetsBeyondItsLimit(t *testing.T) {
+	w := newWalk(t, true)
+	for i := range 1000 {
+		w.see(trace.RequesterOut, roce.SendOnly, i, 1)
+	}
+	for _, i := range []int{0, 500, 999} {
+		if x := w.c.Sent(testStart.Add(i)); x == nil || x.Message != i {
+			t.Errorf("transmission %d: %+v", i, x)
+		}
+	}
+	if x := w.c.Sent(testStart.Add(1000)); x != nil {
+		t.Errorf("a PSN never sent: %+v", x)
+	}
+}

@@ -1,0 +1,278 @@
+package rule
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// testHeader is a trace of n connections with both taps, every report, and attributes known.
+func testHeader(n int) trace.Header {
+	h := trace.Header{Taps: [2]bool{true, true}, Bytes: true, Conns: make([]trace.Conn, n),
+		Reports: trace.ReportCQE | trace.ReportStores | trace.ReportTimers | trace.ReportProbes | trace.ReportMemory}
+	for i := range h.Conns {
+		for side := range h.Conns[i].Ends {
+			h.Conns[i].Ends[side] = trace.End{Known: true, QP: engine.QP{MTU: 1024}}
+		}
+	}
+	return h
+}
+
+// play shows packets of connection conn, 1 us apart.
+func play(j *Judge, conn int, from trace.Side, ops ...roce.Opcode) {
+	t := trace.NewTimeline(&j.header, j)
+	for i, op := range ops {
+		at := vtime.Time(i) * vtime.Time(vtime.Microsecond)
+		r := trace.Record{Sent: at, Recv: at + 1, From: from, Conn: conn, Fate: trace.Delivered, ICRC: trace.Good}
+		r.Packet.Opcode, r.Packet.PSN = op, psn.PSN(i)
+		t.Packet(&r)
+	}
+	t.End(vtime.Time(vtime.Second))
+}
+
+// counting is a rule that meets its situation at every sight it is shown.
+func counting(sees Class) Rule {
+	return Rule{ID: "T-A-001", Level: Must, Sees: sees, Stimulus: "any", New: func(c *Context) Check {
+		return Check{Sight: func(*Sight) { c.Met() }}
+	}}
+}
+
+func TestDispatchByClass(t *testing.T) {
+	for _, c := range []struct {
+		sees Class
+		conn int
+		from trace.Side
+		op   roce.Opcode
+		want int
+	}{
+		{RequestOut, 0, trace.A, roce.SendOnly, 1},
+		{Requests, 0, trace.B, roce.SendOnly, 2},
+		{ResponseOut, 0, trace.A, roce.Acknowledge, 1},
+		{ResponseIn | RequestIn, 0, trace.B, roce.ReadRespOnly, 1},
+		{Responses, 0, trace.A, roce.SendOnly, 0},
+		{Foreign, 0, trace.A, roce.CNP, 2},
+		{Foreign, 0, trace.A, roce.UDSendOnly, 2},
+		{Foreign, -1, trace.A, roce.SendOnly, 2},
+		{Requests, -1, trace.A, roce.SendOnly, 0},
+		{Emitted, 0, trace.A, roce.SendOnly, 1},
+	} {
+		j := NewJudge(testHeader(1), []Rule{counting(c.sees)}, Options{})
+		play(j, c.conn, c.from, c.op)
+		if v := j.Verdicts()[0]; v.Met != c.want {
+			t.Errorf("%+v: met %d times", c, v.Met)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	fail := func(level Level) Rule {
+		r := counting(Requests)
+		r.Level = level
+		r.New = func(c *Context) Check { return Check{Sight: func(*Sight) { c.Fail(Responder, "no") }} }
+		return r
+	}
+	with := func(change func(*Rule)) Rule {
+		r := counting(Requests)
+		change(&r)
+		return r
+	}
+	for _, c := range []struct {
+		name     string
+		rule     Rule
+		status   Status
+		reason   string
+		required bool
+	}{
+		{"met", counting(Requests), Pass, "", true},
+		{"never met", counting(Responses), Inconclusive, "stimulus not seen: any", true},
+		{"MUST broken", fail(Must), Fail, "", true},
+		{"SHOULD broken", fail(Should), Fail, "", false},
+		{"observation", fail(Observation), Pass, "", false},
+		{"feature", with(func(r *Rule) { r.Features = []string{"ud"} }), NotApplicable, "needs feature ud", true},
+		{"unbuilt", with(func(r *Rule) { r.Unbuilt, r.New = "two runs", nil }), Inconclusive, "not judged: two runs", true},
+		{"vantage", with(func(r *Rule) { r.Needs = TapRequester | Timers }), Inconclusive, "needs timer events", true},
+	} {
+		h := testHeader(1)
+		h.Reports &^= trace.ReportTimers
+		j := NewJudge(h, []Rule{c.rule}, Options{})
+		play(j, 0, trace.A, roce.SendOnly)
+		v := j.Verdicts()[0]
+		if v.Status != c.status || v.Reason != c.reason || v.Required != c.required {
+			t.Errorf("%s: %v %q required=%v", c.name, v.Status, v.Reason, v.Required)
+		}
+	}
+}
+
+func TestOneTapRefusesRulesOfTheOther(t *testing.T) {
+	h := testHeader(1)
+	h.Taps[trace.B] = false
+	r := counting(Responses)
+	r.Needs = TapResponder
+	j := NewJudge(h, []Rule{r}, Options{})
+	play(j, 0, trace.A, roce.SendOnly)
+	if v := j.Verdicts()[0]; v.Status != Inconclusive || v.Reason != "needs the responder's tap" {
+		t.Errorf("requests of A, tap at A: %v %q", v.Status, v.Reason)
+	}
+	j = NewJudge(h, []Rule{r}, Options{})
+	play(j, 0, trace.A, roce.Acknowledge) // A answers requests of B: its tap is the responder's
+	if v := j.Verdicts()[0]; v.Status != Pass {
+		t.Errorf("responses of A, tap at A: %v %q", v.Status, v.Reason)
+	}
+}
+
+func TestPanicIsAnErrorOfOneRule(t *testing.T) {
+	bad := counting(Requests)
+	bad.New = func(*Context) Check {
+		return Check{Sight: func(s *Sight) { panic("index out of range") }, End: func(vtime.Time) { panic("not called") }}
+	}
+	unstarted := counting(Requests)
+	unstarted.New = func(*Context) Check { panic("nil map") }
+	j := NewJudge(testHeader(1), []Rule{bad, counting(Requests), unstarted}, Options{})
+	play(j, 0, trace.A, roce.SendOnly, roce.SendOnly)
+	got := j.Verdicts()
+	if got[0].Status != Error || !strings.Contains(got[0].Reason, "index out of range") {
+		t.Errorf("panicking rule: %v %q", got[0].Status, got[0].Reason)
+	}
+	if got[1].Status != Pass || got[1].Met != 4 {
+		t.Errorf("rule after it: %v, met %d", got[1].Status, got[1].Met)
+	}
+	if got[2].Status != Error {
+		t.Errorf("rule that panics when made: %v", got[2].Status)
+	}
+}
+
+func TestFindingsAreBoundedAndOrdered(t *testing.T) {
+	r := counting(RequestOut)
+	r.New = func(c *Context) Check { return Check{Sight: func(*Sight) { c.Failf(Requester, "psn %d", c.MAX) }} }
+	j := NewJudge(testHeader(2), []Rule{r}, Options{})
+	ops := make([]roce.Opcode, 100)
+	play(j, 1, trace.A, ops...)
+	play(j, 0, trace.A, ops...)
+	v := j.Verdicts()[0]
+	if v.Total != 200 || len(v.Findings) != findingLimit {
+		t.Fatalf("total %d, kept %d", v.Total, len(v.Findings))
+	}
+	if a, b := v.Findings[0], v.Findings[1]; a.Conn != 0 || b.Conn != 1 || a.At != b.At || a.Record != 0 {
+		t.Errorf("first findings %+v, %+v", a, b)
+	}
+}
+
+func TestEventsReachBothHalves(t *testing.T) {
+	var seen []string
+	r := counting(0)
+	r.New = func(c *Context) Check {
+		return Check{Event: func(e *trace.Event) {
+			seen = append(seen, c.Req.String()+e.Kind.String())
+			c.Met()
+		}}
+	}
+	j := NewJudge(testHeader(1), []Rule{r}, Options{})
+	j.Event(&trace.Event{Side: trace.B, Kind: trace.Receive})
+	j.Event(&trace.Event{Side: trace.A, Kind: trace.Post})
+	j.Event(&trace.Event{Side: trace.B, Kind: trace.Fatal})
+	want := "Areceive Apost Afatal Bfatal"
+	if got := strings.Join(seen, " "); got != want {
+		t.Errorf("events %s, want %s", got, want)
+	}
+	if !j.halves[0][trace.B].conv.Failed || j.halves[0][trace.A].conv.Failed {
+		t.Error("a fatal event fails the requests of its own side only")
+	}
+}
+
+func TestStatusText(t *testing.T) {
+	text, err := json.Marshal([]Status{Pass, NotApplicable, XPass})
+	if err != nil || string(text) != `["PASS","NOT-APPLICABLE","XPASS"]` {
+		t.Errorf("%s, %v", text, err)
+	}
+	var back []Status
+	if err := json.Unmarshal(text, &back); err != nil || back[1] != NotApplicable {
+		t.Errorf("%v, %v", back, err)
+	}
+	if json.Unmarshal([]byte(`"GREEN"`), new(Status)) == nil {
+		t.Error("an unknown status was accepted")
+	}
+	if Worst(Pass, XFail, Inconclusive) != XFail || Worst() != Pass {
+		t.Error("worst")
+	}
+}
+
+func TestWaivers(t *testing.T) {
+	w := []Waiver{{Rule: "RC-RNR-*", Impl: "rxe", Reason: "code 25", Owner: "net", Expires: "2027-01-31"}}
+	if err := w[0].Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		impl, today  string
+		before, want Status
+		reason       string
+	}{
+		{"rxe", "2027-01-31", Fail, XFail, "waived by net"},
+		{"rxe", "2027-01-31", Pass, XPass, "but passes"},
+		{"rxe", "2027-02-01", Fail, Fail, "expired on 2027-01-31"},
+		{"gbn", "2027-01-31", Fail, Fail, ""},
+		{"rxe", "2027-01-31", Inconclusive, Inconclusive, ""},
+	} {
+		v := []Verdict{{Rule: "RC-RNR-002", Status: c.before}}
+		Waive(v, w, c.impl, c.today)
+		if v[0].Status != c.want || !strings.Contains(v[0].Reason, c.reason) {
+			t.Errorf("%+v: %v %q", c, v[0].Status, v[0].Reason)
+		}
+	}
+	for _, bad := range []Waiver{{}, {Rule: "a", Impl: "b", Reason: "c", Owner: "d", Expires: "soon"}, {Rule: "[", Impl: "b", Reason: "c", Owner: "d", Expires: "2027-01-31"}} {
+		if bad.Validate() == nil {
+			t.Errorf("%+v is valid", bad)
+		}
+	}
+}
+
+// BenchmarkJudge shows a stream of messages of 64 packets, acknowledged one by one, to 60 rules of which each packet
+// interests about a third, as in the catalogue. One operation is one sight.
+func BenchmarkJudge(b *testing.B) {
+	for _, n := range []int{0, 60} {
+		b.Run(map[int]string{0: "tracker", 60: "60rules"}[n], func(b *testing.B) { benchmarkJudge(b, n) })
+	}
+}
+
+func benchmarkJudge(b *testing.B, n int) {
+	rules := make([]Rule, n)
+	for i := range rules {
+		rules[i] = counting(Class(1 << (i % 4)))
+	}
+	j := NewJudge(testHeader(1), rules, Options{})
+	data, reply := trace.Record{ICRC: trace.Good}, trace.Record{ICRC: trace.Good, From: trace.B}
+	reply.Packet.Opcode, reply.Packet.AETH.Syndrome = roce.Acknowledge, roce.SyndromeACK
+	s := trace.Sight{ICRC: trace.Good}
+	step := func(i int) {
+		k := i % 64
+		data.Packet.Opcode, data.Packet.Len = roce.WriteMiddle, 1024
+		switch k {
+		case 0:
+			data.Packet.Opcode, data.Packet.RETH.DMALen = roce.WriteFirst, 64*1024
+		case 63:
+			data.Packet.Opcode = roce.WriteLast
+		}
+		data.Packet.PSN, reply.Packet.PSN = psn.New(uint32(i)), psn.New(uint32(i-500))
+		for point := range 4 {
+			s.At, s.Index, s.Out = vtime.Time(i), uint64(i), point&1 == 0
+			s.Rec, s.Pkt = &data, &data.Packet
+			if point > 1 {
+				s.Rec, s.Pkt = &reply, &reply.Packet
+			}
+			j.Sight(&s)
+		}
+	}
+	for i := range 4096 {
+		step(i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i += 4 {
+		step(4096 + i/4)
+	}
+}

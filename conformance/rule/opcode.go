@@ -1,0 +1,51 @@
+package rule
+
+import "github.com/rdma-gauntlet/gauntlet/harness/roce"
+
+// Operation is the kind of operation that an opcode belongs to. All packets of a message have the same one.
+type Operation uint8
+
+// The operations.
+const (
+	NoOperation Operation = iota
+	Send
+	Write
+	Read
+	Atomic
+)
+
+// OperationOf returns the operation that a request or READ response is a packet of.
+func OperationOf(o roce.Opcode) Operation {
+	switch {
+	case o.IsSend():
+		return Send
+	case o.IsWrite():
+		return Write
+	case o.IsRead(), o.IsReadResponse():
+		return Read
+	case o.IsAtomic(), o == roce.AtomicAck:
+		return Atomic
+	}
+	return NoOperation
+}
+
+// TakesReceive reports whether a request needs a posted receive at the responder: the first packet of a SEND, and the
+// packet that carries the immediate of a WRITE (IBTA 9.7.5.2.8).
+func TakesReceive(o roce.Opcode) bool {
+	return o.IsSend() && o.StartsMessage() || o.IsWrite() && o.HasImm()
+}
+
+// HasAETH reports whether a packet carries an AETH: every acknowledgement, and a READ response but the MIDDLE.
+func HasAETH(o roce.Opcode) bool { return o.Layout()&roce.LayoutAETH != 0 }
+
+// IsFatal reports a NAK after which the QP is in error: invalid request, remote access, remote operation (0x61 to 0x63).
+func IsFatal(s roce.Syndrome) bool {
+	return s == roce.SyndromeInvalidReq || s == roce.SyndromeRemoteAccess || s == roce.SyndromeRemoteOp
+}
+
+// ofConnection reports an opcode that a reliable connection uses. A datagram or an unreliable packet that reaches one
+// is foreign to it.
+func ofConnection(o roce.Opcode) bool {
+	c := o.Class()
+	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse())
+}

@@ -1,0 +1,225 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// requesterState is what the requester's tap has shown.
+type requesterState struct {
+	pos      position
+	messages int  // messages begun
+	lost     bool // a READ of unknown span was sent: the next first transmission sets MAX
+	window   window
+	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
+}
+
+// readSpan is an outstanding READ or atomic: its PSNs [first, end), and the next response expected.
+type readSpan struct{ first, next, end psn.PSN }
+
+// readLimit bounds the outstanding READs remembered, far above any negotiated depth.
+const readLimit = 1 << 12
+
+// Transmission is the first transmission of one PSN, and how often the PSN has been sent.
+type Transmission struct {
+	PSN     psn.PSN
+	Opcode  roce.Opcode
+	Message int    // messages begun before this packet's
+	Offset  int    // packet within its message
+	Len     int    // payload bytes; for a READ request the bytes asked for from this PSN on
+	VA      uint64 // where the packet acts: remote address of its first byte; 0 for SEND
+	Sum     uint32 // CRC-32 of the payload; 0 when there are no bytes
+	Times   int    // transmissions seen; 0 for a PSN inside a READ's range
+	First   vtime.Time
+	Latest  vtime.Time
+}
+
+// Sent returns the first transmission of p; nil when p was not sent or has left the window.
+func (c *Conversation) Sent(p psn.PSN) *Transmission { return c.requester.window.find(p) }
+
+// OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
+func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) }
+
+// OldestRead returns the PSNs [first, end) of the oldest such READ and the next response that it waits for.
+func (c *Conversation) OldestRead() (first, next, end psn.PSN, ok bool) {
+	if len(c.requester.reads) == 0 {
+		return 0, 0, 0, false
+	}
+	r := &c.requester.reads[0]
+	return r.first, r.next, r.end, true
+}
+
+// PositionUnsure reports whether the PSN of the next first transmission cannot be foretold: the trace began in the
+// middle, or a READ was sent while the MTU was unknown.
+func (c *Conversation) PositionUnsure() bool { return !c.Started || c.requester.lost }
+
+func (c *Conversation) observeRequest(s *Sight) {
+	r := &c.requester
+	if !c.Started {
+		c.begin(s.Pkt.PSN)
+	}
+	if r.lost && c.MAX.LessEq(s.Pkt.PSN) {
+		c.MAX, r.lost = s.Pkt.PSN, false
+	}
+	if s.Pkt.PSN.Less(c.MAX) {
+		s.Relation, s.Sent = Again, r.window.find(s.Pkt.PSN)
+		if s.Sent != nil {
+			s.Message, s.Offset = s.Sent.Message, s.Sent.Offset
+		}
+		return
+	}
+	s.Relation = First
+	s.Message, s.Offset = r.messages, 0
+	if !s.Pkt.Opcode.StartsMessage() {
+		s.Message, s.Offset = r.messages-1, r.pos.packets
+	}
+}
+
+func (c *Conversation) requestSent(s *Sight) {
+	if s.Relation == Again {
+		if s.Sent != nil {
+			s.Sent.Times++
+			s.Sent.Latest = s.At
+		}
+		return
+	}
+	r, p := &c.requester, s.Pkt
+	o := p.Opcode
+	if o.StartsMessage() {
+		r.messages++
+		r.pos.open(p, o)
+	}
+	t := r.window.add(c.UNA, p.PSN)
+	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum,
+		Times: 1, First: s.At, Latest: s.At}
+	if o.IsWrite() {
+		t.VA = r.pos.va + uint64(r.pos.bytes)
+	}
+	r.pos.take(p, o)
+	c.MAX = p.PSN.Next()
+	if o.IsRead() || o.IsAtomic() {
+		c.readSent(p, t)
+	}
+}
+
+// readSent claims the PSNs of a READ's responses and remembers it as outstanding.
+func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
+	r, n := &c.requester, c.Span(p)
+	r.lost = n == 0
+	n = min(max(n, 1), psn.Half-1)
+	t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)
+	whole := *t
+	for i := 1; i < min(n, windowLimit); i++ {
+		at, done := p.PSN.Add(i), i*c.MTU
+		*r.window.add(c.UNA, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
+			Len: whole.Len - done, VA: whole.VA + uint64(done), First: whole.First, Latest: whole.First}
+	}
+	c.MAX = p.PSN.Add(n)
+	if len(r.reads) == readLimit {
+		r.reads = r.reads[:copy(r.reads, r.reads[1:])]
+	}
+	r.reads = append(r.reads, readSpan{first: p.PSN, next: p.PSN, end: c.MAX})
+}
+
+// responseArrived advances UNA by what a response says.
+func (c *Conversation) responseArrived(s *Sight) {
+	p := s.Pkt
+	if !c.Started || !p.PSN.In(c.UNA, c.MAX) {
+		return
+	}
+	o := p.Opcode
+	switch {
+	case o.IsReadResponse() || o == roce.AtomicAck:
+		c.dataArrived(p.PSN, o)
+	case p.Opcode != roce.Acknowledge:
+		c.acknowledge(p.PSN) // a selective acknowledgement names the expected PSN
+	case p.AETH.Syndrome.IsACK():
+		c.acknowledge(p.PSN.Next())
+	case p.AETH.Syndrome.IsRNR(), p.AETH.Syndrome.IsNAK():
+		c.acknowledge(p.PSN)
+		c.Failed = c.Failed || IsFatal(p.AETH.Syndrome)
+	}
+}
+
+// acknowledge moves UNA to p, but not past a READ whose data have not arrived: only data complete a READ (IBTA 9.7.5.1).
+func (c *Conversation) acknowledge(p psn.PSN) {
+	if r := c.requester.reads; len(r) > 0 && r[0].next.Less(p) {
+		p = r[0].next
+	}
+	if c.UNA.Less(p) {
+		c.UNA = p
+	}
+}
+
+// dataArrived takes one response of a READ or atomic. It acknowledges what was requested before, and completes its READ
+// only in order.
+func (c *Conversation) dataArrived(p psn.PSN, o roce.Opcode) {
+	r := &c.requester
+	for i := range r.reads {
+		read := &r.reads[i]
+		if !p.In(read.first, read.end) {
+			continue
+		}
+		c.acknowledge(read.first)
+		if i > 0 || p != read.next {
+			return
+		}
+		read.next = p.Next()
+		if r.lost && !o.EndsMessage() {
+			read.end = psn.Max(read.end, read.next.Next())
+			c.MAX = psn.Max(c.MAX, read.end)
+		}
+		c.UNA = psn.Max(c.UNA, read.next)
+		if read.next == read.end {
+			r.reads = r.reads[:copy(r.reads, r.reads[1:])]
+		}
+		return
+	}
+	c.acknowledge(p.Next()) // the answer to an operation that is not followed, such as ATOMIC_WRITE
+}
+
+// window holds the transmissions that are outstanding, in a ring that grows with the span of PSNs in flight.
+type window struct{ slots []Transmission }
+
+// windowLimit bounds the ring; a PSN further than that behind MAX is forgotten.
+const windowLimit = 1 << 20
+
+// noPSN marks an empty slot: it is no 24-bit number.
+const noPSN psn.PSN = 1 << 24
+
+func (w *window) find(p psn.PSN) *Transmission {
+	if len(w.slots) == 0 {
+		return nil
+	}
+	t := &w.slots[int(p)&(len(w.slots)-1)]
+	if t.PSN != p {
+		return nil
+	}
+	return t
+}
+
+// add returns the slot of p, growing the ring so that [una, p] fits when the limit allows.
+func (w *window) add(una, p psn.PSN) *Transmission {
+	if span := p.Sub(una) + 1; span > len(w.slots) && len(w.slots) < windowLimit {
+		w.grow(span)
+	}
+	return &w.slots[int(p)&(len(w.slots)-1)]
+}
+
+func (w *window) grow(span int) {
+	size := max(64, 2*len(w.slots))
+	for size < span && size < windowLimit {
+		size *= 2
+	}
+	old := w.slots
+	w.slots = make([]Transmission, size)
+	for i := range w.slots {
+		w.slots[i].PSN = noPSN
+	}
+	for i := range old {
+		if old[i].PSN != noPSN {
+			w.slots[int(old[i].PSN)&(size-1)] = old[i]
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// responderState is what the responder's tap has shown.
+type responderState struct {
+	pos  position
+	lost bool // a READ of unknown span arrived: the next request sets EPSN
+	bad  bool // an illegal request arrived at EPSN, so a NAK of it, not a gap, is what follows
+	// undo holds the states before the latest requests that needed a receive. They count as accepted when they arrive;
+	// an RNR NAK, which leaves a little later, takes one back.
+	undo [8]accepted
+	next int
+}
+
+// accepted is the state before one request was accepted.
+type accepted struct {
+	valid bool
+	psn   psn.PSN
+	msn   psn.MSN
+	pos   position
+}
+
+// position is where the requests of one side stand inside a message.
+type position struct {
+	inside  bool // a FIRST was seen and its LAST was not
+	unsure  bool // nothing is known: the trace may have begun inside a message
+	op      Operation
+	packets int    // packets taken of the message
+	bytes   int    // payload bytes taken of the message
+	total   int    // DMALen of a WRITE, else -1
+	va      uint64 // RETH address of a WRITE
+}
+
+// open starts a message with packet p.
+func (m *position) open(p *roce.Packet, o roce.Opcode) {
+	*m = position{inside: true, op: OperationOf(o), total: -1}
+	if o.IsWrite() {
+		m.va, m.total = p.RETH.VA, int(p.RETH.DMALen)
+	}
+}
+
+// take counts packet p of the open message.
+func (m *position) take(p *roce.Packet, o roce.Opcode) {
+	m.packets++
+	m.bytes += p.Len
+	if o.EndsMessage() {
+		m.inside = false
+	}
+}
+
+// The reasons for which a responder refuses a request that arrives in order (IBTA 9.7.4.1, 9.4).
+const (
+	reasonNoFirst   = "MIDDLE or LAST outside a message"
+	reasonInside    = "FIRST or ONLY inside a message"
+	reasonOperation = "operation changes inside a message"
+	reasonNotFull   = "FIRST or MIDDLE that is not one MTU long"
+	reasonEmptyLast = "LAST without payload"
+	reasonTooLong   = "payload longer than the MTU"
+	reasonDMALen    = "payload does not add up to DMALen"
+	reasonHuge      = "DMALen beyond 2^31"
+)
+
+// fault says why packet p is illegal after what m has seen; "" when it is legal.
+func (m *position) fault(p *roce.Packet, o roce.Opcode, mtu int) string {
+	first := o.StartsMessage()
+	switch {
+	case m.unsure && !first:
+		return ""
+	case first && m.inside:
+		return reasonInside
+	case !first && !m.inside:
+		return reasonNoFirst
+	case !first && OperationOf(o) != m.op:
+		return reasonOperation
+	}
+	return m.lengthFault(p, o, mtu)
+}
+
+func (m *position) lengthFault(p *roce.Packet, o roce.Opcode, mtu int) string {
+	if !o.IsSend() && !o.IsWrite() {
+		if o.IsRead() && p.RETH.DMALen > 1<<31 {
+			return reasonHuge
+		}
+		return ""
+	}
+	first, last := o.StartsMessage(), o.EndsMessage()
+	total, done := m.total, m.bytes
+	if first {
+		total, done = -1, 0
+		if o.IsWrite() {
+			total = int(p.RETH.DMALen)
+		}
+	}
+	switch {
+	case total > 1<<31:
+		return reasonHuge
+	case mtu > 0 && p.Len > mtu:
+		return reasonTooLong
+	case !last && mtu > 0 && p.Len != mtu:
+		return reasonNotFull
+	case last && !first && p.Len == 0:
+		return reasonEmptyLast
+	case total >= 0 && (done+p.Len > total || last && done+p.Len != total):
+		return reasonDMALen
+	}
+	return ""
+}
+
+func (c *Conversation) observeArrival(s *Sight) {
+	if !s.Intact() {
+		s.Reason = "does not decode"
+		if s.ICRC == trace.Bad {
+			s.Reason = "bad ICRC"
+		}
+		return
+	}
+	r, p := &c.responder, s.Pkt
+	if !c.Started {
+		c.begin(p.PSN)
+	}
+	if r.lost && c.EPSN.LessEq(p.PSN) {
+		c.EPSN, r.lost = p.PSN, false
+	}
+	switch d := p.PSN.Sub(c.EPSN); {
+	case d > 0:
+		s.Relation = Ahead
+	case d < 0:
+		s.Relation = Duplicate
+	default:
+		s.Relation = InOrder
+		s.Reason = r.pos.fault(p, p.Opcode, c.MTU)
+		s.Legal = s.Reason == ""
+	}
+}
+
+// requestArrived accepts a request, or notes the gap that it shows.
+func (c *Conversation) requestArrived(s *Sight) {
+	if c.Fatal {
+		return
+	}
+	r, p := &c.responder, s.Pkt
+	if s.Relation == Ahead && !c.GapOpen && !r.bad {
+		c.GapOpen, c.NAKsInGap = true, 0
+	}
+	if s.Relation == InOrder {
+		r.bad = !s.Legal
+	}
+	if !s.Legal {
+		return
+	}
+	o := p.Opcode
+	if TakesReceive(o) {
+		r.undo[r.next] = accepted{true, p.PSN, c.MSN, r.pos}
+		r.next = (r.next + 1) % len(r.undo)
+	}
+	c.GapOpen, c.RNRWait = false, false
+	if o.StartsMessage() {
+		r.pos.open(p, o)
+	}
+	r.pos.take(p, o)
+	if o.EndsMessage() {
+		c.MSN = c.MSN.Next()
+	}
+	n := c.Span(p)
+	r.lost = n == 0
+	c.EPSN = p.PSN.Add(min(max(n, 1), psn.Half-1))
+}
+
+// responseSent follows the NAKs of the responder.
+func (c *Conversation) responseSent(s *Sight) {
+	p := s.Pkt
+	if p.Opcode != roce.Acknowledge {
+		return
+	}
+	switch a := p.AETH.Syndrome; {
+	case a == roce.SyndromePSNSeqErr:
+		c.NAKsInGap++
+	case IsFatal(a):
+		c.Fatal = true
+	case a.IsRNR():
+		c.refused(p.PSN)
+	}
+}
+
+// refused takes back the acceptance of the request at p, which an RNR NAK names.
+func (c *Conversation) refused(p psn.PSN) {
+	r := &c.responder
+	for i := range r.undo {
+		if u := &r.undo[i]; u.valid && u.psn == p && p.Less(c.EPSN) {
+			c.EPSN, c.MSN, r.pos, r.lost = p, u.msn, u.pos, false
+			u.valid = false
+			c.GapOpen = false
+		}
+	}
+	c.RNRWait = c.RNRWait || p == c.EPSN
+}

@@ -1,0 +1,221 @@
+// Package ruletest runs a family's rules over fixtures: hand-written traces that say, beside each line, what a rule
+// should find there.
+//
+// Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace and fail*.trace. Only the rule that names the folder is
+// judged. A finding must be claimed by a comment on the line of its packet or event,
+//
+//	B>A NAK psn=+1 msn=0 PSN_SEQ_ERR   // want "second NAK"
+//
+// and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
+// "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, and a second later,
+// so that none reads a clock. A rule without a passing and a failing fixture fails the test, and so does one that passes
+// an empty trace.
+package ruletest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// bases are the start PSNs: the plain one, one that crosses the sign of the serial arithmetic, one that wraps.
+var bases = []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
+
+// Run runs the fixtures of every rule under dir, the family's testdata folder.
+func Run(t *testing.T, rules []rule.Rule, dir string) {
+	t.Helper()
+	known := map[string]bool{}
+	for i := range rules {
+		r := &rules[i]
+		known[r.ID] = true
+		t.Run(r.ID, func(t *testing.T) {
+			if r.Unbuilt != "" {
+				return // listed as such in its verdict; Catalogue checks that the reason is given
+			}
+			empty(t, r)
+			fixtures(t, r, filepath.Join(dir, r.ID))
+		})
+	}
+	orphans(t, known, dir)
+}
+
+// orphans fails for a folder of fixtures that no rule claims.
+func orphans(t *testing.T, known map[string]bool, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.Contains(e.Name(), "-") && !known[e.Name()] {
+			t.Errorf("%s: fixtures of a rule that the family does not list", filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// empty runs a rule over a trace in which nothing happens: it must not pass.
+func empty(t *testing.T, r *rule.Rule) {
+	t.Helper()
+	f, err := trace.ParseFixture(strings.NewReader(""), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(f, r, 0); v.Status != rule.Inconclusive {
+		t.Errorf("an empty trace gives %v, want INCONCLUSIVE", v.Status)
+	}
+}
+
+// fixtures runs the fixtures of one rule.
+func fixtures(t *testing.T, r *rule.Rule, dir string) {
+	t.Helper()
+	for _, kind := range []string{"pass", "fail"} {
+		paths, _ := filepath.Glob(filepath.Join(dir, kind+"*.trace"))
+		if len(paths) == 0 {
+			t.Errorf("no %s fixture in %s: write one", kind, dir)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, base := range bases {
+				name := strings.TrimSuffix(filepath.Base(path), ".trace")
+				t.Run(fmt.Sprintf("%s@%d", name, base), func(t *testing.T) { fixture(t, r, text, base, kind) })
+			}
+		}
+	}
+}
+
+// fixture runs one rule over one fixture and compares verdict and findings with what the fixture says.
+func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, kind string) {
+	t.Helper()
+	f, err := trace.ParseFixture(bytes.NewReader(text), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge(f, r, 0)
+	want := rule.Pass
+	if kind == "fail" && r.Level != rule.Observation {
+		want = rule.Fail
+	}
+	if v.Status != want {
+		t.Errorf("verdict %v (%s), want %v", v.Status, v.Reason, want)
+	}
+	if kind == "fail" && len(v.Findings) == 0 {
+		t.Error("a failing fixture without findings")
+	}
+	claim(t, f, text, v.Findings)
+	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, vtime.Second).Findings)); diff != "" {
+		t.Errorf("the same trace a second later gives other findings:\n%s", diff)
+	}
+}
+
+// claim matches findings with the fixture's comments.
+func claim(t *testing.T, f *trace.Fixture, text []byte, findings []rule.Finding) {
+	t.Helper()
+	wants, ends := map[int][]*regexp.Regexp{}, endWants(t, text)
+	for line, w := range f.Wants {
+		wants[line] = append(wants[line], w...)
+	}
+	for _, finding := range findings {
+		line := lineOf(f, &finding)
+		list := wants[line]
+		if line == 0 {
+			list = ends
+		}
+		list, ok := strike(list, finding.Text)
+		if !ok {
+			t.Errorf("line %d: finding that no comment claims: %s: %s", line, finding.Blame, finding.Text)
+		}
+		if line == 0 {
+			ends = list
+		} else {
+			wants[line] = list
+		}
+	}
+	for line, list := range wants {
+		for _, w := range list {
+			t.Errorf("line %d: no finding matches %q", line, w)
+		}
+	}
+	for _, w := range ends {
+		t.Errorf("end: no finding matches %q", w)
+	}
+}
+
+// lineOf returns the line that shows a finding; 0 when it was made at the end of the trace and names no packet.
+func lineOf(f *trace.Fixture, finding *rule.Finding) int {
+	if finding.Record == rule.NoRecord && finding.At >= f.Until {
+		return 0
+	}
+	return f.Line(finding.Record, finding.At)
+}
+
+// strike removes the first expression that matches text.
+func strike(list []*regexp.Regexp, text string) ([]*regexp.Regexp, bool) {
+	for i, w := range list {
+		if w.MatchString(text) {
+			return append(list[:i:i], list[i+1:]...), true
+		}
+	}
+	return list, false
+}
+
+var endWant = regexp.MustCompile(`(?m)^# want-end "(.*)"$`)
+
+func endWants(t *testing.T, text []byte) (list []*regexp.Regexp) {
+	t.Helper()
+	for _, m := range endWant.FindAllSubmatch(text, -1) {
+		w, err := regexp.Compile(string(m[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// judge runs one rule over a fixture that happens later by shift. The rule's features count as declared.
+func judge(f *trace.Fixture, r *rule.Rule, shift vtime.Duration) rule.Verdict {
+	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: r.Features})
+	f.Play(&shifter{trace.NewTimeline(&f.Header, j), shift})
+	return j.Verdicts()[0]
+}
+
+// shifter delays a whole trace.
+type shifter struct {
+	next trace.Sink
+	by   vtime.Duration
+}
+
+func (s *shifter) Packet(r *trace.Record) {
+	c := r.Clone()
+	c.Sent, c.Recv = c.Sent.Add(s.by), c.Recv.Add(s.by)
+	s.next.Packet(c)
+}
+
+func (s *shifter) Event(e *trace.Event) {
+	c := *e
+	c.At, c.Deadline = c.At.Add(s.by), c.Deadline.Add(s.by)
+	s.next.Event(&c)
+}
+
+func (s *shifter) End(at vtime.Time) { s.next.End(at.Add(s.by)) }
+
+func shiftBack(findings []rule.Finding) []rule.Finding {
+	for i := range findings {
+		findings[i].At = findings[i].At.Add(-vtime.Second)
+	}
+	return findings
+}

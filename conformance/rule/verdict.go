@@ -1,0 +1,110 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Status is the outcome of a rule over a run. The order is that of severity, so the worst of several is the largest.
+type Status uint8
+
+// The statuses.
+const (
+	Pass          Status = iota
+	Inconclusive         // the situation never arose, or could not be seen
+	NotApplicable        // the implementation does not declare the feature
+	XFail                // the rule is broken, and a waiver says so
+	Fail                 // the device broke the rule
+	XPass                // a waived rule passed: the waiver is out of date
+	Invalid              // the link or the capture was not what the scenario says
+	Error                // the harness broke
+)
+
+var statusNames = [...]string{"PASS", "INCONCLUSIVE", "NOT-APPLICABLE", "XFAIL", "FAIL", "XPASS", "INVALID", "ERROR"}
+
+// String returns the name that reports print: "NOT-APPLICABLE".
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return "STATUS?"
+}
+
+// MarshalText writes the name, so that JSON holds "PASS" and not a number.
+func (s Status) MarshalText() ([]byte, error) {
+	if int(s) >= len(statusNames) {
+		return nil, fmt.Errorf("rule: status %d: want 0 to %d", s, len(statusNames)-1)
+	}
+	return []byte(statusNames[s]), nil
+}
+
+// UnmarshalText reads the name back.
+func (s *Status) UnmarshalText(text []byte) error {
+	i := slices.Index(statusNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("rule: status %q: want one of %v", text, statusNames)
+	}
+	*s = Status(i)
+	return nil
+}
+
+// Worst returns the most severe of the statuses; Pass when there are none.
+func Worst(all ...Status) Status {
+	worst := Pass
+	for _, s := range all {
+		worst = max(worst, s)
+	}
+	return worst
+}
+
+// Verdict is what a rule says of a run, over all its conversations.
+type Verdict struct {
+	Rule     string    `json:"rule"`
+	Level    Level     `json:"level"`
+	Title    string    `json:"title"`
+	Source   Source    `json:"source"`
+	Status   Status    `json:"status"`
+	Required bool      `json:"required"`           // MUST or MUST NOT: its failure fails the run; a SHOULD is advice
+	Reason   string    `json:"reason,omitempty"`   // why it is INCONCLUSIVE, NOT-APPLICABLE, ERROR or waived
+	Met      int       `json:"met"`                // how often the rule's situation arose
+	Total    int       `json:"total"`              // violations found, those beyond the limit included
+	Findings []Finding `json:"findings,omitempty"` // the first of them, in time order
+}
+
+// newVerdict starts the verdict of r.
+func newVerdict(r *Rule) Verdict {
+	return Verdict{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source,
+		Required: r.Level == Must || r.Level == MustNot}
+}
+
+// add counts what one conversation's check found.
+func (v *Verdict) add(c *Context) {
+	v.Met += c.met
+	v.Total += c.total
+	v.Findings = append(v.Findings, c.findings...)
+	if c.broken != "" && v.Reason == "" {
+		v.Status, v.Reason = Error, fmt.Sprintf("the check panicked on connection %d: %s", c.Index, c.broken)
+	}
+}
+
+// settle decides the status once every conversation is counted; missing is what some conversation did not show.
+func (v *Verdict) settle(r *Rule, missing Vantage) {
+	slices.SortStableFunc(v.Findings, func(a, b Finding) int {
+		if a.At != b.At {
+			return int(max(-1, min(1, a.At-b.At)))
+		}
+		return a.Conn - b.Conn
+	})
+	v.Findings = v.Findings[:min(len(v.Findings), findingLimit):min(len(v.Findings), findingLimit)]
+	switch {
+	case v.Status == Error:
+	case v.Total > 0 && r.Level != Observation:
+		v.Status = Fail
+	case v.Met > 0:
+		v.Status = Pass
+	case missing != 0:
+		v.Status, v.Reason = Inconclusive, "needs "+missing.String()
+	default:
+		v.Status, v.Reason = Inconclusive, "stimulus not seen: "+r.Stimulus
+	}
+}
