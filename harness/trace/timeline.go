@@ -55,10 +55,10 @@ func (t *Timeline) Packet(r *Record) {
 	}
 }
 
-// sees reports whether a tap saw r leave (out) or arrive.
+// sees reports whether a tap saw r leave (out) or arrive. A copy was made on the way: only the original left.
 func (t *Timeline) sees(r *Record, out bool) bool {
 	if out {
-		return r.Sent != vtime.Never && t.taps[r.From&1]
+		return r.Sent != vtime.Never && !r.Copy && t.taps[r.From&1]
 	}
 	return r.Recv != vtime.Never && t.taps[r.From&1^1]
 }

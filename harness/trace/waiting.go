@@ -1,6 +1,9 @@
 package trace
 
-import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
 
 // slot is a sight that waits for its time: a copy of its record in memory that is used again and again.
 type slot struct {
@@ -19,13 +22,13 @@ type slot struct {
 func (s *slot) keep(r *Record) {
 	s.rec = *r
 	if r.Raw != nil || r.Packet.Payload != nil {
-		s.rec.Raw, s.rec.Packet.Payload = s.hold(0, r.Raw, r.Packet.Payload)
+		s.rec.Raw, s.rec.Packet.Payload = s.hold(0, r.Raw, &r.Packet)
 	}
 	if s.changed = r.Changed != nil; !s.changed {
 		return
 	}
 	s.change = *r.Changed
-	s.change.Raw, s.change.Packet.Payload = s.hold(1, s.change.Raw, s.change.Packet.Payload)
+	s.change.Raw, s.change.Packet.Payload = s.hold(1, s.change.Raw, &s.change.Packet)
 }
 
 // restore points the record at the change in this slot.
@@ -37,32 +40,21 @@ func (s *slot) restore() {
 
 // hold copies a frame and its payload into buffers i, keeping nil as nil. A payload that lies in the frame, as a
 // decoder leaves it, is not copied twice.
-func (s *slot) hold(i int, raw, payload []byte) (rawCopy, payloadCopy []byte) {
+func (s *slot) hold(i int, raw []byte, p *roce.Packet) (rawCopy, payload []byte) {
 	if raw != nil {
 		s.raw[i] = append(s.raw[i][:0], raw...)
 		rawCopy = s.raw[i]
 	}
-	if payload == nil {
+	if p.Payload == nil {
 		return rawCopy, nil
 	}
-	if off := within(raw, payload); off >= 0 {
-		return rawCopy, rawCopy[off : off+len(payload)]
+	n := len(p.Payload)
+	// Where the payload of a frame without Ethernet padding begins; the same address proves it.
+	if off := len(raw) - icrcLen - int(p.Pad) - n; n > 0 && off >= 0 && &raw[off] == &p.Payload[0] {
+		return rawCopy, rawCopy[off : off+n]
 	}
-	s.payload[i] = append(s.payload[i][:0], payload...)
+	s.payload[i] = append(s.payload[i][:0], p.Payload...)
 	return rawCopy, s.payload[i]
-}
-
-// within returns the offset of part in whole when both end in the same array, or -1. Two slices of one array that keep
-// their capacity share its last element.
-func within(whole, part []byte) int {
-	w, p := cap(whole), cap(part)
-	if w == 0 || p == 0 || &whole[:w][w-1] != &part[:p][p-1] {
-		return -1
-	}
-	if off := w - p; off >= 0 && off+len(part) <= len(whole) {
-		return off
-	}
-	return -1
 }
 
 // before orders waiting sights: by time, arrivals before departures, then by position in the stream. Nil is last.
