@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/rdma-gauntlet/gauntlet/harness/roce"
+
 // Implementation is a transport as the registry lists it.
 type Implementation struct {
 	Name    string  // short and lower case: "gbn"
@@ -7,6 +9,10 @@ type Implementation struct {
 	Source  string  // the paper or specification, with section
 	Params  []Param // parameters of the scheme
 	Recover string  // recovery scheme, a feature name for rules: "gbn", "sr"
+
+	// Accepts reports opcodes outside the RC class that the scheme understands; a packet with any other is dropped
+	// before it reaches an engine. Nil means none.
+	Accepts func(roce.Opcode) bool
 
 	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
 	New func(qp QP, mem Memory) (Requester, Responder, error)

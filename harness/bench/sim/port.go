@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"container/heap"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+)
+
+// flight is one packet on its way. Flights are recycled, so a run allocates as many as it has in the air at once.
+type flight struct {
+	arrive    vtime.Time
+	seq       uint64 // order of launch, which breaks ties
+	conn      int
+	packet    roce.Packet
+	raw       []byte // the frame as it will arrive; empty without bytes
+	original  []byte // the frame as it was sent, when that differs
+	wireBytes int
+	ticket    uint64 // of a reorder fault that holds it; 0 when none does
+}
+
+func (f *flight) altered() bool { return len(f.original) > 0 }
+
+// sent returns the frame as the sender's tap saw it.
+func (f *flight) sent() []byte {
+	if f.altered() {
+		return f.original
+	}
+	return f.raw
+}
+
+// port is one side's way onto the link, and what it has in the air.
+type port struct {
+	side    trace.Side
+	channel *channel.Channel
+	air     fifo    // flights in order of arrival
+	late    flights // those that do not fit the order
+	held    map[uint64]*flight
+	pool    []*flight
+	lost    *flight // the last packet that the link took; its record may still be waiting
+	seq     uint64
+	frame   roce.Frame
+	record  trace.Record
+	causes  map[channel.Cause]string
+}
+
+func (p *port) init(side trace.Side, ch *channel.Channel) {
+	*p = port{side: side, channel: ch, held: map[uint64]*flight{}, causes: map[channel.Cause]string{}}
+}
+
+// take returns a blank flight.
+func (p *port) take() *flight {
+	if n := len(p.pool); n > 0 {
+		f := p.pool[n-1]
+		p.pool = p.pool[:n-1]
+		f.original, f.ticket = f.original[:0], 0
+		return f
+	}
+	return &flight{}
+}
+
+func (p *port) giveBack(f *flight) { p.pool = append(p.pool, f) }
+
+// launch applies the channel's verdict: the flight goes into the air, is held, or is lost. Copies fly on their own.
+func (p *port) launch(f *flight, v channel.Verdict, wireBytes int) {
+	f.wireBytes = wireBytes
+	if !v.Intact() && len(f.raw) > 0 {
+		f.original = append(f.original[:0], f.raw...)
+		wire.Alter(f.raw, &v)
+	}
+	switch v.Fate {
+	case channel.Lost:
+		if p.lost != nil {
+			p.giveBack(p.lost)
+		}
+		p.lost = f
+		return
+	case channel.Held:
+		f.ticket = v.Ticket
+		p.held[v.Ticket] = f
+	default:
+		p.fly(f, v.Arrive)
+	}
+	for i := 1; i <= v.Copies && v.Fate == channel.Delivered; i++ {
+		c := p.take()
+		raw := append(c.raw[:0], f.raw...)
+		c.conn, c.packet, c.wireBytes, c.raw = f.conn, f.packet, f.wireBytes, raw
+		p.fly(c, v.Copy(v.Arrive, i))
+	}
+}
+
+// fly puts a flight into the air. On a link that keeps order it is last in line.
+func (p *port) fly(f *flight, arrive vtime.Time) {
+	f.arrive, f.seq = arrive, p.seq
+	p.seq++
+	if tail := p.air.last(); tail != nil && arrive < tail.arrive {
+		heap.Push(&p.late, f)
+		return
+	}
+	p.air.push(f)
+}
+
+// release lets a held flight go.
+func (p *port) release(r channel.Release) *flight {
+	f := p.held[r.Ticket]
+	if f != nil {
+		delete(p.held, r.Ticket)
+		p.fly(f, r.Arrive)
+	}
+	return f
+}
+
+// arrival returns when the next flight lands, or when a held one has waited long enough.
+func (p *port) arrival() vtime.Time {
+	at := vtime.Never
+	if f := p.air.first(); f != nil {
+		at = f.arrive
+	}
+	if len(p.late) > 0 {
+		at = min(at, p.late[0].arrive)
+	}
+	if len(p.held) > 0 {
+		at = min(at, p.channel.NextRelease())
+	}
+	return at
+}
+
+// land removes the flight that arrives first.
+func (p *port) land() *flight {
+	f := p.air.first()
+	if len(p.late) > 0 && (f == nil || p.late.before(p.late[0], f)) {
+		return heap.Pop(&p.late).(*flight)
+	}
+	p.air.pop()
+	return f
+}
+
+// cause spells a verdict's cause; the strings are made once.
+func (p *port) cause(v *channel.Verdict) string {
+	if v.Cause.Kind == channel.None {
+		return ""
+	}
+	s, ok := p.causes[v.Cause]
+	if !ok {
+		s = v.Cause.String()
+		p.causes[v.Cause] = s
+	}
+	return s
+}
+
+// fifo is a ring of flights; its size is a power of two.
+type fifo struct {
+	at   []*flight
+	head int
+	n    int
+}
+
+func (q *fifo) first() *flight {
+	if q.n == 0 {
+		return nil
+	}
+	return q.at[q.head]
+}
+
+func (q *fifo) last() *flight {
+	if q.n == 0 {
+		return nil
+	}
+	return q.at[(q.head+q.n-1)&(len(q.at)-1)]
+}
+
+func (q *fifo) push(f *flight) {
+	if q.n == len(q.at) {
+		q.grow()
+	}
+	q.at[(q.head+q.n)&(len(q.at)-1)] = f
+	q.n++
+}
+
+func (q *fifo) pop() {
+	q.head = (q.head + 1) & (len(q.at) - 1)
+	q.n--
+}
+
+func (q *fifo) grow() {
+	bigger := make([]*flight, max(16, 2*len(q.at)))
+	for i := range q.n {
+		bigger[i] = q.at[(q.head+i)&(len(q.at)-1)]
+	}
+	q.at, q.head = bigger, 0
+}
+
+// flights is a heap by arrival.
+type flights []*flight
+
+func (h flights) before(a, b *flight) bool {
+	return a.arrive < b.arrive || a.arrive == b.arrive && a.seq < b.seq
+}
+func (h flights) Len() int           { return len(h) }
+func (h flights) Less(i, j int) bool { return h.before(h[i], h[j]) }
+func (h flights) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *flights) Push(x any) { *h = append(*h, x.(*flight)) }
+
+// Pop implements heap.Interface.
+func (h *flights) Pop() any {
+	old := *h
+	f := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return f
+}

@@ -1,0 +1,313 @@
+// Package sim runs a Spec in virtual time: two endpoints and one link in a single goroutine, bit-repeatable.
+//
+// The world holds at most a handful of things that can happen next: a packet arrives at either side, an endpoint's timer
+// is due, a line is free and its endpoint has something to send, a crafted packet is injected. Time jumps to the
+// earliest; ties go in the order of that list, A before B, so that an effect never precedes its cause.
+//
+// With bytes, every packet is encoded with its ICRC, crosses the link as a frame, and is checked and decoded on arrival.
+// Without, packets cross as structures that carry lengths; large runs choose this, and the trace says so.
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+)
+
+// ErrLimit says that the run did not end within Spec.Limit of virtual time, or within its step budget.
+var ErrLimit = errors.New("limit reached before the work was done")
+
+// Options are the choices that are not part of a Spec.
+type Options struct {
+	Bytes bool // encode and decode every packet
+	Sink  trace.Sink
+	// Steps bounds the events of the run; 0 takes a bound that no sane run reaches.
+	Steps uint64
+	// Progress is called now and then with the virtual time, if not nil.
+	Progress func(now vtime.Time)
+}
+
+const defaultSteps = 20_000_000_000
+
+// World is a run in progress.
+type World struct {
+	spec       *scenario.Spec
+	opts       Options
+	now        vtime.Time
+	steps      uint64
+	end        [2]*drive.Endpoint
+	port       [2]port
+	classify   *wire.Classifier
+	scripted   bool // faults address packets, so identities are needed
+	injections []crafted
+	out        outbox
+}
+
+// New builds the world of a Spec with the implementations of its two sides.
+func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World, error) {
+	w := &World{spec: s, opts: opts, classify: wire.NewClassifier(s), scripted: len(s.Faults) > 0}
+	if w.opts.Steps == 0 {
+		w.opts.Steps = defaultSteps
+	}
+	w.out.sink = opts.Sink
+	faults, err := fault.NewSet(s.Faults)
+	if err != nil {
+		return nil, err
+	}
+	for side := range w.end {
+		link, seed := s.Link.AB, s.Seed*2
+		if trace.Side(side) == trace.B {
+			link, seed = s.Link.BA, s.Seed*2+1
+		}
+		ch, err := channel.New(link, faults, seed)
+		if err != nil {
+			return nil, err
+		}
+		w.port[side].init(trace.Side(side), ch)
+		if w.end[side], err = drive.New(s, trace.Side(side), impls[side], drive.Options{Bytes: opts.Bytes, Observer: w}); err != nil {
+			return nil, err
+		}
+	}
+	w.injections, err = craftAll(s)
+	return w, err
+}
+
+// Header describes the trace that Run produces.
+func (w *World) Header() trace.Header {
+	h := trace.Header{Version: trace.FormatVersion, Bench: "sim", Taps: [2]bool{true, true}, Bytes: w.opts.Bytes,
+		Reports: trace.ReportCQE | trace.ReportMemory}
+	if w.spec.Reads.Detail {
+		h.Reports |= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
+	}
+	for i := range w.spec.QPs {
+		var c trace.Conn
+		for side, q := range w.spec.Ends(i) {
+			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: w.spec.Impl[side], QP: q, Known: true}
+		}
+		h.Conns = append(h.Conns, c)
+	}
+	return h
+}
+
+// Now returns the virtual time.
+func (w *World) Now() vtime.Time { return w.now }
+
+// Endpoint returns one side, for its variables and counters.
+func (w *World) Endpoint(side trace.Side) *drive.Endpoint { return w.end[side] }
+
+// Channel returns the link that side sends into, for its counters.
+func (w *World) Channel(side trace.Side) *channel.Channel { return w.port[side].channel }
+
+// Event implements drive.Observer.
+func (w *World) Event(e *trace.Event) { w.out.event(e) }
+
+// Run runs the world until nothing can happen any more, Spec.For is over, or a limit is reached; the last returns
+// ErrLimit, and the trace up to then has been delivered.
+func (w *World) Run() error {
+	for side := range w.end {
+		w.end[side].Start(0)
+	}
+	err := w.loop()
+	w.verify()
+	w.out.end(w.now)
+	return err
+}
+
+func (w *World) loop() error {
+	until := vtime.Time(w.spec.Limit)
+	if w.spec.For > 0 {
+		until = min(until, vtime.Time(w.spec.For))
+	}
+	for {
+		at, act := w.next()
+		switch {
+		case at == vtime.Never:
+			return nil
+		case at > until:
+			w.now = until
+			if w.spec.For > 0 && until == vtime.Time(w.spec.For) {
+				return nil
+			}
+			return fmt.Errorf("sim: %w (%s of virtual time)", ErrLimit, w.spec.Limit)
+		case w.steps == w.opts.Steps:
+			return fmt.Errorf("sim: %w (%d events)", ErrLimit, w.steps)
+		}
+		w.steps++
+		w.advance(at)
+		w.act(act)
+	}
+}
+
+// advance moves the clock and lets out the records that are due.
+func (w *World) advance(at vtime.Time) {
+	w.now = max(w.now, at)
+	w.out.flush(w.now)
+	if w.opts.Progress != nil && w.steps&0xFFFF == 0 {
+		w.opts.Progress(w.now)
+	}
+}
+
+// action is one of the things that can happen next; the order is that of ties.
+type action uint8
+
+const (
+	arriveA action = iota // a packet reaches A
+	arriveB
+	inject
+	wakeA
+	wakeB
+	sendA // A's line is free and A may have a packet
+	sendB
+)
+
+// next finds the earliest thing that can happen.
+func (w *World) next() (vtime.Time, action) {
+	at, act := w.port[trace.B].arrival(), arriveA
+	sooner := func(t vtime.Time, a action) {
+		if t < at {
+			at, act = t, a
+		}
+	}
+	sooner(w.port[trace.A].arrival(), arriveB)
+	if len(w.injections) > 0 {
+		sooner(w.injections[0].at, inject)
+	}
+	for side := range w.end {
+		sooner(w.end[side].Deadline(), wakeA+action(side))
+	}
+	for side := range w.end {
+		if w.end[side].Ready() {
+			sooner(max(w.now, w.port[side].channel.Free()), sendA+action(side))
+		}
+	}
+	return at, act
+}
+
+func (w *World) act(a action) {
+	switch a {
+	case arriveA, arriveB:
+		w.arrive(trace.Side(a - arriveA))
+	case inject:
+		w.inject()
+	case wakeA, wakeB:
+		w.end[a-wakeA].Wake(w.now)
+	default:
+		w.send(trace.Side(a - sendA))
+	}
+}
+
+// send pulls one packet from an endpoint whose line is free and puts it on the link.
+func (w *World) send(side trace.Side) {
+	p := &w.port[side]
+	f := p.take()
+	conn, ok := w.end[side].Transmit(w.now, &f.packet)
+	if !ok {
+		p.giveBack(f)
+		return
+	}
+	f.conn = conn
+	var id fault.Identity
+	if w.scripted {
+		id = w.classify.Packet(side, &f.packet)
+	}
+	bytes := f.packet.WireLen(false)
+	if w.opts.Bytes {
+		drive.Frame(&p.frame, side, conn, &f.packet)
+		f.raw = p.frame.AppendTo(f.raw[:0])
+	}
+	v := p.channel.Offer(w.now, bytes, wire.FaultSide(side), id)
+	p.launch(f, v, bytes)
+	w.record(side, f, &v)
+	w.releases(side)
+}
+
+// releases lets go what a reorder fault held back.
+func (w *World) releases(side trace.Side) {
+	p := &w.port[side]
+	for {
+		r, ok := p.channel.Release(w.now)
+		if !ok {
+			return
+		}
+		if f := p.release(r); f != nil {
+			w.out.resolve(f.ticket, r.Arrive)
+		}
+	}
+}
+
+// arrive hands the packet that arrives at side to its endpoint.
+func (w *World) arrive(side trace.Side) {
+	p := &w.port[side.Other()]
+	if p.channel.NextRelease() <= w.now {
+		w.releases(side.Other())
+		return
+	}
+	f := p.land()
+	if w.opts.Bytes {
+		w.end[side].ReceiveFrame(w.now, f.raw)
+	} else {
+		w.end[side].Receive(w.now, &f.packet)
+	}
+	p.giveBack(f)
+}
+
+// verify compares both memories at the end.
+func (w *World) verify() {
+	if !w.opts.Bytes {
+		return
+	}
+	for side := range w.end {
+		for i := range w.spec.QPs {
+			w.end[side].Verify(i, w.end[1-side].Posted(i))
+		}
+	}
+}
+
+// record emits the trace record of a packet that side has just put on the link, and those of its copies.
+func (w *World) record(side trace.Side, f *flight, v *channel.Verdict) {
+	r := &w.port[side].record
+	*r = trace.Record{Sent: v.Sent, Recv: v.Arrive, From: side, Conn: f.conn, Packet: f.packet, WireBytes: f.wireBytes,
+		Cause: w.port[side].cause(v), Fate: trace.Delivered}
+	if v.Fate == channel.Lost {
+		r.Fate = trace.Dropped
+	}
+	if w.opts.Bytes {
+		r.Raw, r.ICRC = f.sent(), trace.Good
+		r.Sum = crc32.ChecksumIEEE(f.packet.Payload)
+	}
+	if f.altered() && v.Fate != channel.Lost {
+		r.Changed = received(f.raw)
+		if v.Corrupt != "" {
+			r.Fate = trace.Corrupted
+		}
+	}
+	w.out.record(r, f.ticket)
+	for i := 1; i <= v.Copies; i++ {
+		r.Copy, r.Recv = true, v.Copy(v.Arrive, i)
+		w.out.record(r, f.ticket)
+	}
+}
+
+// received decodes a frame as the receiver's tap sees it.
+func received(raw []byte) *trace.Change {
+	var f roce.Frame
+	c := &trace.Change{Raw: raw, ICRC: trace.Bad}
+	if err := f.Decode(raw); err != nil {
+		c.Defect = err.Error()
+	}
+	c.Packet, c.Sum = f.Packet, crc32.ChecksumIEEE(f.Packet.Payload)
+	if roce.CheckICRC(raw) {
+		c.ICRC = trace.Good
+	}
+	return c
+}

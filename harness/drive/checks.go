@@ -1,0 +1,115 @@
+package drive
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// cause is why a packet was dropped below the transport, or a post was refused. All drops are silent (IBTA 9.6): they
+// show in a counter and nowhere else.
+type cause int
+
+const (
+	malformed cause = iota
+	badOpcode
+	badVersion
+	unknownQP
+	wrongClass
+	wrongSource
+	badPKey
+	badICRC
+	refusedPost
+	causes
+)
+
+var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "icrc", "refused_post"}
+
+// classRC is the transport class of the reliable connection, the top three bits of the opcode.
+const classRC = 0
+
+// checks is what is known for judging a packet before any QP sees it, and how often each check failed.
+type checks struct {
+	firstQPN uint32
+	peer     netip.Addr
+	accepts  func(roce.Opcode) bool
+	counts   [causes]int64
+}
+
+func (c *checks) init(s *scenario.Spec, side trace.Side, accepts func(roce.Opcode) bool) {
+	c.firstQPN = s.Ends(0)[side].QPN
+	c.peer = Addr(side.Other())
+	c.accepts = accepts
+}
+
+// admit runs the receive checks in the order of soft-RoCE (opcode, version, QPN, class, P_Key) and returns the
+// connection that the packet is for.
+func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
+	e.now = now
+	c := &e.checks
+	i := int64(p.DestQP) - int64(c.firstQPN)
+	known := i >= 0 && i < int64(len(e.qps))
+	why := causes
+	switch {
+	case !p.Opcode.Known():
+		why = badOpcode
+	case p.TVer != 0:
+		why = badVersion
+	case !known:
+		why = unknownQP
+	case p.Opcode>>5 != classRC && (c.accepts == nil || !c.accepts(p.Opcode)),
+		!p.Opcode.IsRequest() && !p.Opcode.IsResponse():
+		why = wrongClass
+	case (p.PKey^e.qps[i].attr.PKey)&0x7FFF != 0:
+		why = badPKey
+	}
+	if why != causes {
+		e.count(max(0, int(i)), why)
+		return 0, false
+	}
+	return int(i), true
+}
+
+// ReceiveFrame decodes a frame and hands its packet on; frames that are not RoCEv2 are none of the endpoint's business.
+func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
+	e.now = now
+	f := &e.frame
+	err := f.Decode(b)
+	switch {
+	case errors.Is(err, roce.ErrNotRoCE):
+	case errors.Is(err, roce.ErrUnknownOpcode):
+		e.count(0, badOpcode)
+	case err != nil:
+		e.count(0, malformed)
+	case f.Src != e.checks.peer:
+		e.count(0, wrongSource)
+	case !f.ICRCOK(b):
+		e.count(0, badICRC)
+	default:
+		e.Receive(now, &f.Packet)
+	}
+}
+
+// count notes one drop, and reports it when the Spec asks for detail.
+func (e *Endpoint) count(i int, why cause) {
+	e.checks.counts[why]++
+	if e.spec.Reads.Detail {
+		e.event = trace.Event{Name: causeNames[why], Value: e.checks.counts[why]}
+		e.send(min(i, len(e.qps)-1), trace.Count)
+	}
+}
+
+// Counters returns how many packets each check dropped, by its name, without those that are zero.
+func (e *Endpoint) Counters() map[string]int64 {
+	out := map[string]int64{}
+	for i, n := range e.checks.counts {
+		if n != 0 {
+			out[causeNames[i]] = n
+		}
+	}
+	return out
+}

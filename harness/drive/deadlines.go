@@ -1,0 +1,91 @@
+package drive
+
+import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
+
+// deadlines is a binary heap of one deadline per QP, indexed so that a QP's entry can be moved. An entry is never later
+// than the QP's real deadline.
+type deadlines struct {
+	heap []int32      // QPs, earliest first
+	pos  []int32      // place of a QP in heap, -1 when it is not there
+	at   []vtime.Time // deadline of a QP in heap
+}
+
+func (d *deadlines) init(qps int) {
+	d.heap = make([]int32, 0, qps)
+	d.pos = make([]int32, qps)
+	d.at = make([]vtime.Time, qps)
+	for i := range d.pos {
+		d.pos[i] = -1
+	}
+}
+
+// first returns the earliest deadline.
+func (d *deadlines) first() vtime.Time {
+	if len(d.heap) == 0 {
+		return vtime.Never
+	}
+	return d.at[d.heap[0]]
+}
+
+// atMost makes QP i's deadline no later than at.
+func (d *deadlines) atMost(i int, at vtime.Time) {
+	p := d.pos[i]
+	switch {
+	case p < 0:
+		p = int32(len(d.heap))
+		d.heap = append(d.heap, int32(i))
+		d.pos[i] = p
+	case d.at[i] <= at:
+		return
+	}
+	d.at[i] = at
+	d.up(int(p))
+}
+
+// pop removes the QP with the earliest deadline; of equal ones, the lowest number.
+func (d *deadlines) pop() int {
+	i := d.heap[0]
+	last := len(d.heap) - 1
+	d.swap(0, last)
+	d.heap = d.heap[:last]
+	d.pos[i] = -1
+	d.down(0)
+	return int(i)
+}
+
+func (d *deadlines) less(a, b int) bool {
+	i, j := d.heap[a], d.heap[b]
+	if d.at[i] != d.at[j] {
+		return d.at[i] < d.at[j]
+	}
+	return i < j
+}
+
+func (d *deadlines) swap(a, b int) {
+	d.heap[a], d.heap[b] = d.heap[b], d.heap[a]
+	d.pos[d.heap[a]], d.pos[d.heap[b]] = int32(a), int32(b)
+}
+
+func (d *deadlines) up(p int) {
+	for p > 0 && d.less(p, (p-1)/2) {
+		d.swap(p, (p-1)/2)
+		p = (p - 1) / 2
+	}
+}
+
+func (d *deadlines) down(p int) {
+	for {
+		c := 2*p + 1
+		if c >= len(d.heap) {
+			return
+		}
+		if c+1 < len(d.heap) && d.less(c+1, c) {
+			c++
+		}
+		if !d.less(c, p) {
+			return
+		}
+		d.swap(p, c)
+		p = c
+	}
+}

@@ -1,0 +1,132 @@
+package drive
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+)
+
+// Each QP has three regions at addresses that both sides can compute: source, what its requests send and read into;
+// target, what the peer's READs, WRITEs and atomics act on; and inbox, where its receives lie. A region has a slot for
+// each message in flight, as far as memory allows.
+const (
+	sourceBase = 1 << 44
+	targetBase = 2 << 44
+	inboxBase  = 3 << 44
+	perQP      = 1 << 31 // address distance between the regions of neighbouring QPs
+	badKey     = 0xBAD0
+)
+
+// maxBytes bounds the memory of an endpoint that has bytes; a Spec that needs more shares slots between messages.
+const maxBytes = 256 * unit.MiB
+
+type layout struct {
+	side    trace.Side
+	qps     int
+	slot    uint64 // bytes of a message slot
+	slots   uint64 // slots of source and target
+	inSlot  uint64
+	inSlots uint64
+}
+
+// newLayout sizes the regions: a slot per outstanding message while they fit, one at least.
+func newLayout(s *scenario.Spec, side trace.Side) layout {
+	slot := max(uint64(s.LongestMessage()), 8)
+	slot = (slot + 63) &^ 63
+	inSlot := uint64(s.ReceiveLen)
+	if inSlot == 0 {
+		inSlot = slot
+	}
+	fit := uint64(maxBytes) / uint64(s.QPs) / 3
+	depth := uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth))
+	return layout{
+		side: side, qps: s.QPs,
+		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
+		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, uint64(max(s.Receives, 1))),
+	}
+}
+
+func clamp(n, most uint64) uint64 { return max(1, min(n, most)) }
+
+// Key is the R_Key of connection i's target region at one side.
+func Key(side trace.Side, i int) uint32 { return 0x1000 + uint32(i)<<4 + uint32(side) }
+
+// Target is the address of connection i's target region.
+func Target(i int) uint64 { return targetBase + uint64(i)*perQP }
+
+func (l *layout) source(i int) uint64 { return sourceBase + uint64(i)*perQP }
+func (l *layout) inbox(i int) uint64  { return inboxBase + uint64(i)*perQP }
+
+// register makes the regions of all QPs, filled with a pattern that differs by side, QP and place.
+func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
+	total := uint64(l.qps) * (2*l.slot*l.slots + l.inSlot*l.inSlots)
+	if bytes && total > uint64(4*maxBytes) {
+		return fmt.Errorf("drive: messages of %s on %d QPs need %s of memory; use fewer QPs or smaller messages",
+			unit.Size(l.slot), l.qps, unit.Size(total))
+	}
+	for i := range l.qps {
+		regions := []memory.Region{
+			{RKey: privateKey(i, 0), Base: l.source(i), Len: l.slot * l.slots, Access: engine.LocalWrite},
+			{RKey: Key(l.side, i), Base: Target(i), Len: l.slot * l.slots, Access: engine.AllAccess},
+			{RKey: privateKey(i, 1), Base: l.inbox(i), Len: l.inSlot * l.inSlots, Access: engine.LocalWrite},
+		}
+		for n, r := range regions {
+			r.PD = 1
+			if bytes {
+				r.Bytes = pattern(seed, l.side, i, n, r.Len)
+			}
+			if err := h.Register(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// privateKey names the regions that no peer is told of.
+func privateKey(i, n int) uint32 { return 0x80000000 + uint32(i)<<4 + uint32(n) }
+
+// request makes the next work request of a load.
+func (l *layout) request(i int, ld *load) engine.WorkRequest {
+	off := uint64(ld.posted) % l.slots * l.slot
+	return engine.WorkRequest{
+		ID: ld.index<<idShift + uint64(ld.posted), Op: ld.Op, Len: uint32(ld.Msg), Imm: uint32(ld.posted),
+		LocalVA: l.source(i) + off, RemoteVA: Target(i) + off, RKey: Key(l.side.Other(), i),
+	}
+}
+
+// receive makes the n-th receive of connection i.
+func (l *layout) receive(i, n int) engine.ReceiveRequest {
+	return engine.ReceiveRequest{ID: uint64(n), VA: l.inbox(i) + uint64(n)%l.inSlots*l.inSlot, Len: uint32(l.inSlot)}
+}
+
+// scripted completes a scripted work request with this endpoint's addresses.
+func (l *layout) scripted(p *scenario.Post) engine.WorkRequest {
+	wr := p.WR
+	wr.LocalVA = l.source(p.QP) + uint64(p.LocalOff)
+	wr.RemoteVA = Target(p.QP) + uint64(p.RemoteOff)
+	wr.RKey = Key(l.side.Other(), p.QP)
+	if p.BadKey {
+		wr.RKey = badKey
+	}
+	return wr
+}
+
+// The regions of a QP, in the order in which they are registered.
+const (
+	sourceRegion = iota
+	targetRegion
+	inboxRegion
+)
+
+// pattern is what a region holds at the start: a function of seed, side, QP and region, so that either side can compute
+// what the other has.
+func pattern(seed uint64, side trace.Side, i, region int, n uint64) []byte {
+	b := make([]byte, n)
+	memory.Pattern(b, seed<<32+uint64(i)<<8+uint64(region)<<4+uint64(side))
+	return b
+}

@@ -1,0 +1,57 @@
+package drive
+
+import (
+	"hash/crc32"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// send hands e.event, whose other fields are set, to the observer.
+func (e *Endpoint) send(i int, kind trace.EventKind) {
+	if e.observer == nil {
+		return
+	}
+	e.event.At, e.event.Side, e.event.Conn, e.event.Kind = e.now, e.side, i, kind
+	e.observer.Event(&e.event)
+}
+
+func (e *Endpoint) report(i int, kind trace.EventKind, ev engine.Event) {
+	e.event = trace.Event{Body: ev, Len: ev.Len}
+	e.send(i, kind)
+}
+
+func (e *Endpoint) reportPost(i int, kind trace.EventKind, wr engine.WorkRequest) {
+	e.event = trace.Event{Body: engine.Event{ID: wr.ID, Op: wr.Op, Len: wr.Len, Imm: wr.Imm}, VA: wr.RemoteVA, Len: wr.Len, RKey: wr.RKey}
+	e.send(i, kind)
+}
+
+func (e *Endpoint) reportTimer(i int, at vtime.Time) {
+	e.event = trace.Event{Deadline: at}
+	e.send(i, trace.Timer)
+}
+
+// reportStore is the memory's watch: it sees every placement while an engine is being called.
+func (e *Endpoint) reportStore(va uint64, data []byte, n int) {
+	e.event = trace.Event{VA: va, Len: uint32(n), Sum: crc32.ChecksumIEEE(data)}
+	e.send(e.current, trace.Store)
+}
+
+func (e *Endpoint) probe(i int, name string, value int64) {
+	e.event = trace.Event{Name: name, Value: value}
+	e.send(i, trace.Probe)
+}
+
+// reportRegions tells which memory a peer may reach, so that a judge can tell a bad key or address from a good one.
+func (e *Endpoint) reportRegions() {
+	if !e.spec.Reads.Detail {
+		return
+	}
+	for i := range e.qps {
+		e.probe(i, "mr_rkey", int64(Key(e.side, i)))
+		e.probe(i, "mr_va", int64(Target(i)))
+		e.probe(i, "mr_len", int64(e.layout.slot*e.layout.slots))
+		e.probe(i, "mr_access", int64(engine.AllAccess))
+	}
+}

@@ -1,0 +1,83 @@
+package drive
+
+import (
+	"sort"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// script is the scripted posts of one side that are still to come, in order of their time.
+type script struct {
+	posts  []scenario.Post
+	posted []scriptedWork // what has been posted, for Endpoint.Posted
+}
+
+type scriptedWork struct {
+	Work
+	qp int
+}
+
+// done notes the completion of a scripted request; in-order completion makes every earlier one of the QP done as well.
+func (s *script) done(qp int, id uint64) {
+	for k := len(s.posted) - 1; k >= 0; k-- {
+		if s.posted[k].qp == qp && s.posted[k].WR.ID == id {
+			for ; k >= 0; k-- {
+				if s.posted[k].qp == qp {
+					s.posted[k].Done = true
+				}
+			}
+		}
+	}
+}
+
+func (s *script) init(spec *scenario.Spec, side trace.Side) {
+	for _, p := range spec.Posts {
+		if p.From == side {
+			s.posts = append(s.posts, p)
+		}
+	}
+	sort.SliceStable(s.posts, func(i, j int) bool { return s.posts[i].At < s.posts[j].At })
+}
+
+func (s *script) next() vtime.Time {
+	if len(s.posts) == 0 {
+		return vtime.Never
+	}
+	return vtime.Time(s.posts[0].At)
+}
+
+// runScript posts everything that is due. A post that the engine refuses, because its queue is full or the QP failed, is
+// reported as a count and not tried again: a script says what is posted when.
+func (e *Endpoint) runScript() {
+	for e.script.next() <= e.now {
+		p := e.script.posts[0]
+		e.script.posts = e.script.posts[1:]
+		q := &e.qps[p.QP]
+		ok := false
+		if p.Receive {
+			ok = e.scriptedReceive(q, &p)
+		} else {
+			wr := e.layout.scripted(&p)
+			if ok = e.post(p.QP, wr); ok {
+				e.script.posted = append(e.script.posted, scriptedWork{Work{WR: wr}, p.QP})
+			}
+		}
+		if !ok {
+			e.count(p.QP, refusedPost)
+		}
+		e.drain(p.QP)
+	}
+}
+
+func (e *Endpoint) scriptedReceive(q *qp, p *scenario.Post) bool {
+	rr := engine.ReceiveRequest{ID: p.WR.ID, VA: e.layout.inbox(p.QP) + uint64(p.LocalOff), Len: p.WR.Len}
+	if q.resp.PostReceive(e.now, rr) != nil {
+		return false
+	}
+	q.wantResp = true
+	e.reportPost(p.QP, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA})
+	return true
+}
