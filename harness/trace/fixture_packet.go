@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -240,6 +241,9 @@ func (p *fixtureParser) build() error {
 			received := Record{From: r.From, Conn: r.Conn, Packet: r.Changed.Packet}
 			err = p.synthesise(line, line.got, &received)
 			*r.Changed = Change{received.Packet, received.Sum, received.ICRC, received.Raw, received.Defect}
+			if err == nil && r.Raw != nil && bytes.Equal(r.Raw, received.Raw) {
+				err = fmt.Errorf("got: the bytes are those that were sent; say what changed")
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: %w", p.f.RecordLines[line.record], err)

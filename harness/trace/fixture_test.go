@@ -226,6 +226,7 @@ func TestFixtureErrors(t *testing.T) {
 		{"A>B ACK psn=+0 msn=0 icrc=odd", "want bad or good"},
 		{"A>B ACK psn=+0 msn=0 ttl=x", "ttl=x"},
 		{"A>B ACK psn=+0 msn=0 sum=x", "line 1: sum="},
+		{"A>B ACK psn=+0 msn=0 got ACK psn=+0 msn=0", "line 1: got: the bytes"},
 		{"A>B ACK psn=+0 msn=0\nqp mtu=1", "header lines come before"},
 		{"qp speed=9", "unknown attribute"},
 		{"qp conn=2", "without gaps"},

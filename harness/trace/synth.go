@@ -48,7 +48,7 @@ func (f *frameWords) edit(raw []byte) []byte {
 
 // resize adds n bytes before the ICRC, or removes -n, and corrects the lengths below the transport.
 func resize(raw []byte, n int) []byte {
-	const least = 64 // what the headers of any packet need
+	const least = 50 // what roce needs to find the ICRC
 	if n < 0 {
 		n = max(n, min(0, least-len(raw)))
 		raw = raw[:len(raw)+n]

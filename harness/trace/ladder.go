@@ -1,0 +1,262 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// LadderOptions choose what a ladder shows. The zero value shows every packet and the events that an application sees.
+type LadderOptions struct {
+	Absolute   bool // PSNs as they are; otherwise relative to the first request of their half-conversation
+	Everything bool // all attributes of packets, not just those that a reader follows
+	AllEvents  bool // stores, timers, probes and posts too
+	OneConn    bool // draw connection Conn alone
+	Conn       int
+	First      uint64 // index in the stream of the first record given
+	Window     bool   // draw only Before and After records around record Center
+	Center     uint64
+	Before     int
+	After      int
+	Marks      map[uint64]string // by record index: what to write beside a packet, such as the rule it breaks
+}
+
+// ladderWidth is the width of the space between the two sides; a ladder with a longer packet is wider.
+const ladderWidth = 50
+
+// missGap is how far from the side it does not touch the X of a lost or injected packet stands.
+const missGap = 10
+
+// Ladder draws a trace as a sequence diagram, one line per packet:
+//
+//	     sent      recv  A                                                  B
+//	    0.088     5.088  |-- WRITE_FIRST psn=+0 len=1024 ------------------>|
+//	    0.264         -  |-- WRITE_MIDDLE psn=+2 len=1024 -------X          |  drop[0]
+//	    5.358    10.358  |<----------------- NAK psn=+2 msn=0 PSN_SEQ_ERR --|
+//	event 20.628 A CQE wr=1
+//
+// Times are in microseconds. A packet that the link made begins at X, one that it changed arrives with a star, and what
+// is known of the cause stands on the right. Records and events must be in time order.
+func Ladder(w io.Writer, h *Header, records []Record, events []Event, opt LadderOptions) error {
+	l := ladder{h: h, opt: opt, width: ladderWidth}
+	l.draw(records, events)
+	_, err := io.WriteString(w, l.text())
+	return err
+}
+
+// ladder is a drawing in progress. Lines are laid out last, when the longest packet is known.
+type ladder struct {
+	h     *Header
+	opt   LadderOptions
+	width int
+	rungs []rung
+}
+
+// rung is a line of a ladder.
+type rung struct {
+	event      string // the whole line, when it is not a packet
+	sent, recv string
+	from       Side
+	lost, made bool // X at the receiver's side, or at the sender's
+	changed    bool
+	text       string
+	note       string
+}
+
+// draw merges records and events by time. An event comes before the packets of its moment, which it caused.
+func (l *ladder) draw(records []Record, events []Event) {
+	from, to := l.window(records)
+	for i := range records {
+		r := &records[i]
+		index := l.opt.First + uint64(i)
+		n := 0
+		for n < len(events) && events[n].At <= r.Time() {
+			n++
+		}
+		l.events(events[:n], from, to)
+		events = events[n:]
+		if l.shows(r.Conn) && l.near(index) {
+			l.packet(r, index)
+		}
+	}
+	l.events(events, from, to)
+}
+
+// near reports whether a record lies in the window.
+func (l *ladder) near(index uint64) bool {
+	o := &l.opt
+	return !o.Window || index+uint64(o.Before) >= o.Center && index <= o.Center+uint64(o.After)
+}
+
+// window returns the times between which events are drawn.
+func (l *ladder) window(records []Record) (from, to vtime.Time) {
+	if !l.opt.Window {
+		return 0, vtime.Never
+	}
+	from, to = vtime.Never, 0
+	for i := range records {
+		r := &records[i]
+		if l.near(l.opt.First + uint64(i)) {
+			from = min(from, r.Time())
+			to = max(to, r.Time())
+			if r.Recv != vtime.Never {
+				to = max(to, r.Recv)
+			}
+		}
+	}
+	return from, to
+}
+
+func (l *ladder) shows(conn int) bool { return !l.opt.OneConn || conn == l.opt.Conn }
+
+func (l *ladder) packet(r *Record, index uint64) {
+	g := rung{sent: r.Sent.Micros(), recv: r.Recv.Micros(), from: r.From, changed: r.Changed != nil}
+	g.lost = r.Fate == Dropped
+	g.made = r.Fate == Injected
+	g.text = l.packetText(r, &r.Packet, r.ICRC, r.Defect)
+	var notes []string
+	if r.Copy {
+		notes = append(notes, "copy")
+	}
+	if r.Cause != "" {
+		notes = append(notes, r.Cause)
+	}
+	if c := r.Changed; c != nil {
+		notes = append(notes, "as "+l.packetText(r, &c.Packet, c.ICRC, c.Defect))
+	}
+	if m := l.opt.Marks[index]; m != "" {
+		notes = append(notes, "<== "+m)
+	}
+	g.note = strings.Join(notes, " ")
+	l.width = max(l.width, utf8.RuneCountInString(g.text)+missGap+5)
+	l.rungs = append(l.rungs, g)
+}
+
+// packetText is the one-line form of a packet, with what is wrong about its bytes.
+func (l *ladder) packetText(r *Record, p *roce.Packet, icrc Integrity, defect string) string {
+	opt := roce.TextOptions{Relative: !l.opt.Absolute, Base: l.start(r, p)}
+	if !l.opt.Everything {
+		opt.Omit = roce.OmitForLadder
+	}
+	s := string(p.AppendText(nil, opt))
+	if icrc == Bad {
+		s += " icrc=bad"
+	}
+	if defect != "" {
+		s += " malformed"
+	}
+	return s
+}
+
+// start returns the first request PSN of the half-conversation that p belongs to; zero when the connection is unknown.
+func (l *ladder) start(r *Record, p *roce.Packet) psn.PSN {
+	if r.Conn < 0 || r.Conn >= len(l.h.Conns) {
+		return 0
+	}
+	requester := r.From
+	if p.Opcode.IsResponse() {
+		requester = r.From.Other()
+	}
+	return l.h.Conns[r.Conn].Ends[requester&1].QP.SendPSN
+}
+
+// events draws those that lie in the window.
+func (l *ladder) events(list []Event, from, to vtime.Time) {
+	for i := range list {
+		e := &list[i]
+		wanted := l.opt.AllEvents || slices.Contains([]EventKind{CQE, Recv, Timeout, Fatal}, e.Kind)
+		if !wanted || !l.shows(e.Conn) || e.At < from || e.At > to {
+			continue
+		}
+		l.rungs = append(l.rungs, rung{event: "event " + e.At.Micros() + " " + e.Side.String() + " " + l.eventText(e)})
+	}
+}
+
+// eventText says what an event is, with the numbers that tell it from others.
+func (l *ladder) eventText(e *Event) string {
+	b := &e.Body
+	switch e.Kind {
+	case CQE, Recv, Fatal:
+		s := b.Kind.String()
+		if e.Kind != Fatal {
+			s += " wr=" + strconv.FormatUint(b.ID, 10)
+		}
+		if b.Status != engine.StatusSuccess {
+			s += " " + b.Status.String()
+		}
+		return s
+	case Timeout:
+		return b.Kind.String() + " psn=" + l.eventPSN(e)
+	case Post:
+		return fmt.Sprintf("post wr=%d %v len=%d", b.ID, b.Op, e.Len)
+	case Receive:
+		return fmt.Sprintf("receive wr=%d len=%d", b.ID, e.Len)
+	case Store:
+		return fmt.Sprintf("store va=%#x len=%d", e.VA, e.Len)
+	case Timer:
+		if e.Deadline == vtime.Never {
+			return "timer off"
+		}
+		return "timer " + e.Deadline.Micros()
+	}
+	return fmt.Sprintf("%v %s=%d", e.Kind, e.Name, e.Value)
+}
+
+func (l *ladder) eventPSN(e *Event) string {
+	if l.opt.Absolute || e.Conn < 0 || e.Conn >= len(l.h.Conns) {
+		return e.Body.PSN.String()
+	}
+	d := e.Body.PSN.Sub(l.h.Conns[e.Conn].Ends[e.Side&1].QP.SendPSN)
+	return fmt.Sprintf("%+d", d)
+}
+
+// text lays the rungs out.
+func (l *ladder) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%9s %9s  %-*s%s\n", "sent", "recv", l.width+1, A, B)
+	for i := range l.rungs {
+		g := &l.rungs[i]
+		if g.event != "" {
+			b.WriteString(g.event)
+		} else {
+			fmt.Fprintf(&b, "%9s %9s  |%s|", g.sent, g.recv, g.arrow(l.width))
+		}
+		if g.note != "" {
+			b.WriteString("  " + g.note)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// arrow draws the packet into width columns, from left to right for A and from right to left for B.
+func (g *rung) arrow(width int) string {
+	tail, head, blankTail, blankHead := "--", ">", "", ""
+	if g.changed {
+		head = "*>"
+	}
+	if g.lost {
+		head, blankHead = "X", strings.Repeat(" ", missGap)
+	}
+	if g.made {
+		tail, blankTail = "X-", strings.Repeat(" ", missGap)
+	}
+	fill := width - len(blankTail) - len(tail) - 2 - utf8.RuneCountInString(g.text) - len(head) - len(blankHead)
+	line := strings.Repeat("-", max(fill, 0))
+	if g.from == A {
+		return blankTail + tail + " " + g.text + " " + line + head + blankHead
+	}
+	head = strings.NewReplacer("*>", "<*", ">", "<").Replace(head)
+	if g.made {
+		tail = "-X"
+	}
+	return blankHead + head + line + " " + g.text + " " + tail + blankTail
+}
