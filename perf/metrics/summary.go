@@ -1,0 +1,79 @@
+// Package metrics measures a run from its trace, and from nothing else: the same numbers come out of a live run, a run
+// folder and a foreign capture.
+//
+// What counts is what the wire shows. A byte is delivered when the responder acknowledges it for the first time (READ
+// data: when it arrives at the requester for the first time); a message takes from the first transmission of its first
+// packet to the arrival of the acknowledgement, or of the READ data, that completes it.
+package metrics
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Summary is the numbers of one run over all its connections and both directions.
+type Summary struct {
+	GoodputBps    float64 `json:"goodput_bps"`    // payload delivered once, per second of Elapsed
+	ThroughputBps float64 `json:"throughput_bps"` // layer-1 bytes that requesters put on the link, retransmissions included
+	Utilisation   float64 `json:"utilisation"`    // goodput as a share of the line rate of the direction that carries it; 0 when unlimited
+	ElapsedNs     int64   `json:"elapsed_ns"`     // first packet sent to last byte delivered, or to the end of a timed run
+	Messages      int64   `json:"messages"`       // completed
+	PayloadBytes  int64   `json:"payload_bytes"`  // delivered once
+
+	Packets        int64  `json:"packets"`               // everything both sides sent
+	DataPackets    int64  `json:"data_packets"`          // packets with payload, or requests, first transmissions and others
+	Retransmitted  int64  `json:"retransmitted_packets"` // data packets sent again
+	Spurious       int64  `json:"spurious_packets"`      // of those, sent although an earlier copy had been delivered
+	Lost           int64  `json:"lost_packets"`          // taken by the link, for whatever reason
+	Acknowledges   int64  `json:"ack_packets"`           // positive acknowledgements sent
+	NAKs           int64  `json:"nak_packets"`           // sequence NAKs sent
+	RNRs           int64  `json:"rnr_packets"`           // RNR NAKs sent
+	Timeouts       int64  `json:"timeouts"`              // transport timers that expired, as endpoints report them
+	RetransmitByte int64  `json:"retransmitted_bytes"`   // payload bytes sent again
+	RecoveryNs     Spread `json:"recovery_ns"`           // from the loss of a data packet to its delivery
+	FCT            Spread `json:"fct_ns"`                // flow completion time of a message
+}
+
+// Spread describes a distribution of durations in nanoseconds; all zero when Count is.
+type Spread struct {
+	Count int64 `json:"count"`
+	Mean  int64 `json:"mean"`
+	Min   int64 `json:"min"`
+	P50   int64 `json:"p50"`
+	P95   int64 `json:"p95"`
+	P99   int64 `json:"p99"`
+	Max   int64 `json:"max"`
+}
+
+// Timeline is payload delivered per interval, over all connections.
+type Timeline struct {
+	Step  vtime.Duration `json:"step_ps"`
+	Bytes []int64        `json:"bytes"`
+}
+
+// Mark is one dot of a sequence plot.
+type Mark struct {
+	At     vtime.Time `json:"at_ps"`
+	Offset int64      `json:"offset"` // PSN counted from the first request, wraps undone
+	Kind   MarkKind   `json:"kind"`
+}
+
+// MarkKind says what a Mark is.
+type MarkKind uint8
+
+// The kinds of Mark.
+const (
+	SentFirst MarkKind = iota // first transmission
+	SentAgain                 // retransmission
+	LostMark                  // a transmission that the link took
+	AckMark                   // an acknowledgement arrives at the requester
+	NakMark                   // a NAK arrives at the requester
+)
+
+// Sequence is the PSN-against-time plot of one half-conversation, thinned to a limit: losses and retransmissions are kept
+// before first transmissions.
+type Sequence struct {
+	Conn    int    `json:"conn"`
+	From    string `json:"from"`
+	Marks   []Mark `json:"marks"`
+	Thinned bool   `json:"thinned"` // some marks were left out
+}

@@ -1,0 +1,74 @@
+// Package model is the result of a run as reports see it: plain data with stable JSON names.
+package model
+
+import (
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+)
+
+// FormatVersion is the version of Result's JSON form.
+const FormatVersion = 1
+
+// Result is everything a report needs to know of one run. It is written as result.json into the run folder, so that
+// every report can be made again later.
+type Result struct {
+	Format   int       `json:"format"`
+	Version  string    `json:"version"` // of this tool
+	Commit   string    `json:"commit"`  // of this tool, "" when unknown
+	Started  string    `json:"started"` // RFC 3339
+	Wall     float64   `json:"wall_seconds"`
+	Command  string    `json:"command"` // reproduces the run
+	Bench    string    `json:"bench"`
+	Impl     [2]string `json:"impl"` // at A and B
+	Spec     string    `json:"spec"` // canonical text
+	SpecHash string    `json:"spec_hash"`
+	Seed     uint64    `json:"seed"`
+	Folder   string    `json:"folder,omitempty"` // the run folder, "" when nothing was kept
+	Report   string    `json:"report,omitempty"` // path of the HTML report
+
+	metrics.Summary
+
+	Status       string                `json:"status"` // the worst verdict of a required rule, INVALID or ERROR when the run is
+	Reason       string                `json:"reason,omitempty"`
+	Verdicts     []rule.Verdict        `json:"verdicts"`
+	Certificates []certify.Certificate `json:"certificates"`
+	Warnings     []string              `json:"warnings,omitempty"`
+	Notes        []string              `json:"notes,omitempty"` // how the run was made: link kind and why, codec, limits of what was stored
+	Environment  []Fact                `json:"environment"`
+
+	Timeline  metrics.Timeline   `json:"timeline"`
+	Sequences []metrics.Sequence `json:"sequences,omitempty"`
+	Ladders   []Ladder           `json:"ladders,omitempty"`
+	Counters  []Fact             `json:"counters,omitempty"` // of endpoints and links, those that are not zero
+}
+
+// Fact is a named value, in a fixed order.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Ladder is the drawing around one finding.
+type Ladder struct {
+	Rule    string `json:"rule"`
+	Finding int    `json:"finding"` // index in the verdict's Findings
+	Text    string `json:"text"`
+}
+
+// Counts returns how many verdicts have each status, in the order of the statuses.
+func (r *Result) Counts() []Fact {
+	var n [rule.Error + 1]int
+	for _, v := range r.Verdicts {
+		n[v.Status]++
+	}
+	var out []Fact
+	for s, k := range n {
+		if k > 0 {
+			out = append(out, Fact{Name: rule.Status(s).String(), Value: strconv.Itoa(k)})
+		}
+	}
+	return out
+}
