@@ -3,7 +3,7 @@ package loss
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
 // epoch is how many slots a chain runs before it starts afresh from a new seed. It bounds the work after an idle time:
-// a quarter of a million steps, under a millisecond. The price is one cut correlation per epoch.
+// a quarter of a million steps, about two milliseconds. The price is one cut correlation per epoch.
 const epoch = 1 << 18
 
 // slotted moves a chain once per slot of channel time and gives every packet of a slot the same fate. Which slots are

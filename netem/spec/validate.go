@@ -46,7 +46,7 @@ func (l Loss) Validate() error {
 	}
 	switch {
 	case l.Slot < 0:
-		return fmt.Errorf("loss %s: slot=%s is negative; use 0 to advance per packet", m.name(), l.Slot)
+		return fmt.Errorf("%s: slot=%s is negative; use 0 to advance per packet", m.name(), l.Slot)
 	case l.Model == Tape && l.Slot != 0:
 		return fmt.Errorf("loss tape: slot=%s; leave it out, the tape says what it is keyed by", l.Slot)
 	case l.Model == Tape && (l.File == "" || strings.ContainsAny(l.File, " \t\r\n")):
