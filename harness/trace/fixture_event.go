@@ -137,7 +137,11 @@ func setEvent(e *Event, key, value string) error {
 	case "va":
 		e.VA = n
 	case "len":
-		e.Len, e.Body.Len = uint32(n), uint32(n)
+		if e.Kind == Recv {
+			e.Body.Len = uint32(n)
+		} else {
+			e.Len = uint32(n)
+		}
 	case "sum":
 		e.Sum = uint32(n)
 	case "rkey":

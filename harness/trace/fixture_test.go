@@ -113,8 +113,7 @@ func TestFixtureWantsAndLines(t *testing.T) {
 	}
 }
 
-func TestFixtureEvents(t *testing.T) {
-	const text = `qp conn=1 start=100
+const eventsText = `qp conn=1 start=100
 A post wr=1 WRITE_IMM len=1024 va=0x1000 rkey=0x7
 B receive wr=9 len=4096
 A cqe wr=1 LOC_LEN_ERR psn=+2
@@ -129,16 +128,18 @@ A probe snd_una=+3 cwnd=17
 B probe epsn=+4 conn=1
 B memory mismatch=0
 `
-	f := mustFixture(t, text, psn.Mask)
+
+func TestFixtureEvents(t *testing.T) {
+	f := mustFixture(t, eventsText, psn.Mask)
 	us := func(n int) vtime.Time { return vtime.Time(n) * vtime.Time(vtime.Microsecond) }
 	want := []Event{
-		{At: us(1), Kind: Post, Body: engine.Event{ID: 1, Op: engine.OpWriteImm, Len: 1024}, VA: 0x1000, Len: 1024, RKey: 7},
-		{At: us(2), Side: B, Kind: Receive, Body: engine.Event{ID: 9, Len: 4096}, Len: 4096},
+		{At: us(1), Kind: Post, Body: engine.Event{ID: 1, Op: engine.OpWriteImm}, VA: 0x1000, Len: 1024, RKey: 7},
+		{At: us(2), Side: B, Kind: Receive, Body: engine.Event{ID: 9}, Len: 4096},
 		{At: us(3), Kind: CQE, Body: engine.Event{ID: 1, Op: engine.OpWriteImm, Status: engine.StatusLocalLength, PSN: 1}},
-		{At: us(4), Side: B, Kind: Recv, Body: engine.Event{Kind: engine.ReceiveCQE, ID: 9, Op: engine.OpSendImm, Len: 100, Imm: 5, PSN: 2}, Len: 100},
+		{At: us(4), Side: B, Kind: Recv, Body: engine.Event{Kind: engine.ReceiveCQE, ID: 9, Op: engine.OpSendImm, Len: 100, Imm: 5, PSN: 2}},
 		{At: us(5), Kind: Timeout, Conn: 1, Body: engine.Event{Kind: engine.Timeout, PSN: 102}},
 		{At: us(6), Kind: Fatal, Body: engine.Event{Kind: engine.Fatal, Status: engine.StatusRetryExceeded}},
-		{At: us(7), Side: B, Kind: Store, VA: 0x1000, Len: 1024, Sum: 7, Body: engine.Event{Len: 1024}},
+		{At: us(7), Side: B, Kind: Store, VA: 0x1000, Len: 1024, Sum: 7},
 		{At: us(8), Kind: Timer, Deadline: us(134008)},
 		{At: us(9), Kind: Timer, Deadline: vtime.Never},
 		{At: us(10), Side: B, Kind: Count, Name: "icrc", Value: 1},
@@ -155,8 +156,7 @@ B memory mismatch=0
 	}
 }
 
-func TestFixtureBrokenFrames(t *testing.T) {
-	const text = `
+const brokenFrames = `
 A>B WRITE_ONLY psn=+0 len=8
 A>B WRITE_ONLY psn=+0 len=8 iplen=+1
 A>B WRITE_ONLY psn=+0 len=8 udplen=-2
@@ -170,7 +170,9 @@ A>B WRITE_ONLY psn=+0 len=8 got ttl=63
 A>B WRITE_ONLY psn=+0 len=8 raw=off sum=9
 A>B OP_0x15 psn=+0
 `
-	f := mustFixture(t, text, 0)
+
+func TestFixtureBrokenFrames(t *testing.T) {
+	f := mustFixture(t, brokenFrames, 0)
 	defects := []string{"", "ip length", "udp length", "udp destination port", "", "payload", "", "", "", "", "", "opcode"}
 	for i := range f.Records {
 		r := &f.Records[i]
