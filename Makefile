@@ -59,7 +59,7 @@ netns: ## the tests that use real namespaces; skipped ones are listed with their
 	go test -count=1 -v ./netem/... ./harness/... ./cmd/... 2>&1 | .ci/summary
 
 golden: ## rewrite golden files; read the diff
-	@dirs=$$({ grep -rl --include='*_test.go' cockroachdb/datadriven . || true; } | xargs -rn1 dirname | sort -u); \
+	@dirs=$$({ grep -rlE --include='*_test.go' 'cockroachdb/datadriven|scenariotest|"rewrite"' . || true; } | xargs -rn1 dirname | sort -u); \
 	if [[ -z $$dirs ]]; then echo "golden: no test here has golden files"; exit 1; fi; \
 	go test -count=1 $$dirs -args -rewrite
 
