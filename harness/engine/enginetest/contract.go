@@ -1,0 +1,213 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// checkConservation wants every work request to complete once and in order also when the QP fails: because the wire
+// goes dead, or because it is flushed.
+func checkConservation(impl engine.Implementation, opts Options) error {
+	for _, after := range []int{0, 1, 7, 40} {
+		err := failing(impl, opts, func(d *pair) {
+			d.fate = func(n int, _ *roce.Packet) fate { return fate{drop: n >= after} }
+		})
+		if err != nil {
+			return fmt.Errorf("a wire dead after %d packets: %w", after, err)
+		}
+	}
+	for _, at := range []vtime.Time{1, vtime.Time(8 * vtime.Microsecond), vtime.Time(60 * vtime.Microsecond)} {
+		if err := failing(impl, opts, func(d *pair) { d.flushAt = at }); err != nil {
+			return fmt.Errorf("flushed at %sus: %w", at.Micros(), err)
+		}
+	}
+	return nil
+}
+
+// failing runs the workload into a failure and checks what it leaves.
+func failing(impl engine.Implementation, opts Options, prepare func(*pair)) error {
+	d, err := newPair(impl, opts, starts[2])
+	if err != nil {
+		return err
+	}
+	wrs := mixed(opts.ops(), d.ends[0].qp.MTU, requests)
+	if err := d.load(wrs); err != nil {
+		return err
+	}
+	prepare(d)
+	if err := d.run(); err != nil {
+		return err
+	}
+	e := d.ends[0]
+	if !e.failed {
+		return errors.New("the QP did not fail")
+	}
+	posted := wrs[:len(wrs)-len(d.posts)]
+	if err := endings(e.events, posted); err != nil {
+		return err
+	}
+	if err := e.req.Post(d.now, wrs[0]); !errors.Is(err, engine.ErrQPState) {
+		return fmt.Errorf("Post on a failed QP returns %v, want %v", err, engine.ErrQPState)
+	}
+	if err := e.resp.PostReceive(d.now, engine.ReceiveRequest{}); !errors.Is(err, engine.ErrQPState) {
+		return fmt.Errorf("PostReceive on a failed QP returns %v, want %v", err, engine.ErrQPState)
+	}
+	return nil
+}
+
+// endings wants successes, then one error unless the QP was flushed from outside, then flushes: each request once, in
+// order. A request without signal may be missing among the successes only.
+func endings(events []engine.Event, posted []engine.WorkRequest) error {
+	broken := false
+	for _, ev := range events {
+		if ev.Kind != engine.CQE {
+			continue
+		}
+		for len(posted) > 0 && !broken && posted[0].Unsignal && posted[0].ID != ev.ID {
+			posted = posted[1:]
+		}
+		if len(posted) == 0 || posted[0].ID != ev.ID {
+			return fmt.Errorf("completion of request %d is out of order or a repetition", ev.ID)
+		}
+		posted = posted[1:]
+		if broken && ev.Status != engine.StatusFlushed {
+			return fmt.Errorf("request %d completes %s after an error, want %s", ev.ID, ev.Status, engine.StatusFlushed)
+		}
+		broken = ev.Status != engine.StatusSuccess
+	}
+	if len(posted) > 0 {
+		return fmt.Errorf("%d requests never complete, the first is %d", len(posted), posted[0].ID)
+	}
+	return nil
+}
+
+// maxWaste bounds the packets of a run over a wire with five per cent of loss, as a multiple of the packets that a
+// perfect wire needs. Go-back-N with a window of a whole workload stays below ten.
+const maxWaste = 50
+
+// checkBounded wants no input to bring forth packets without end.
+func checkBounded(impl engine.Implementation, opts Options) error {
+	clean, err := transfer(impl, opts, 0, func(*pair) {})
+	if err != nil {
+		return err
+	}
+	noisy, err := transfer(impl, opts, 0, func(d *pair) { d.fate = noise(3, 0.05, 0.05, 0.05) })
+	if err != nil {
+		return err
+	}
+	if noisy.sent > maxWaste*clean.sent {
+		return fmt.Errorf("%d packets for work that needs %d: want less than %d times as many", noisy.sent, clean.sent, maxWaste)
+	}
+	return nil
+}
+
+// checkAllocations wants the steady state to allocate nothing, from Post to completion.
+func checkAllocations(impl engine.Implementation, opts Options) error {
+	for _, op := range opts.ops() {
+		x, err := newExchange(impl, opts, op)
+		if err != nil {
+			return err
+		}
+		for range 200 {
+			x.once()
+		}
+		if n := testing.AllocsPerRun(100, x.once); n != 0 {
+			return fmt.Errorf("%s of %d bytes: %v allocations each, want none", op, x.wr.Len, n)
+		}
+		if x.completed == 0 || x.completed != x.posted {
+			return fmt.Errorf("%s: %d of %d requests completed", op, x.completed, x.posted)
+		}
+	}
+	return nil
+}
+
+// exchange moves one work request at a time between two ends without a wire.
+type exchange struct {
+	d                 *pair
+	wr                engine.WorkRequest
+	rr                engine.ReceiveRequest
+	p                 roce.Packet
+	posted, completed int
+}
+
+func newExchange(impl engine.Implementation, opts Options, op engine.Op) (*exchange, error) {
+	d, err := newPair(impl, opts, starts[2])
+	if err != nil {
+		return nil, err
+	}
+	wr := mixed([]engine.Op{op}, d.ends[0].qp.MTU, 7)[6]
+	// Invalidation changes the host for good and cannot be repeated; a plain SEND takes the same path but for that.
+	if op == engine.OpSendInv {
+		wr.Op = engine.OpSend
+	}
+	wr.Unsignal = false
+	if err := d.load([]engine.WorkRequest{wr, wr, wr, wr, wr, wr, wr}); err != nil {
+		return nil, err
+	}
+	return &exchange{d: d, wr: wr, rr: engine.ReceiveRequest{VA: receiveBase, Len: slot}}, nil
+}
+
+// once posts the request and carries packets until nothing moves.
+func (x *exchange) once() {
+	d := x.d
+	if x.d.ends[0].req.Post(d.now, x.wr) == nil {
+		x.posted++
+	}
+	if consumes(x.wr.Op) {
+		d.ends[1].resp.PostReceive(d.now, x.rr) //nolint:errcheck // a receive that is refused shows as a request that does not complete
+	}
+	for x.carry(0, 1) || x.carry(1, 0) || x.wake() {
+	}
+}
+
+// carry takes every packet of one end to the other and reports whether there was one.
+func (x *exchange) carry(from, to int) (any bool) {
+	src, dst := x.d.ends[from], x.d.ends[to]
+	for src.resp.PollTransmit(x.d.now, &x.p) || src.req.PollTransmit(x.d.now, &x.p) {
+		any = true
+		if x.p.Opcode.IsResponse() {
+			dst.req.HandlePacket(x.d.now, &x.p)
+		} else {
+			dst.resp.HandlePacket(x.d.now, &x.p)
+		}
+		x.drain(src)
+		x.drain(dst)
+	}
+	return any
+}
+
+// wake moves time to a timer that the exchange waits for, such as that of a coalesced ACK.
+func (x *exchange) wake() bool {
+	x.d.now = x.d.now.Add(gap)
+	if x.completed == x.posted {
+		return false
+	}
+	next := vtime.Never
+	for _, e := range x.d.ends {
+		next = min(next, deadline(e.req), deadline(e.resp))
+	}
+	if next == vtime.Never {
+		return false
+	}
+	x.d.now = max(x.d.now, next)
+	for _, e := range x.d.ends {
+		e.req.HandleTimer(x.d.now)
+		e.resp.HandleTimer(x.d.now)
+	}
+	return true
+}
+
+func (x *exchange) drain(e *end) {
+	for ev, ok := e.req.PollEvent(); ok; ev, ok = e.req.PollEvent() {
+		if ev.Kind == engine.CQE && ev.Status == engine.StatusSuccess {
+			x.completed++
+		}
+	}
+	for _, ok := e.resp.PollEvent(); ok; _, ok = e.resp.PollEvent() {
+	}
+}

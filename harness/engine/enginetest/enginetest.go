@@ -1,0 +1,73 @@
+// Package enginetest is what any engine.Implementation must pass before it is measured or judged: the contract of
+// package engine, and the promises that a reliable transport makes to its application whatever the network does.
+//
+// The suite knows no protocol. It sees packets as text, events, memory and timers; what a scheme sends when is the
+// affair of its own tests. Every check is a function that returns what is wrong, so that the tests of this package can
+// show that each of them fails on an engine that is broken in the way it looks for.
+package enginetest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+)
+
+// Options fit the suite to an implementation.
+type Options struct {
+	// QP changes the attributes of both ends before they are built: parameters of the scheme, another MTU or timer. The
+	// link has 5 us of delay each way and takes a packet every 100 ns.
+	QP func(*engine.QP)
+
+	// Ops are the operations that the implementation supports; nil means all.
+	Ops []engine.Op
+}
+
+// allOps is what a complete RC transport supports.
+func allOps() []engine.Op {
+	return []engine.Op{engine.OpWrite, engine.OpSend, engine.OpRead, engine.OpWriteImm, engine.OpSendImm,
+		engine.OpFetchAdd, engine.OpSendInv, engine.OpCompareSwap}
+}
+
+func (o *Options) ops() []engine.Op {
+	if o.Ops == nil {
+		return allOps()
+	}
+	return o.Ops
+}
+
+// check is one property of an implementation; it returns how it is broken.
+type check struct {
+	name string
+	run  func(engine.Implementation, Options) error
+}
+
+func checks() []check {
+	return []check{
+		{"clean", checkClean},
+		{"progress", checkProgress},
+		{"determinism", checkDeterminism},
+		{"wrap", checkWrap},
+		{"at_most_once", checkAtMostOnce},
+		{"conservation", checkConservation},
+		{"bounded", checkBounded},
+		{"timers_and_polls", checkPurity},
+		{"garbage", checkGarbage},
+		{"allocations", checkAllocations},
+	}
+}
+
+// Run runs the suite as subtests of t.
+func Run(t *testing.T, impl engine.Implementation, opts Options) {
+	t.Helper()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.run(impl, opts); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// has reports whether the implementation supports op.
+func (o *Options) has(op engine.Op) bool { return slices.Contains(o.ops(), op) }

@@ -1,0 +1,183 @@
+package enginetest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// maxOutput bounds the packets that one end may send in answer to one input of a garbage run. Its workload has fewer
+// packets; a READ of the largest length that the regions permit has a few hundred responses.
+const maxOutput = 8192
+
+// checkGarbage feeds random packets and timers to engines that are busy: no panic, no endless output, and no byte
+// placed outside what the peer may write.
+func checkGarbage(impl engine.Implementation, opts Options) error {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		script := make([]byte, 4096)
+		for i := range script {
+			script[i] = byte(rng.Uint32())
+		}
+		if err := abuse(impl, opts, script); err != nil {
+			return fmt.Errorf("seed %d: %w", seed, err)
+		}
+	}
+	return nil
+}
+
+// Fuzz is the target of a fuzz test: the bytes are a script of packets, timers and posts.
+func Fuzz(f *testing.F, impl engine.Implementation, opts Options) {
+	f.Add([]byte{})
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		script := make([]byte, 512)
+		for i := range script {
+			script[i] = byte(rng.Uint32())
+		}
+		f.Add(script)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if err := abuse(impl, opts, script); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// abuse runs one script. A panic is returned as an error, so that the seed is named with it.
+func abuse(impl engine.Implementation, opts Options, script []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	d, err := newPair(impl, opts, starts[2])
+	if err != nil {
+		return err
+	}
+	wrs := mixed(opts.ops(), d.ends[0].qp.MTU, requests)
+	if err := d.load(wrs); err != nil {
+		return err
+	}
+	d.guard()
+	in := &reader{b: script}
+	for len(in.b) > 0 && d.err == nil {
+		d.post()
+		d.now = d.now.Add(vtime.Duration(in.byte()) * gap)
+		d.disturb(in)
+		d.drainAll()
+		d.exhaust()
+		d.log = d.log[:0]
+	}
+	return d.err
+}
+
+// guard rejects every placement at end 1 outside the regions that are open to the peer or to receives.
+func (d *pair) guard() {
+	d.ends[1].mem.Watch = func(va uint64, _ []byte, n int) {
+		last := va + uint64(n) - 1
+		for _, r := range [...]uint64{remoteBase, receiveBase} {
+			if va >= r && last < r+requests*slot {
+				return
+			}
+		}
+		if va != cellBase || n != 8 {
+			d.breach("%d bytes are placed at %#x, which is open to nobody", n, va)
+		}
+	}
+}
+
+// disturb applies one step of a script to one end.
+func (d *pair) disturb(in *reader) {
+	e := d.ends[in.byte()&1]
+	switch in.byte() % 4 {
+	case 0:
+		d.fire()
+	default:
+		p := in.packet(d.base, e.qp.MTU)
+		if p.Opcode.IsResponse() {
+			e.req.HandlePacket(d.now, &p)
+		} else {
+			e.resp.HandlePacket(d.now, &p)
+		}
+	}
+}
+
+// exhaust takes what the ends want to send now and delivers every third packet, so that the state moves on.
+func (d *pair) exhaust() {
+	var p roce.Packet
+	for i, e := range d.ends {
+		for n := 0; e.resp.PollTransmit(d.now, &p) || e.req.PollTransmit(d.now, &p); n++ {
+			if n == maxOutput {
+				d.breach("end %d answers one input with more than %d packets", i, maxOutput)
+				return
+			}
+			if d.sent++; d.sent%3 != 0 {
+				continue
+			}
+			if to := d.ends[1-i]; p.Opcode.IsResponse() {
+				to.req.HandlePacket(d.now, &p)
+			} else {
+				to.resp.HandlePacket(d.now, &p)
+			}
+		}
+	}
+	d.drainAll()
+}
+
+// reader turns bytes into a script; after their end it reads zeros.
+type reader struct{ b []byte }
+
+func (r *reader) byte() byte {
+	if len(r.b) == 0 {
+		return 0
+	}
+	v := r.b[0]
+	r.b = r.b[1:]
+	return v
+}
+
+func (r *reader) uint32() uint32 {
+	var w [4]byte
+	for i := range w {
+		w[i] = r.byte()
+	}
+	return binary.LittleEndian.Uint32(w[:])
+}
+
+// packet reads a packet that is wrong in moderation: most fields are near what a good one would have, so that it gets
+// past the first check and meets the later ones.
+func (r *reader) packet(base psn.PSN, mtu int) roce.Packet {
+	size := lengths(mtu)[r.byte()%7]
+	p := roce.Packet{
+		BTH: roce.BTH{
+			Opcode: roce.Opcode(r.byte() & 0x1F), PSN: base.Add(int(r.byte())),
+			AckReq: r.byte()&1 != 0, PKey: roce.DefaultPKey,
+		},
+		RETH:   roce.RETH{VA: remoteBase + uint64(r.byte())*8, RKey: uint32(r.byte() % 6), DMALen: uint32(size)},
+		AETH:   roce.AETH{Syndrome: roce.Syndrome(r.byte()), MSN: psn.MSN(r.byte())},
+		Result: uint64(r.byte()), Imm: 1, InvKey: windowKey + uint32(r.byte()),
+		SACK: roce.SACKETH{PSN: base.Add(int(r.byte())), LostCnt: r.byte() & 7},
+		SO:   roce.SOETH{SN: uint32(r.byte()), Offset: uint32(r.byte()) * 256},
+		Len:  min(size, mtu),
+	}
+	switch r.byte() % 8 {
+	case 0:
+		p.PSN = psn.New(r.uint32())
+	case 1:
+		p.RETH.VA, p.RETH.DMALen = uint64(r.uint32())<<32|uint64(r.uint32()), r.uint32()
+	case 2:
+		p.Opcode = roce.Opcode(r.byte())
+	case 3:
+		p.Payload = make([]byte, r.byte())
+	case 4:
+		p.Len, p.Pad = int(int32(r.uint32())), r.byte()&3
+	}
+	return p
+}

@@ -1,0 +1,69 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// build makes the packet under the cursor. It depends on the request and the position alone, so that a retransmission
+// equals the original: a MIDDLE stays a MIDDLE and gets no RETH (IBTA 9.7).
+func (r *Requester) build(p *roce.Packet, w *wqe) {
+	*p = roce.Packet{BTH: roce.BTH{PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: r.win.nxt}}
+	switch w.Op {
+	case engine.OpRead:
+		r.buildRead(p, w)
+	case engine.OpCompareSwap, engine.OpFetchAdd:
+		p.Opcode, p.AckReq = requestOpcodes[w.Op][2], true
+		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey}
+		p.Atomic = roce.AtomicETH{SwapAdd: w.SwapAdd, Compare: w.Compare}
+	default:
+		r.buildData(p, w)
+	}
+}
+
+// buildRead asks for what is missing: a READ is re-issued from its first missing packet, with PSN, address and length
+// shifted by what has arrived (IBTA 9.7.3).
+func (r *Requester) buildRead(p *roce.Packet, w *wqe) {
+	have := uint32(r.sq.pkt * r.qp.MTU)
+	p.Opcode, p.AckReq = roce.ReadRequest, true
+	p.RETH = roce.RETH{VA: w.RemoteVA + uint64(have), RKey: w.RKey, DMALen: w.Len - have}
+}
+
+// buildData makes a packet of a SEND or WRITE.
+func (r *Requester) buildData(p *roce.Packet, w *wqe) {
+	off := r.sq.pkt * r.qp.MTU
+	first, last := off == 0, r.sq.pkt == w.packets-1
+	p.Opcode = position(first, last, &requestOpcodes[w.Op])
+	p.AckReq = last || r.asks()
+	p.Len = min(r.qp.MTU, int(w.Len)-off)
+	if p.Len > 0 {
+		p.Payload = r.mem.Load(w.LocalVA+uint64(off), p.Len)
+	}
+	if first && w.Op >= engine.OpWrite {
+		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey, DMALen: w.Len}
+	}
+	if last {
+		r.buildEnd(p, w)
+	}
+}
+
+// asks reports whether a packet before the last of its message requests an ACK: every AckReqEvery-th does, and the one
+// that fills the PSN span, because nothing more could be sent to ask later.
+func (r *Requester) asks() bool {
+	every := r.qp.AckReqEvery
+	return every > 0 && (r.sq.pkt+1)%every == 0 || r.win.nxt.Next().Sub(r.win.una) == psn.Half-1
+}
+
+// buildEnd adds what only the last packet of a message carries.
+func (r *Requester) buildEnd(p *roce.Packet, w *wqe) {
+	p.Pad = pad(p.Len)
+	switch w.Op {
+	case engine.OpSendImm, engine.OpWriteImm:
+		p.Imm = w.Imm
+	case engine.OpSendInv:
+		p.InvKey = w.InvKey
+	}
+	// Only an operation that completes a receive can raise a solicited event (IBTA 9.2.3).
+	p.SE = w.Solicited && w.Op != engine.OpWrite
+}

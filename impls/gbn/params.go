@@ -1,0 +1,93 @@
+package gbn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// config is what the parameters of the scheme say.
+type config struct {
+	infinite7    bool           // RetryCount 7 never runs out
+	waitOnGap    bool           // a gap in READ responses waits for the timer
+	nackInterval vtime.Duration // the sequence NAK repeats after this long; zero: once per gap
+	chunk        int            // go back to a multiple of so many bytes of the message; zero: to the packet
+	ackDelay     vtime.Duration // longest wait of a coalesced ACK
+}
+
+// params documents the parameters, with the defaults that parse starts from.
+func params() []engine.Param {
+	return []engine.Param{
+		{Name: "ack_delay", Default: "4us",
+			Meaning: "time after which the responder sends a coalesced ACK although no more AckReq packets came"},
+		{Name: "backto0", Default: "0",
+			Meaning: "bytes; go back to a multiple of this offset in the message, as HPCC's m_backto0; 0 turns it off"},
+		{Name: "nack_interval", Default: "0",
+			Meaning: "time after which the sequence NAK of a gap repeats, as in HPCC; 0 sends one per gap"},
+		{Name: "read_gap", Default: "immediate",
+			Meaning: "immediate re-issues a READ as soon as a response is missing; wait leaves it to the timer, as soft-RoCE"},
+		{Name: "rxe_infinite7", Default: "false",
+			Meaning: "true makes RetryCount 7 retry for ever, as soft-RoCE does"},
+	}
+}
+
+// parse reads the parameters over their defaults.
+func parse(given engine.Params) (config, error) {
+	var cfg config
+	var known []string
+	for _, p := range params() {
+		known = append(known, p.Name)
+		value, ok := given[p.Name]
+		if !ok {
+			value = p.Default
+		}
+		if err := cfg.set(p.Name, value); err != nil {
+			return config{}, fmt.Errorf("gbn: parameter %s: %w", p.Name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			return config{}, fmt.Errorf("gbn: parameter %s is not known; known are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return cfg, nil
+}
+
+// set gives one parameter its value.
+func (c *config) set(name, value string) (err error) {
+	switch name {
+	case "ack_delay":
+		c.ackDelay, err = positive(value)
+	case "nack_interval":
+		c.nackInterval, err = positive(value)
+	case "backto0":
+		var n unit.Size
+		n, err = unit.ParseSize(value)
+		c.chunk = int(min(n, maxMessage))
+	case "read_gap":
+		c.waitOnGap = value == "wait"
+		if !c.waitOnGap && value != "immediate" {
+			err = fmt.Errorf("%q: want immediate or wait", value)
+		}
+	case "rxe_infinite7":
+		if c.infinite7, err = strconv.ParseBool(value); err != nil {
+			err = fmt.Errorf("%q: want true or false", value)
+		}
+	}
+	return err
+}
+
+// positive reads a duration that is not negative.
+func positive(s string) (vtime.Duration, error) {
+	d, err := vtime.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q: want zero or more", s)
+	}
+	return d, err
+}

@@ -1,0 +1,76 @@
+package gbn
+
+import (
+	"encoding/binary"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// handleReadResponse places one response of a READ. Responses come in PSN order; the first that is missing is asked for
+// again as soon as a later one shows the gap (IBTA 9.7.3), or at the timer with read_gap=wait.
+//
+// The opcode is not held against the position: after a re-issue, FIRST stands in the middle of the original READ.
+func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
+	w := r.sq.owner(p.PSN)
+	if w.Op != engine.OpRead {
+		r.ignored++
+		return
+	}
+	first := w.first
+	if !r.advance(now, p.PSN) {
+		inside := r.sq.at(0).first == first
+		if !inside || !r.cfg.waitOnGap {
+			r.goBack(now)
+		}
+		return
+	}
+	r.placeRead(now, p)
+}
+
+// placeRead stores the response that una waits for; its request is the oldest now.
+func (r *Requester) placeRead(now vtime.Time, p *roce.Packet) {
+	w := r.sq.at(0)
+	off := p.PSN.Sub(w.first) * r.qp.MTU
+	n := min(r.qp.MTU, int(w.Len)-off)
+	if p.Len != n || p.Payload != nil && len(p.Payload) != n {
+		r.fail(now, engine.StatusLocalLength)
+		return
+	}
+	if n > 0 && !r.mem.Store(w.LocalVA+uint64(off), p.Payload, n) {
+		r.fail(now, engine.StatusLocalProtection)
+		return
+	}
+	r.receive(now, w)
+}
+
+// handleAtomicAck stores the value that the atomic found, in host order, which is little-endian here.
+func (r *Requester) handleAtomicAck(now vtime.Time, p *roce.Packet) {
+	w := r.sq.owner(p.PSN)
+	if !w.fetches() || w.Op == engine.OpRead {
+		r.ignored++
+		return
+	}
+	if !r.advance(now, p.PSN) {
+		r.goBack(now)
+		return
+	}
+	w = r.sq.at(0)
+	binary.LittleEndian.PutUint64(r.word[:], p.Result)
+	if !r.mem.Store(w.LocalVA, r.word[:], len(r.word)) {
+		r.fail(now, engine.StatusLocalProtection)
+		return
+	}
+	r.receive(now, w)
+}
+
+// receive moves una past a response whose data is in memory, and completes the request with its last (IBTA 9.7.3).
+func (r *Requester) receive(now vtime.Time, w *wqe) {
+	done := r.win.una == w.last
+	r.win.una = r.win.una.Next()
+	if done {
+		r.complete(engine.StatusSuccess)
+	}
+	r.progress(now)
+}

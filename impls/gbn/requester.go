@@ -1,0 +1,229 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Requester turns work requests into request packets and recovers what the network loses.
+type Requester struct {
+	qp     engine.QP
+	cfg    config
+	mem    engine.Memory
+	sq     sendQueue
+	win    window
+	retry  retry
+	timer  timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
+	events ring[engine.Event]
+	failed bool // error state: silent for ever
+
+	ignored  int64   // responses that fit nothing outstanding
+	reserved int64   // responses with a reserved syndrome
+	word     [8]byte // the result of an atomic on its way to memory
+}
+
+// window says which PSNs are out: [una, max) was sent and is not acknowledged, and transmission goes on at nxt. While
+// nxt is before max, packets are retransmissions.
+type window struct {
+	una, nxt, max psn.PSN
+}
+
+// holds reports whether p was sent and is not acknowledged. The distance is compared, so that a PSN half the space away,
+// which is neither before nor after, stays outside.
+func (w *window) holds(p psn.PSN) bool {
+	d := p.Sub(w.una)
+	return d >= 0 && d < w.max.Sub(w.una)
+}
+
+func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
+	return &Requester{
+		qp:    qp,
+		cfg:   cfg,
+		mem:   mem,
+		win:   window{una: qp.SendPSN, nxt: qp.SendPSN, max: qp.SendPSN},
+		retry: retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
+		timer: timer{period: qp.TransportTimer()},
+	}
+}
+
+// Post implements engine.Requester.
+func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
+	if r.failed {
+		return engine.ErrQPState
+	}
+	packets, err := admit(&r.qp, &wr)
+	if err != nil {
+		return err
+	}
+	if r.sq.n == r.qp.QueueDepth {
+		return engine.ErrQueueFull
+	}
+	r.sq.push(wqe{WorkRequest: wr, packets: packets})
+	return nil
+}
+
+// HandlePacket implements engine.Engine.
+func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
+	// A response is about a PSN that is sent and not acknowledged, or it is a ghost (IBTA 9.7.5).
+	if r.failed || !r.win.holds(p.PSN) {
+		r.ignored++
+		return
+	}
+	switch p.Opcode {
+	case roce.Acknowledge:
+		r.handleAcknowledge(now, p)
+	case roce.ReadRespFirst, roce.ReadRespMiddle, roce.ReadRespLast, roce.ReadRespOnly:
+		r.handleReadResponse(now, p)
+	case roce.AtomicAck:
+		r.handleAtomicAck(now, p)
+	default:
+		r.ignored++
+	}
+}
+
+// PollTransmit implements engine.Engine.
+func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
+	if r.failed || now < r.retry.until || !r.mayTransmit() {
+		return false
+	}
+	w := r.sq.at(r.sq.cur)
+	r.build(p, w)
+	r.step(w)
+	if p.AckReq {
+		r.timer.start(now)
+	}
+	return true
+}
+
+// mayTransmit reports whether a packet can go, and gives the next request its PSNs when its turn has come.
+func (r *Requester) mayTransmit() bool {
+	q := &r.sq
+	if q.cur == q.n {
+		return false
+	}
+	if r.win.nxt != r.win.max {
+		return true // a retransmission takes no new PSN
+	}
+	if q.cur < q.begun {
+		return r.room(1)
+	}
+	w := q.at(q.cur)
+	n := 1
+	if w.fetches() {
+		// READs and atomics outstanding are limited by what the peer can replay; requests behind one that has to
+		// wait do too, because requests go out in posting order (IBTA 9.4.4).
+		if q.fetching == r.qp.MaxRdAtomic {
+			return false
+		}
+		n = w.packets
+	}
+	if !r.room(n) {
+		return false
+	}
+	q.begin(r.win.nxt)
+	return true
+}
+
+// room reports whether n more PSNs keep the unacknowledged span below 2^23, where PSN order ends (IBTA 9.7.2).
+func (r *Requester) room(n int) bool {
+	return r.win.max.Sub(r.win.una)+n < psn.Half
+}
+
+// step moves the cursor behind the packet that was made.
+func (r *Requester) step(w *wqe) {
+	q, n := &r.sq, 1
+	if w.Op == engine.OpRead {
+		n = w.packets - q.pkt // a READ request stands for all its responses (IBTA 9.7.1)
+	}
+	if q.pkt += n; q.pkt == w.packets {
+		q.cur, q.pkt = q.cur+1, 0
+	}
+	fresh := r.win.nxt == r.win.max
+	r.win.nxt = r.win.nxt.Add(n)
+	if fresh {
+		r.win.max = r.win.nxt
+	}
+}
+
+// HandleTimer implements engine.Engine.
+func (r *Requester) HandleTimer(now vtime.Time) {
+	if r.retry.until <= now {
+		r.retry.until = 0
+	}
+	if r.timer.expire(now) {
+		r.handleTimeout(now)
+	}
+}
+
+// PollTimer implements engine.Engine: the end of an RNR wait, or the transport timer, which does not run during one.
+func (r *Requester) PollTimer() (vtime.Time, bool) {
+	if r.retry.until != 0 {
+		return r.retry.until, true
+	}
+	return r.timer.at, r.timer.running
+}
+
+// PollEvent implements engine.Engine.
+func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.pop() }
+
+// Flush implements engine.Engine.
+func (r *Requester) Flush(vtime.Time) {
+	r.failed = true
+	r.timer.stop()
+	r.retry.until = 0
+	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
+	for next := r.win.max; r.sq.n > 0; {
+		if r.sq.begun == 0 {
+			r.sq.begin(next)
+		}
+		next = r.sq.at(0).last.Next()
+		r.complete(engine.StatusFlushed)
+	}
+}
+
+// complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
+func (r *Requester) complete(s engine.Status) {
+	w := r.sq.at(0)
+	if !w.Unsignal || s != engine.StatusSuccess {
+		r.events.push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
+	}
+	r.sq.finish()
+}
+
+// fail ends the oldest request with an error and flushes the others (IBTA 10.3.1).
+func (r *Requester) fail(now vtime.Time, s engine.Status) {
+	r.complete(s)
+	r.events.push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.win.una})
+	r.Flush(now)
+}
+
+// Vars implements engine.Inspector.
+func (r *Requester) Vars() []engine.Var {
+	return []engine.Var{
+		{Name: "snd_una", Value: int64(r.win.una), IsPSN: true},
+		{Name: "snd_nxt", Value: int64(r.win.nxt), IsPSN: true},
+		{Name: "snd_max", Value: int64(r.win.max), IsPSN: true},
+		{Name: "outstanding", Value: int64(r.sq.n)},
+		{Name: "rd_atomic", Value: int64(r.sq.fetching)},
+		{Name: "retry", Value: int64(r.retry.left)},
+		{Name: "rnr_retry", Value: int64(r.retry.rnrLeft)},
+		{Name: "failed", Value: flag(r.failed)},
+		{Name: "ignored", Value: r.ignored},
+		{Name: "reserved", Value: r.reserved},
+	}
+}
+
+// flag is a truth as a variable.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var (
+	_ engine.Requester = (*Requester)(nil)
+	_ engine.Inspector = (*Requester)(nil)
+)

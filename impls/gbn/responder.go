@@ -1,0 +1,190 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Responder executes requests in PSN order and answers them in PSN order.
+type Responder struct {
+	qp  engine.QP
+	cfg config
+	mem engine.Memory
+
+	epsn     psn.PSN // the PSN that is executed next
+	accepted uint64  // PSNs executed so far: the distance of epsn from the first, without wrap
+	msn      psn.MSN // requests completed
+	gap      gap
+	msg      message
+	receives ring[engine.ReceiveRequest]
+	replay   replayRing
+
+	ack     pendingACK
+	nak     pendingNAK
+	sentMSN psn.MSN // newest MSN on the wire
+	events  ring[engine.Event]
+	state   state
+
+	duplicates, early, ignored int64   // packets before epsn, after it, and of no use
+	word                       [8]byte // the new value of an atomic on its way to memory
+}
+
+// state is the state of the responder's half of the QP (IBTA 10.3.1).
+type state uint8
+
+const (
+	ready   state = iota
+	closing       // a fatal NAK is queued; nothing more is executed
+	silent        // error state: nothing is answered
+)
+
+// gap says what was done about packets that came before their turn. It ends when epsn arrives.
+type gap struct {
+	answered bool       // a NAK was queued; there is one per gap (IBTA 9.7.5.2)
+	sequence bool       // it was a sequence NAK, not an RNR NAK
+	at       vtime.Time // when
+}
+
+func newResponder(qp engine.QP, cfg config, mem engine.Memory) *Responder {
+	return &Responder{qp: qp, cfg: cfg, mem: mem, epsn: qp.RecvPSN, ack: pendingACK{timer: timer{period: cfg.ackDelay}}}
+}
+
+// PostReceive implements engine.Responder.
+func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
+	switch {
+	case r.state != ready:
+		return engine.ErrQPState
+	case r.receives.n >= r.qp.ReceiveDepth:
+		return engine.ErrQueueFull
+	}
+	r.receives.push(rr)
+	return nil
+}
+
+// HandlePacket implements engine.Engine. The PSN is judged before anything else (IBTA 9.7.5.2, soft-RoCE's order).
+func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
+	s := shapeOf(p.Opcode)
+	if r.state != ready || s.kind == kindNone {
+		r.ignored++
+		return
+	}
+	switch d := p.PSN.Sub(r.epsn); {
+	case d == 0:
+		r.accept(now, p, s)
+	case d > 0:
+		r.handleEarly(now)
+	default:
+		r.handleDuplicate(p, s, uint64(-d))
+	}
+}
+
+// handleEarly drops a packet that came before its turn: its data is not kept. The first of a gap draws a NAK with the
+// PSN that is missing; the others draw none until it has arrived (IBTA 9.7.5.2). With nack_interval the NAK repeats.
+func (r *Responder) handleEarly(now vtime.Time) {
+	r.early++
+	repeat := r.gap.sequence && r.cfg.nackInterval > 0 && now.Sub(r.gap.at) >= r.cfg.nackInterval
+	if r.gap.answered && !repeat {
+		return
+	}
+	r.gap = gap{answered: true, sequence: true, at: now}
+	r.queueNAK(roce.SyndromePSNSeqErr)
+}
+
+// handleDuplicate answers a packet that was executed before and executes nothing: SEND and WRITE with an ACK of the
+// newest completed PSN (C9-105), READ and atomic from what is remembered. back is the distance behind epsn.
+func (r *Responder) handleDuplicate(p *roce.Packet, s *shape, back uint64) {
+	r.duplicates++
+	switch s.kind {
+	case kindRead:
+		r.replayRead(p, back)
+	case kindAtomic:
+		r.replayAtomic(p, back)
+	default:
+		r.ack.now(r.epsn.Prev(), r.msn)
+	}
+}
+
+// PollTransmit implements engine.Engine. Responses go out in the order of the requests' PSNs (C9-110): an ACK waits for
+// the READ responses before it, and a NAK, which is about epsn, comes last.
+func (r *Responder) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
+	if r.state == silent {
+		return false
+	}
+	res := r.replay.next()
+	switch {
+	case r.ack.due && (res == nil || r.ack.psn.Less(res.nextPSN())):
+		r.sendACK(p)
+	case res != nil:
+		r.sendResponse(p, res)
+	case r.nak.queued:
+		r.sendNAK(p)
+	default:
+		return false
+	}
+	return true
+}
+
+// HandleTimer implements engine.Engine; the responder's only timer is that of a coalesced ACK.
+func (r *Responder) HandleTimer(now vtime.Time) {
+	if r.ack.timer.expire(now) {
+		r.ack.due = true
+	}
+}
+
+// PollTimer implements engine.Engine.
+func (r *Responder) PollTimer() (vtime.Time, bool) { return r.ack.timer.at, r.ack.timer.running }
+
+// PollEvent implements engine.Engine.
+func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.pop() }
+
+// Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
+func (r *Responder) Flush(vtime.Time) {
+	if r.state == closing {
+		return
+	}
+	r.state = silent
+	r.ack.timer.stop()
+	r.endMessage(engine.StatusFlushed)
+	r.flushReceives()
+}
+
+// endMessage ends a message that will never be whole; the receive that it was filling completes with s.
+func (r *Responder) endMessage(s engine.Status) {
+	if r.msg.kind == kindSend {
+		r.endReceive(r.msg.receive.ID, s)
+	}
+	r.msg = message{}
+}
+
+// flushReceives completes what is posted and not used (IBTA 10.3.1).
+func (r *Responder) flushReceives() {
+	for rr, ok := r.receives.pop(); ok; rr, ok = r.receives.pop() {
+		r.endReceive(rr.ID, engine.StatusFlushed)
+	}
+}
+
+func (r *Responder) endReceive(id uint64, s engine.Status) {
+	r.events.push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.epsn})
+}
+
+// Vars implements engine.Inspector.
+func (r *Responder) Vars() []engine.Var {
+	return []engine.Var{
+		{Name: "epsn", Value: int64(r.epsn), IsPSN: true},
+		{Name: "msn", Value: int64(r.msn)},
+		{Name: "nak_sent", Value: flag(r.gap.answered)},
+		{Name: "receives", Value: int64(r.receives.n)},
+		{Name: "remembered", Value: int64(r.replay.n)},
+		{Name: "failed", Value: flag(r.state != ready)},
+		{Name: "duplicates", Value: r.duplicates},
+		{Name: "early", Value: r.early},
+		{Name: "ignored", Value: r.ignored},
+	}
+}
+
+var (
+	_ engine.Responder = (*Responder)(nil)
+	_ engine.Inspector = (*Responder)(nil)
+)

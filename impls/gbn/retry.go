@@ -1,0 +1,102 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// rnrForever is the RNRRetry that means without limit (IBTA 9.7.5.2.8).
+const rnrForever = 7
+
+// retry is how far recovery has got since the last progress. Progress resets it.
+type retry struct {
+	left    uint8      // timeouts and sequence NAKs that may still come
+	rnrLeft uint8      // RNR NAKs that may still come
+	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
+
+	going bool       // snd_una was NAKed and is being retransmitted
+	since vtime.Time // when that began
+}
+
+// goBack retransmits from una because the peer, explicitly or by implication, says that una is missing. One recovery of
+// a PSN runs at a time: what was in flight behind it draws more NAKs, and restarting for each would never end. With
+// nack_interval a NAK that comes an interval later says that the retransmission was lost as well.
+func (r *Requester) goBack(now vtime.Time) {
+	repeat := r.cfg.nackInterval > 0 && now.Sub(r.retry.since) >= r.cfg.nackInterval
+	if r.retry.going && !repeat {
+		return
+	}
+	if !r.spend() {
+		r.fail(now, engine.StatusRetryExceeded)
+		return
+	}
+	r.retry.going, r.retry.since = true, now
+	r.rewind()
+}
+
+// handleTimeout retransmits from una because nothing was heard for the transport timer. A NAK that answers this
+// retransmission is news, hence going is cleared.
+func (r *Requester) handleTimeout(now vtime.Time) {
+	if !r.spend() {
+		r.fail(now, engine.StatusRetryExceeded)
+		return
+	}
+	r.events.push(engine.Event{Kind: engine.Timeout, PSN: r.win.una})
+	r.retry.going = false
+	r.rewind()
+}
+
+// handleRNR waits at least as long as the peer asked for and then retransmits p (IBTA 9.7.5.2.8). A copy of the NAK that
+// arrives during the wait changes nothing.
+func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
+	if !r.advance(now, p) {
+		r.goBack(now)
+		return
+	}
+	if now < r.retry.until {
+		return
+	}
+	if r.qp.RNRRetry != rnrForever {
+		if r.retry.rnrLeft == 0 {
+			r.fail(now, engine.StatusRNRRetryExceeded)
+			return
+		}
+		r.retry.rnrLeft--
+	}
+	r.retry.going = false
+	r.retry.until = now.Add(t.Duration())
+	r.rewind()
+}
+
+// spend uses up one retry and reports whether there was one (IBTA 9.7.6.1.3). Soft-RoCE takes 7 for no limit.
+func (r *Requester) spend() bool {
+	if r.cfg.infinite7 && r.qp.RetryCount == 7 {
+		return true
+	}
+	if r.retry.left == 0 {
+		return false
+	}
+	r.retry.left--
+	return true
+}
+
+// rewind puts the cursor on una: go-back-N. The timer starts again with the first packet that asks for an answer.
+func (r *Requester) rewind() {
+	r.timer.stop()
+	r.win.nxt = r.win.una
+	r.sq.seek(r.win.una)
+	if r.cfg.chunk > 0 && !r.sq.at(0).fetches() {
+		r.roundDown()
+	}
+}
+
+// roundDown moves the cursor further back to a multiple of the chunk, as the ns-3 model of HPCC does with m_backto0.
+// The peer has the packets before una and answers them as duplicates.
+func (r *Requester) roundDown() {
+	off := r.sq.pkt * r.qp.MTU
+	start := off / r.cfg.chunk * r.cfg.chunk / r.qp.MTU
+	r.win.nxt = r.win.nxt.Add(start - r.sq.pkt)
+	r.sq.pkt = start
+}

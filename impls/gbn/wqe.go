@@ -1,0 +1,87 @@
+package gbn
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
+
+// wqe is a work request in the send queue. Its packets exist only as the range of their PSNs.
+type wqe struct {
+	engine.WorkRequest
+	first, last psn.PSN // set when the first packet is made
+	packets     int     // how many PSNs it takes: for a READ those of its responses
+}
+
+// fetches reports whether the request brings data back, so that it completes by data and not by an ACK.
+func (w *wqe) fetches() bool { return w.Op >= engine.OpRead }
+
+// sendQueue holds the work requests that have not completed, oldest first, and the cursor of transmission.
+type sendQueue struct {
+	ring[wqe]
+	begun    int // requests that have PSNs; the others wait behind them
+	cur      int // index of the request whose packet goes next; n when all are sent
+	pkt      int // index of that packet in its request
+	fetching int // READs and atomics among the begun ones
+}
+
+// begin gives the next request its PSNs, which follow those of its predecessor without a gap (IBTA 9.7.1).
+func (q *sendQueue) begin(from psn.PSN) {
+	w := q.at(q.begun)
+	w.first, w.last = from, from.Add(w.packets-1)
+	q.begun++
+	if w.fetches() {
+		q.fetching++
+	}
+}
+
+// finish removes the oldest request.
+func (q *sendQueue) finish() {
+	if q.at(0).fetches() {
+		q.fetching--
+	}
+	q.drop()
+	q.begun--
+	// The cursor may stand in the removed request when an ACK overtakes a retransmission; the caller then seeks.
+	if q.cur--; q.cur < 0 {
+		q.cur, q.pkt = 0, 0
+	}
+}
+
+// seek puts the cursor on una, the oldest PSN that is not acknowledged. It lies in the oldest request, or is the first
+// PSN of a request that has not begun.
+func (q *sendQueue) seek(una psn.PSN) {
+	q.cur, q.pkt = 0, 0
+	if q.begun > 0 {
+		q.pkt = una.Sub(q.at(0).first)
+	}
+}
+
+// owner returns the begun request that p belongs to; the caller has checked that p was sent and is not acknowledged.
+func (q *sendQueue) owner(p psn.PSN) *wqe {
+	i := 0
+	for q.at(i).last.Less(p) {
+		i++
+	}
+	return q.at(i)
+}
+
+// admit rejects a malformed work request and says how many PSNs a good one takes.
+func admit(qp *engine.QP, wr *engine.WorkRequest) (packets int, err error) {
+	packets = qp.Packets(wr.Len)
+	switch {
+	case wr.Op > engine.OpFetchAdd:
+		return 0, fmt.Errorf("gbn: work request %d: operation %d is not known", wr.ID, wr.Op)
+	case wr.Len > maxMessage:
+		return 0, fmt.Errorf("gbn: work request %d: %d bytes; a message has 2^31 at most", wr.ID, wr.Len)
+	case wr.Op > engine.OpRead && wr.Len != 8:
+		return 0, fmt.Errorf("gbn: work request %d: %s of %d bytes; an atomic has 8", wr.ID, wr.Op, wr.Len)
+	case wr.Op >= engine.OpRead && qp.MaxRdAtomic == 0:
+		return 0, fmt.Errorf("gbn: work request %d: %s needs MaxRdAtomic of 1 or more", wr.ID, wr.Op)
+	// All PSNs of a READ become outstanding at once, and 2^23 of them may never be (IBTA 9.7.2).
+	case wr.Op == engine.OpRead && packets >= psn.Half:
+		return 0, fmt.Errorf("gbn: work request %d: READ of %d packets; raise the MTU or split it", wr.ID, packets)
+	}
+	return packets, nil
+}
