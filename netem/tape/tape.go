@@ -65,33 +65,53 @@ type Tape struct {
 
 // Validate reports the first thing about the tape that makes no sense.
 func (t *Tape) Validate() error {
-	switch {
-	case t.Key != ByIndex && t.Key != ByTime && t.Key != ByIdentity:
-		return fmt.Errorf("tape: key %q is unknown; known are index, time, identity", t.Key)
-	case (t.Key == ByTime) != (t.Slot > 0):
-		return fmt.Errorf("tape: key %s with slot %s; a slot belongs to key time, and only there", t.Key, t.Slot)
-	case len(t.Spans)+len(t.IDs) > MaxEntries:
-		return fmt.Errorf("tape: %d entries; use at most %d", len(t.Spans)+len(t.IDs), MaxEntries)
-	case t.Key == ByIdentity && (len(t.Spans) > 0 || t.Length > 0):
-		return fmt.Errorf("tape: key identity with spans or a length; name transmissions instead")
-	case t.Key != ByIdentity && len(t.IDs) > 0:
-		return fmt.Errorf("tape: key %s with identities; name spans instead", t.Key)
-	case strings.ContainsAny(t.Model, "\r\n"):
+	if err := t.validateKey(); err != nil {
+		return fmt.Errorf("tape: %w", err)
+	}
+	if n := len(t.Spans) + len(t.IDs); n > MaxEntries {
+		return fmt.Errorf("tape: %d entries; use at most %d", n, MaxEntries)
+	}
+	if strings.ContainsAny(t.Model, "\r\n") {
 		return fmt.Errorf("tape: model %q takes more than one line; shorten it", t.Model)
+	}
+	if t.Key == ByIdentity {
+		return t.validateIDs()
+	}
+	return t.validateSpans()
+}
+
+// validateKey checks the statement that all others depend on.
+func (t *Tape) validateKey() error {
+	if t.Key != ByIndex && t.Key != ByTime && t.Key != ByIdentity {
+		return fmt.Errorf("key %q is unknown; known are index, time, identity", t.Key)
+	}
+	if (t.Key == ByTime) != (t.Slot > 0) || t.Slot < 0 {
+		return fmt.Errorf("key %s with slot %s; a slot belongs to key time, and only there", t.Key, t.Slot)
+	}
+	return nil
+}
+
+// validateIDs checks that the identities ascend and that nothing else is there.
+func (t *Tape) validateIDs() error {
+	if len(t.Spans) > 0 || t.Length > 0 {
+		return fmt.Errorf("tape: key identity with spans or a length; name transmissions instead")
 	}
 	for i, id := range t.IDs {
 		if err := id.validate(); err != nil {
-			return err
+			return fmt.Errorf("tape: %w", err)
 		}
 		if i > 0 && t.IDs[i-1].compare(id) >= 0 {
 			return fmt.Errorf("tape: lost %s is out of order", id)
 		}
 	}
-	return t.validateSpans()
+	return nil
 }
 
 // validateSpans checks that the spans ascend, lie apart and end within the length.
 func (t *Tape) validateSpans() error {
+	if len(t.IDs) > 0 {
+		return fmt.Errorf("tape: key %s with identities; name spans instead", t.Key)
+	}
 	var next uint64
 	for _, s := range t.Spans {
 		if s.From < next || s.To < s.From || s.To >= t.Length {
@@ -173,7 +193,7 @@ func (id ID) compare(o ID) int {
 
 func (id ID) validate() error {
 	if id.Tx < 1 || strings.ContainsAny(id.Class, " \t\r\n") {
-		return fmt.Errorf("tape: lost %s: want tx of 1 or more, and a class without blanks", id)
+		return fmt.Errorf("lost %s: want tx of 1 or more, and a class without blanks", id)
 	}
 	return nil
 }

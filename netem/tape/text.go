@@ -84,9 +84,6 @@ func Parse(r io.Reader) (*Tape, error) {
 	if err := p.entries(); err != nil {
 		return nil, p.at(err)
 	}
-	if err := p.tape.Validate(); err != nil {
-		return nil, err
-	}
 	return p.tape, nil
 }
 
@@ -169,7 +166,7 @@ func (p *parser) key() error {
 		}
 		p.tape.Slot = d
 	}
-	return p.tape.Validate()
+	return p.tape.validateKey()
 }
 
 // number reads the current line as a word and a number.
