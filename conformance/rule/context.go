@@ -14,6 +14,7 @@ import (
 type Context struct {
 	*Conversation
 	rule     *Rule
+	have     Vantage
 	here     *place
 	met      int
 	findings []Finding
@@ -52,6 +53,9 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 
 // Now returns the time of the current sight, event or end.
 func (c *Context) Now() vtime.Time { return c.here.at }
+
+// Offers reports whether the trace shows all of v, for what a check can use and does not need.
+func (c *Context) Offers(v Vantage) bool { return c.have&v == v }
 
 // Rel prints p relative to the first PSN of the half-conversation: "psn=+2".
 func (c *Context) Rel(p psn.PSN) string { return fmt.Sprintf("psn=%+d", p.Sub(c.Start)) }

@@ -63,7 +63,7 @@ type Sight struct {
 	Point    trace.Point
 	Relation Relation
 	// Legal is set at ResponderIn for an InOrder request that a responder should execute: good ICRC, legal position in
-	// its message, legal length. Reason says what is wrong otherwise.
+	// its message, legal length. Reason says what is wrong otherwise; it is one of the Fault constants.
 	Legal  bool
 	Reason string
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,

@@ -143,17 +143,17 @@ func TestIllegalRequests(t *testing.T) {
 		dma          uint32
 		inside       bool
 	}{
-		{"MIDDLE alone", reasonNoFirst, roce.SendMiddle, 1024, 0, false},
-		{"FIRST inside", reasonInside, roce.SendFirst, 1024, 0, true},
-		{"READ inside", reasonInside, roce.ReadRequest, 0, 1, true},
-		{"SEND in a WRITE", reasonOperation, roce.SendLast, 3, 0, true},
-		{"short FIRST", reasonNotFull, roce.SendFirst, 1000, 0, false},
-		{"empty LAST", reasonEmptyLast, roce.WriteLast, 0, 0, true},
-		{"long ONLY", reasonTooLong, roce.SendOnly, 1025, 0, false},
-		{"short WRITE", reasonDMALen, roce.WriteOnly, 7, 8, false},
-		{"long WRITE", reasonDMALen, roce.WriteLast, 1000, 0, true},
-		{"huge READ", reasonHuge, roce.ReadRequest, 0, 1<<31 + 1, false},
-		{"huge WRITE", reasonHuge, roce.WriteFirst, 1024, 1<<31 + 1, false},
+		{"MIDDLE alone", FaultNoFirst, roce.SendMiddle, 1024, 0, false},
+		{"FIRST inside", FaultInside, roce.SendFirst, 1024, 0, true},
+		{"READ inside", FaultInside, roce.ReadRequest, 0, 1, true},
+		{"SEND in a WRITE", FaultOperation, roce.SendLast, 3, 0, true},
+		{"short FIRST", FaultNotFull, roce.SendFirst, 1000, 0, false},
+		{"empty LAST", FaultEmptyLast, roce.WriteLast, 0, 0, true},
+		{"long ONLY", FaultTooLong, roce.SendOnly, 1025, 0, false},
+		{"short WRITE", FaultDMALen, roce.WriteOnly, 7, 8, false},
+		{"long WRITE", FaultDMALen, roce.WriteLast, 1000, 0, true},
+		{"huge READ", FaultHuge, roce.ReadRequest, 0, 1<<31 + 1, false},
+		{"huge WRITE", FaultHuge, roce.WriteFirst, 1024, 1<<31 + 1, false},
 		{"legal LAST", "", roce.WriteLast, 476, 0, true},
 	} {
 		w, at := newWalk(t, true), 0

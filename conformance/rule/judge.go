@@ -85,7 +85,7 @@ func (j *Judge) start(h *half) {
 			h == j.stray && r.Sees&Foreign == 0 {
 			continue
 		}
-		ctx := &Context{Conversation: &h.conv, rule: r, here: &j.here}
+		ctx := &Context{Conversation: &h.conv, rule: r, have: have, here: &j.here}
 		h.add(i, ctx)
 	}
 }

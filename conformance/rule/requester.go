@@ -110,7 +110,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	n = min(max(n, 1), psn.Half-1)
 	t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)
 	whole := *t
-	for i := 1; i < min(n, windowLimit); i++ {
+	for i := 1; i < min(n, readFill); i++ {
 		at, done := p.PSN.Add(i), i*c.MTU
 		*r.window.add(c.UNA, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
 			Len: whole.Len - done, VA: whole.VA + uint64(done), First: whole.First, Latest: whole.First}
@@ -184,6 +184,9 @@ type window struct{ slots []Transmission }
 
 // windowLimit bounds the ring; a PSN further than that behind MAX is forgotten.
 const windowLimit = 1 << 20
+
+// readFill bounds the PSNs of one READ that are remembered one by one.
+const readFill = 1 << 16
 
 // noPSN marks an empty slot: it is no 24-bit number.
 const noPSN psn.PSN = 1 << 24

@@ -53,17 +53,25 @@ func (m *position) take(p *roce.Packet, o roce.Opcode) {
 	}
 }
 
-// The reasons for which a responder refuses a request that arrives in order (IBTA 9.7.4.1, 9.4).
+// The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first two are of
+// packets that it cannot even read; a fault of order is one of the next three; the others are faults of length.
 const (
-	reasonNoFirst   = "MIDDLE or LAST outside a message"
-	reasonInside    = "FIRST or ONLY inside a message"
-	reasonOperation = "operation changes inside a message"
-	reasonNotFull   = "FIRST or MIDDLE that is not one MTU long"
-	reasonEmptyLast = "LAST without payload"
-	reasonTooLong   = "payload longer than the MTU"
-	reasonDMALen    = "payload does not add up to DMALen"
-	reasonHuge      = "DMALen beyond 2^31"
+	FaultICRC      = "bad ICRC"
+	FaultDefect    = "does not decode"
+	FaultNoFirst   = "MIDDLE or LAST outside a message"
+	FaultInside    = "FIRST or ONLY inside a message"
+	FaultOperation = "operation changes inside a message"
+	FaultNotFull   = "FIRST or MIDDLE that is not one MTU long"
+	FaultEmptyLast = "LAST without payload"
+	FaultTooLong   = "payload longer than the MTU"
+	FaultDMALen    = "payload does not add up to DMALen"
+	FaultHuge      = "DMALen beyond 2^31"
 )
+
+// IsOrderFault reports a Reason that lies in the order of opcodes.
+func IsOrderFault(reason string) bool {
+	return reason == FaultNoFirst || reason == FaultInside || reason == FaultOperation
+}
 
 // fault says why packet p is illegal after what m has seen; "" when it is legal.
 func (m *position) fault(p *roce.Packet, o roce.Opcode, mtu int) string {
@@ -72,11 +80,11 @@ func (m *position) fault(p *roce.Packet, o roce.Opcode, mtu int) string {
 	case m.unsure && !first:
 		return ""
 	case first && m.inside:
-		return reasonInside
+		return FaultInside
 	case !first && !m.inside:
-		return reasonNoFirst
+		return FaultNoFirst
 	case !first && OperationOf(o) != m.op:
-		return reasonOperation
+		return FaultOperation
 	}
 	return m.lengthFault(p, o, mtu)
 }
@@ -84,7 +92,7 @@ func (m *position) fault(p *roce.Packet, o roce.Opcode, mtu int) string {
 func (m *position) lengthFault(p *roce.Packet, o roce.Opcode, mtu int) string {
 	if !o.IsSend() && !o.IsWrite() {
 		if o.IsRead() && p.RETH.DMALen > 1<<31 {
-			return reasonHuge
+			return FaultHuge
 		}
 		return ""
 	}
@@ -98,24 +106,24 @@ func (m *position) lengthFault(p *roce.Packet, o roce.Opcode, mtu int) string {
 	}
 	switch {
 	case total > 1<<31:
-		return reasonHuge
+		return FaultHuge
 	case mtu > 0 && p.Len > mtu:
-		return reasonTooLong
+		return FaultTooLong
 	case !last && mtu > 0 && p.Len != mtu:
-		return reasonNotFull
+		return FaultNotFull
 	case last && !first && p.Len == 0:
-		return reasonEmptyLast
+		return FaultEmptyLast
 	case total >= 0 && (done+p.Len > total || last && done+p.Len != total):
-		return reasonDMALen
+		return FaultDMALen
 	}
 	return ""
 }
 
 func (c *Conversation) observeArrival(s *Sight) {
 	if !s.Intact() {
-		s.Reason = "does not decode"
+		s.Reason = FaultDefect
 		if s.ICRC == trace.Bad {
-			s.Reason = "bad ICRC"
+			s.Reason = FaultICRC
 		}
 		return
 	}

@@ -156,7 +156,7 @@ func claim(t *testing.T, f *trace.Fixture, text []byte, findings []rule.Finding)
 
 // lineOf returns the line that shows a finding; 0 when it was made at the end of the trace and names no packet.
 func lineOf(f *trace.Fixture, finding *rule.Finding) int {
-	if finding.Record == rule.NoRecord && finding.At >= f.Until {
+	if finding.Record == rule.NoRecord && finding.At > f.Until {
 		return 0
 	}
 	return f.Line(finding.Record, finding.At)
@@ -211,7 +211,8 @@ func (s *shifter) Event(e *trace.Event) {
 	s.next.Event(&c)
 }
 
-func (s *shifter) End(at vtime.Time) { s.next.End(at.Add(s.by)) }
+// End is a little later than the last entry, so that a finding at the end is told from one at that entry.
+func (s *shifter) End(at vtime.Time) { s.next.End(at.Add(s.by + 1)) }
 
 func shiftBack(findings []rule.Finding) []rule.Finding {
 	for i := range findings {
