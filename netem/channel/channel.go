@@ -94,7 +94,7 @@ func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f fault.Decision) 
 		v.Copies++
 		v.note(DuplicatedAtRandom)
 	}
-	if v.Gap == 0 {
+	if v.Copies > 0 && v.Gap == 0 {
 		v.Gap = c.link.Rate.Time(wireBytes)
 	}
 	v.Mark, v.Rewrite, v.Value, v.Corrupt = f.Mark, f.Rewrite, f.Value, f.Corrupt

@@ -15,7 +15,7 @@ const (
 	Drop      Action = "drop"    // the packet never arrives
 	Duplicate Action = "dup"     // Copies more arrive after it, By apart
 	Delay     Action = "delay"   // it arrives By later; successors overtake it
-	Reorder   Action = "reorder" // it arrives after Behind successors
+	Reorder   Action = "reorder" // it arrives after Behind successors that are not themselves held back
 	Corrupt   Action = "corrupt" // one bit of Field flips; checksums stay as they were
 	Rewrite   Action = "rewrite" // Field becomes Value as a router may do it, the ICRC stays as it was
 	Mark      Action = "mark"    // ECN becomes CE

@@ -75,7 +75,7 @@ func (w law) only(lost bool, v []float64) []float64 {
 func (w law) stationary() []float64 {
 	v := make([]float64, len(w.lose))
 	v[0] = 1
-	for range 400000 {
+	for range 30000 {
 		for i, x := range w.step(v) {
 			v[i] = (v[i] + x) / 2
 		}
