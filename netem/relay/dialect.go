@@ -1,0 +1,19 @@
+package relay
+
+import (
+	"encoding/json"
+
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+)
+
+// Classifier tells packets apart. It is asked once per frame; false means that the frame is foreign.
+type Classifier interface {
+	Classify(from fault.Side, frame []byte) (fault.Identity, bool)
+}
+
+// Alter carries out what a verdict says about the bytes of a frame: corruption, rewriting, marking.
+type Alter func(frame []byte, v *channel.Verdict)
+
+// Dialect makes both from Setup.Dialect, which it alone understands.
+type Dialect func(config json.RawMessage) (Classifier, Alter, error)

@@ -1,0 +1,141 @@
+package relay
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+)
+
+// Fate is what the relay did with a frame.
+type Fate byte
+
+// The fates.
+const (
+	Delivered Fate = 'D'
+	Lost      Fate = 'L'
+	Overflow  Fate = 'O' // no room in the relay's memory: a fault of the bench, not of the link
+	Injected  Fate = 'I' // made by the relay
+)
+
+// Record is one line of the fate log. Frames are logged when their fate is known: those that a reorder fault holds back
+// come later than their At says.
+type Record struct {
+	At     vtime.Time // when the kernel received the frame
+	From   fault.Side
+	QP     int
+	PSN    uint32
+	Offset int    // of the PSN from its start
+	Type   string // opcode name
+	Fate   Fate
+	Sent   vtime.Time // last bit left the line of the link; Never for an injected frame
+	Arrive vtime.Time // planned departure towards the receiver; Never when there is none
+	Copies int        // extra copies that follow
+	Cause  string     // as channel.Cause prints it; empty when nothing happened
+}
+
+// append adds the record as one line: times in picoseconds, "-" for none.
+func (r *Record) append(b []byte) []byte {
+	b = appendTime(b, r.At)
+	b = append(b, ' ')
+	b = append(b, r.From...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(r.QP), 10)
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, uint64(r.PSN), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(r.Offset), 10)
+	b = append(b, ' ')
+	b = appendWord(b, r.Type)
+	b = append(b, ' ', byte(r.Fate), ' ')
+	b = appendTime(b, r.Sent)
+	b = append(b, ' ')
+	b = appendTime(b, r.Arrive)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(r.Copies), 10)
+	b = append(b, ' ')
+	b = appendWord(b, r.Cause)
+	return append(b, '\n')
+}
+
+func appendTime(b []byte, t vtime.Time) []byte {
+	if t == vtime.Never {
+		return append(b, '-')
+	}
+	return strconv.AppendInt(b, int64(t), 10)
+}
+
+func appendWord(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, '-')
+	}
+	return append(b, s...)
+}
+
+// String prints the record as its line of the log.
+func (r Record) String() string { return strings.TrimSuffix(string(r.append(nil)), "\n") }
+
+// ParseRecord reads one line of the fate log.
+func ParseRecord(line string) (Record, error) {
+	f := strings.Fields(line)
+	if len(f) != 11 || len(f[6]) != 1 || !strings.Contains("DLOI", f[6]) {
+		return Record{}, fmt.Errorf("relay: fate %q: want 11 fields, the seventh D, L, O or I", line)
+	}
+	p := parser{}
+	r := Record{
+		At: p.time(f[0]), From: fault.Side(f[1]), QP: int(p.number(f[2], 32)), PSN: uint32(p.number(f[3], 25)),
+		Offset: int(p.number(f[4], 32)), Type: word(f[5]), Fate: Fate(f[6][0]), Sent: p.time(f[7]), Arrive: p.time(f[8]),
+		Copies: int(p.number(f[9], 32)), Cause: word(f[10]),
+	}
+	if p.err != nil || r.From != fault.A && r.From != fault.B || r.PSN > 1<<24-1 {
+		return Record{}, fmt.Errorf("relay: fate %q: a field is out of its range", line)
+	}
+	return r, nil
+}
+
+// parser keeps the first error of a line.
+type parser struct{ err error }
+
+func (p *parser) number(s string, bits int) int64 {
+	x, err := strconv.ParseInt(s, 10, bits)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return x
+}
+
+func (p *parser) time(s string) vtime.Time {
+	if s == "-" {
+		return vtime.Never
+	}
+	return vtime.Time(p.number(s, 64))
+}
+
+func word(s string) string {
+	if s == "-" {
+		return ""
+	}
+	return s
+}
+
+// ReadLog calls f for every record of a fate log, in its order, until f returns an error.
+func ReadLog(r io.Reader, f func(Record) error) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		rec, err := ParseRecord(lines.Text())
+		if err != nil {
+			return err
+		}
+		if err := f(rec); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("relay: read the fate log: %w", err)
+	}
+	return nil
+}

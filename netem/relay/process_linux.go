@@ -1,0 +1,219 @@
+package relay
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+)
+
+// Setup is the first line that a relay process reads: a Config as far as it is data.
+type Setup struct {
+	Start      int64           `json:"start_ns"` // of the run's clock, in nanoseconds of CLOCK_MONOTONIC
+	A          string          `json:"a"`        // device towards endpoint A
+	B          string          `json:"b"`
+	Link       spec.Duplex     `json:"link"`
+	Faults     []fault.Fault   `json:"faults,omitempty"`
+	SeedAB     uint64          `json:"seed_ab"`
+	SeedBA     uint64          `json:"seed_ba"`
+	Injections []Injection     `json:"injections,omitempty"`
+	Dialect    json.RawMessage `json:"dialect,omitempty"` // for the Dialect function, which alone knows what is in it
+	Foreign    Foreign         `json:"foreign,omitempty"`
+	Memory     int             `json:"memory,omitempty"`
+	Log        string          `json:"log,omitempty"` // path of the fate log
+	Realtime   bool            `json:"realtime,omitempty"`
+}
+
+// Answer is one line that a relay process writes: "ready" once it forwards, "stats" for each Command, "error" when it
+// ends for any other reason than being told to.
+type Answer struct {
+	Event string `json:"event"`
+	Stats *Stats `json:"stats,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// speaker writes answers; the loop's end and a command's reply may come at the same time.
+type speaker struct {
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+func (s *speaker) say(a Answer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Encode(a)
+}
+
+// maxLine bounds the lines of the control protocol; a script of large injections is the longest thing in it.
+const maxLine = 128 << 20
+
+// Main is the body of a relay process, which has been started in the network namespace of the link: it reads a Setup
+// line, then Command lines, and ends when its input does. So it never outlives the process that holds the pipe.
+func Main(stdin io.Reader, stdout io.Writer, dialect Dialect) error {
+	out := &speaker{out: json.NewEncoder(stdout)}
+	err := serveProcess(stdin, out, dialect)
+	if err != nil {
+		_ = out.say(Answer{Event: "error", Error: err.Error()}) // the reader may be gone, the caller gets it too
+	}
+	return err
+}
+
+func serveProcess(stdin io.Reader, out *speaker, dialect Dialect) (err error) {
+	lines := bufio.NewScanner(stdin)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	if !lines.Scan() {
+		return errors.Join(errors.New("relay: no setup line on standard input"), lines.Err())
+	}
+	var setup Setup
+	if err := json.Unmarshal(lines.Bytes(), &setup); err != nil {
+		return fmt.Errorf("relay: setup line: %w", err)
+	}
+	config, release, err := setup.open(dialect)
+	defer func() { err = errors.Join(err, release()) }()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	commands := make(chan Command)
+	config.Commands = commands
+	go func() {
+		defer cancel()
+		readCommands(ctx, lines, out, commands)
+	}()
+	if err := out.say(Answer{Event: "ready"}); err != nil {
+		return fmt.Errorf("relay: report ready: %w", err)
+	}
+	_, err = Run(ctx, config)
+	return err
+}
+
+// readCommands passes commands on until the input ends. The reply of each is awaited, so lines never interleave.
+func readCommands(ctx context.Context, lines *bufio.Scanner, out *speaker, commands chan<- Command) {
+	for lines.Scan() {
+		var c Command
+		err := json.Unmarshal(lines.Bytes(), &c)
+		if err == nil {
+			err = c.validate()
+		}
+		if err != nil {
+			_ = out.say(Answer{Event: "error", Error: err.Error()})
+			continue
+		}
+		replies := make(chan Stats, 1)
+		c.Reply = func(s Stats) { replies <- s }
+		select {
+		case commands <- c:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case s := <-replies:
+			_ = out.say(Answer{Event: "stats", Stats: &s}) // with the reader gone, the input ends as well
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// open turns the Setup into a Config. The returned function closes what has been opened, whether or not all was.
+func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error) {
+	var closers []io.Closer
+	release = func() error {
+		var errs []error
+		for _, c := range closers {
+			errs = append(errs, c.Close())
+		}
+		return errors.Join(errs...)
+	}
+	c = Config{
+		Clock: packetio.NewClock(s.Start), Link: s.Link, Faults: s.Faults, SeedAB: s.SeedAB, SeedBA: s.SeedBA,
+		Injections: s.Injections, Foreign: s.Foreign, Memory: s.Memory, Realtime: s.Realtime,
+	}
+	if c.Classifier, c.Alter, err = dialect(s.Dialect); err != nil {
+		return c, release, err
+	}
+	for _, end := range []struct {
+		device string
+		to     *Device
+	}{{s.A, &c.A}, {s.B, &c.B}} {
+		port, err := packetio.Open(end.device, c.Clock, packetio.Options{})
+		if err != nil {
+			return c, release, err
+		}
+		closers = append(closers, port)
+		*end.to = port
+	}
+	if s.Log != "" {
+		f, err := os.Create(s.Log)
+		if err != nil {
+			return c, release, fmt.Errorf("relay: fate log: %w", err)
+		}
+		closers = append(closers, f)
+		c.Log = f
+	}
+	return c, release, nil
+}
+
+// Remote drives a relay process from the other side of its pipes. It serves one goroutine.
+type Remote struct {
+	stdin   io.WriteCloser
+	answers *bufio.Scanner
+}
+
+// Attach sends the Setup to a relay process that has just been started and waits until it forwards.
+func Attach(stdin io.WriteCloser, stdout io.Reader, setup Setup) (*Remote, error) {
+	r := &Remote{stdin: stdin, answers: bufio.NewScanner(stdout)}
+	r.answers.Buffer(make([]byte, 4096), 1<<20)
+	if err := json.NewEncoder(stdin).Encode(setup); err != nil {
+		return nil, fmt.Errorf("relay: send the setup: %w", err)
+	}
+	_, err := r.answer("ready")
+	return r, err
+}
+
+// Phase begins a phase and returns the Stats of the one that ends.
+func (r *Remote) Phase(c Command) (Stats, error) {
+	c.Op = SetPhase
+	return r.order(c)
+}
+
+// Stats returns those of the phase so far.
+func (r *Remote) Stats() (Stats, error) { return r.order(Command{Op: GetStats}) }
+
+// Close ends the process; the caller waits for it.
+func (r *Remote) Close() error { return r.stdin.Close() }
+
+func (r *Remote) order(c Command) (Stats, error) {
+	if err := json.NewEncoder(r.stdin).Encode(c); err != nil {
+		return Stats{}, fmt.Errorf("relay: send %s: %w", c.Op, err)
+	}
+	a, err := r.answer("stats")
+	if err != nil || a.Stats == nil {
+		return Stats{}, err
+	}
+	return *a.Stats, nil
+}
+
+// answer reads one line, which should be the wanted event.
+func (r *Remote) answer(want string) (Answer, error) {
+	var a Answer
+	if !r.answers.Scan() {
+		return a, errors.Join(errors.New("relay: the process ended; its standard error may say why"), r.answers.Err())
+	}
+	if err := json.Unmarshal(r.answers.Bytes(), &a); err != nil {
+		return a, fmt.Errorf("relay: answer %q: %w", r.answers.Text(), err)
+	}
+	if a.Event != want {
+		return a, fmt.Errorf("relay: process reports %s: %s", a.Event, a.Error)
+	}
+	return a, nil
+}
