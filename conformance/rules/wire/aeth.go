@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+func aethPresence() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-AETH-001", Level: rule.Must,
+		Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
+		Source: rule.Source{Ref: "IBTA 9.3.5, table 35",
+			Quote: "Acknowledgements and the first, last or only packet of a READ response carry an AETH; middle packets do not"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			var known reads
+			return rule.Check{Sight: func(s *rule.Sight) {
+				switch p := s.Pkt; {
+				case s.Defect() != "":
+					if s.Out && rule.HasAETH(p.Opcode) && cutAt(s.Defect(), "aeth") {
+						c.Fail(sender(s), "a response ends before its AETH: "+s.Defect())
+					}
+				case s.Point == trace.ResponderOut && p.Opcode.Class() == roce.ClassRC:
+					judgeAETH(c, p, &known)
+				case s.Point == trace.ResponderIn && p.Opcode.IsRead() && s.Intact():
+					known.add(c, p)
+				}
+			}}
+		},
+	}
+}
+
+// judgeAETH infers from the length whether the header is there: a header too few leaves four bytes too few for the
+// payload, one too many four bytes too many.
+func judgeAETH(c *rule.Context, p *roce.Packet, known *reads) {
+	const aeth = 4
+	if !p.Opcode.IsReadResponse() {
+		c.Met()
+		return
+	}
+	want, ok := known.payload(p.PSN, c.MTU)
+	if !ok {
+		return
+	}
+	c.Met()
+	switch {
+	case !rule.HasAETH(p.Opcode) && p.Len == want+aeth:
+		c.Failf(rule.Responder, "%v has the %d bytes of an AETH more than its payload", p.Opcode, aeth)
+	case rule.HasAETH(p.Opcode) && p.Len == want-aeth:
+		c.Failf(rule.Responder, "%v lacks its AETH: %d bytes of payload where %d were asked for", p.Opcode, p.Len, want)
+	}
+}
+
+func aethSyndrome() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-AETH-002", Level: rule.Must,
+		Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
+		Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
+			Quote: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes above 4 are reserved"},
+		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "all", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			if !rule.HasAETH(s.Pkt.Opcode) {
+				return
+			}
+			c.Met()
+			a := s.Pkt.AETH.Syndrome
+			if !a.IsACK() && !a.IsRNR() && !(a.IsNAK() && a <= roce.SyndromeInvalidRD) {
+				c.Failf(rule.Responder, "syndrome %#02x is reserved", uint8(a))
+			}
+		}),
+	}
+}
+
+// cutAt reports whether a frame's defect is that a header is missing in whole or in part. Missing in whole, the ICRC
+// stands in its place and is what the decoder misses.
+func cutAt(defect, header string) bool {
+	return strings.Contains(defect, " "+header+":") || strings.Contains(defect, " icrc:")
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+func bthReserved() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-BTH-001", Level: rule.Must,
+		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit",
+		Source: rule.Source{Ref: "IBTA 9.2",
+			Quote: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
+		Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			c.Met()
+			if p := s.Pkt; p.TVer|p.Resv6|p.Resv7 != 0 {
+				c.Failf(sender(s), "TVer %d, resv6 %#x, resv7 %#x, all must be 0", p.TVer, p.Resv6, p.Resv7)
+			}
+		}),
+	}
+}
+
+func bthDestQP() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-BTH-002", Level: rule.Must,
+		Title: "DestQP is the QP number of the peer, learnt at set-up",
+		Source: rule.Source{Ref: "IBTA 9.2",
+			Quote: "The destination QP field holds the number of the queue pair that the packet is for"},
+		Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			peer := c.PeerAttr.QPN
+			if sender(s) == rule.Responder {
+				peer = c.Attr.QPN
+			}
+			if peer == 0 {
+				return // nobody knew it
+			}
+			c.Met()
+			if s.Pkt.DestQP != peer {
+				c.Failf(sender(s), "DestQP %#x, the peer's QP is %#x", s.Pkt.DestQP, peer)
+			}
+		}),
+	}
+}
+
+func bthPadding() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-BTH-003", Level: rule.Must,
+		Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
+		Source: rule.Source{Ref: "IBTA 9.2",
+			Quote: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			if wrong := padding(s); wrong != "" {
+				c.Fail(sender(s), wrong)
+			} else if s.Defect() == "" && s.Pkt.Opcode.HasPayload() && s.Pkt.Opcode != roce.LoWAR {
+				c.Met()
+			}
+		}),
+	}
+}
+
+// padding says what is wrong with the padding of a packet; "" when nothing is.
+func padding(s *rule.Sight) string {
+	if d := s.Defect(); d != "" {
+		if strings.Contains(d, "pad:") {
+			return "padding: " + d
+		}
+		return ""
+	}
+	p := s.Pkt
+	if int(p.Pad) != -p.Len&3 && p.Opcode != roce.LoWAR {
+		return "PadCnt does not fill the payload to a multiple of four bytes"
+	}
+	ip, _, ok := layers(s.Raw)
+	end := 0
+	if ok {
+		end = min(total(ip), len(ip)) - icrcLen
+	}
+	for i := max(0, end-int(p.Pad)); i < end; i++ {
+		if ip[i] != 0 {
+			return "a pad byte is not zero"
+		}
+	}
+	return ""
+}
+
+// icrcLen is the length of the invariant CRC behind the padding.
+const icrcLen = 4
+
+func bthPKey() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-BTH-004", Level: rule.Must,
+		Title: "P_Key matches the partition of the QP in its low 15 bits",
+		Source: rule.Source{Ref: "IBTA 10.9",
+			Quote: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
+		Needs: rule.Attributes, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			own := c.Attr.PKey
+			if sender(s) == rule.Responder {
+				own = c.PeerAttr.PKey
+			}
+			c.Met()
+			if (s.Pkt.PKey^own)&0x7FFF != 0 {
+				c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", s.Pkt.PKey, own)
+			}
+		}),
+	}
+}
+
+func bthSolicited() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-BTH-005", Level: rule.Must,
+		Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
+		Source: rule.Source{Ref: "IBTA 9.2.3",
+			Quote: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
+		Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			o := s.Pkt.Opcode
+			if o.EndsMessage() && (o.IsSend() || o.IsWrite() && o.HasImm()) {
+				return // either value is right
+			}
+			c.Met()
+			if s.Pkt.SE {
+				c.Failf(sender(s), "SE is set on %v", o)
+			}
+		}),
+	}
+}

@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"bytes"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// extension is the feature of transports that speak opcodes of the manufacturer-specific classes.
+const extension = "extension"
+
+// spare is a part of a header that must be zero, by the name of a field in it as roce.FieldSpan has it.
+type spare struct {
+	layout roce.Layout
+	field  string
+	off    int // from the field
+	mask   byte
+}
+
+func extensionLayout() rule.Rule {
+	spares := []spare{
+		{roce.LayoutSACKETH, "lost", 0, 0x1F}, // bits 28 to 24
+		{roce.LayoutSOETH, "sn", -1, 0xFF},    // the byte before the sequence number
+	}
+	return rule.Rule{
+		ID: "WIRE-EXT-001", Level: rule.Must,
+		Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
+		Source: rule.Source{Ref: "package roce, extension opcodes",
+			Quote: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "engine runs", BlackBox: "ENG",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			o := s.Pkt.Opcode
+			if o.Class() != roce.ClassX && o.Class() != roce.ClassF {
+				return
+			}
+			c.Met()
+			if d := s.Defect(); d != "" {
+				c.Failf(sender(s), "%v: %s", o, d)
+				return
+			}
+			for _, x := range spares {
+				at, _, ok := roce.FieldSpan(s.Raw, x.field)
+				if ok && o.Layout()&x.layout != 0 && s.Raw[at+x.off]&x.mask != 0 {
+					c.Failf(sender(s), "%v: spare bits beside %s are not zero", o, x.field)
+				}
+			}
+			if o.Class() == roce.ClassX && s.Pkt.SACK.LostCnt != 0 {
+				c.Failf(sender(s), "%v: lost-cnt %d, which only FaSR has", o, s.Pkt.SACK.LostCnt)
+			}
+		}),
+	}
+}
+
+func extensionIdentity() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-EXT-002", Level: rule.Must,
+		Title: "Decoding a frame and encoding it again is the identity",
+		Source: rule.Source{Ref: "IBTA 9.2",
+			Quote: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "fuzz", BlackBox: "ENG",
+		New: func(c *rule.Context) rule.Check {
+			var f roce.Frame
+			var again []byte
+			return sent(func(c *rule.Context, s *rule.Sight) {
+				if s.Defect() != "" || s.ICRC != trace.Good || f.Decode(s.Raw) != nil {
+					return
+				}
+				c.Met()
+				again = f.AppendTo(again[:0])
+				if at := difference(s.Raw, again); at >= 0 {
+					c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding", f.Packet.Opcode, at)
+				}
+			})(c)
+		},
+	}
+}
+
+// difference returns the first byte in which two frames differ, -1 when there is none. Ethernet padding behind the
+// packet is not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4.
+func difference(raw, again []byte) int {
+	if len(raw) < len(again) {
+		return len(raw)
+	}
+	if bytes.Equal(raw[:len(again)], again) {
+		return -1
+	}
+	ip, udp, _ := layers(raw)
+	checksum := len(raw) - len(ip) + udp + 6
+	for i := range again {
+		if raw[i] != again[i] && (udp != 20 || i != checksum && i != checksum+1) {
+			return i
+		}
+	}
+	return -1
+}
+
+func extensionTruncation() rule.Rule {
+	const samples = 24 // frames per half-conversation; a frame costs as many decodings as it has bytes
+	return rule.Rule{
+		ID: "WIRE-EXT-003", Level: rule.Must,
+		Title: "The decoder never panics, and rejects every truncation of every valid packet",
+		Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
+			Quote: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
+		Needs: rule.Bytes, Sees: rule.Emitted, Stimulus: "fuzz", BlackBox: "ENG",
+		New: func(c *rule.Context) rule.Check {
+			var f roce.Frame
+			var tried [256]bool
+			left := samples
+			return rule.Check{Sight: func(s *rule.Sight) {
+				ip, _, ok := layers(s.Raw)
+				if left == 0 || !ok || s.Defect() != "" || tried[s.Pkt.Opcode] {
+					return
+				}
+				left--
+				tried[s.Pkt.Opcode] = true
+				c.Met()
+				for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
+					if f.Decode(s.Raw[:n]) == nil {
+						c.Failf(rule.Capture, "%v cut to %d bytes decodes", s.Pkt.Opcode, n)
+					}
+				}
+			}, Event: func(e *trace.Event) {
+				// An endpoint that tries its own decoder says how many truncations it took for packets.
+				if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
+					c.Met()
+					if e.Value != 0 {
+						c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets", e.Value)
+					}
+				}
+			}}
+		},
+	}
+}

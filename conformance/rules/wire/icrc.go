@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func icrcValue() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-ICRC-001", Level: rule.Must,
+		Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
+		Source: rule.Source{Ref: "IBTA A17.3.3",
+			Quote: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			switch {
+			case s.Defect() != "": // where the ICRC lies is then anybody's guess
+			case s.ICRC == trace.Good:
+				c.Met()
+			case s.ICRC == trace.Bad:
+				c.Fail(sender(s), "the ICRC is wrong as sent")
+			}
+		}),
+	}
+}
+
+func icrcRewritten() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-ICRC-002", Level: rule.Must,
+		Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
+		Source: rule.Source{Ref: "IBTA A17.3.3",
+			Quote: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
+		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Stimulus: "rewrite fields", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			r := rewrite{c: c}
+			return rule.Check{Sight: r.sight, End: r.end}
+		},
+	}
+}
+
+// rewrite follows the oldest rewritten request that has not been answered.
+type rewrite struct {
+	c       *rule.Context
+	waiting bool
+	psn     psn.PSN
+	at      vtime.Time
+	record  uint64
+}
+
+func (r *rewrite) sight(s *rule.Sight) {
+	switch {
+	case s.Point == trace.ResponderOut:
+		r.answer(s.Pkt)
+	case s.Rec.Changed == nil || s.ICRC != trace.Good || !rewritten(s.Rec.Raw, s.Raw):
+	case s.Point == trace.RequesterIn:
+		r.c.Met()
+	case s.Legal && s.Pkt.AckReq && !r.waiting:
+		r.waiting, r.psn, r.at, r.record = true, s.Pkt.PSN, s.At, s.Index
+	}
+}
+
+// answer settles the waiting request when a response shows what became of it.
+func (r *rewrite) answer(p *roce.Packet) {
+	if !r.waiting || p.PSN.Less(r.psn) {
+		return
+	}
+	r.waiting = false
+	if a := p.AETH.Syndrome; p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr && p.PSN == r.psn {
+		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again", r.c.Rel(r.psn))
+		return
+	}
+	r.c.Met()
+}
+
+func (r *rewrite) end(vtime.Time) {
+	if r.waiting {
+		r.c.FailAt(r.at, r.record, rule.Responder, "a packet that was rewritten in transit is never acknowledged")
+	}
+}
+
+// rewritten reports whether two forms of a frame differ, and only in fields outside the ICRC: TOS, TTL and checksum or
+// their IPv6 counterparts, the UDP checksum, and the BTH byte of FECN and BECN.
+func rewritten(sent, got []byte) bool {
+	a, udp, ok := layers(sent)
+	b, _, also := layers(got)
+	if !ok || !also || len(a) != len(b) {
+		return false
+	}
+	differ := false
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		if !variant(i, udp) {
+			return false
+		}
+		differ = true
+	}
+	return differ
+}
+
+// variant reports whether byte i of a packet may change in transit, given where its UDP header begins.
+func variant(i, udp int) bool {
+	const checksum, bthFlags = 6, 8 + 4 // after the UDP header begins
+	switch i - udp {
+	case checksum, checksum + 1, bthFlags:
+		return true
+	}
+	if udp == 40 {
+		return i < 4 || i == 7
+	}
+	return i == 1 || i == 8 || i == 10 || i == 11
+}
+
+func icrcVectors() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-ICRC-003", Level: rule.Must,
+		Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
+		Source: rule.Source{Ref: "IBTA A17.3.3",
+			Quote: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
+		Needs: rule.Probes, Stimulus: "unit vector", BlackBox: "ENG",
+		New: func(c *rule.Context) rule.Check {
+			vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}
+			return rule.Check{Event: func(e *trace.Event) {
+				want, ok := vectors[e.Name]
+				if !ok || e.Kind != trace.Probe || !c.Mine(e) {
+					return
+				}
+				c.Met()
+				if uint32(e.Value) != want {
+					c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name, uint32(e.Value), want)
+				}
+			}}
+		},
+	}
+}

@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+func payloadLength() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-LEN-001", Level: rule.Must,
+		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
+		Source: rule.Source{Ref: "IBTA 9.4",
+			Quote: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
+		Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			p := s.Pkt
+			if c.MTU == 0 || !p.Opcode.HasPayload() {
+				return
+			}
+			c.Met()
+			least, most := 0, c.MTU
+			switch {
+			case !p.Opcode.EndsMessage():
+				least = c.MTU
+			case p.Opcode.IsLast():
+				least = 1
+			}
+			if p.Len < least || p.Len > most {
+				c.Failf(sender(s), "%v with %d bytes, must have %d to %d", p.Opcode, p.Len, least, most)
+			}
+		}),
+	}
+}
+
+func packetCount() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-LEN-002", Level: rule.Must,
+		Title: "A message has as many packets as its length needs, one at least",
+		Source: rule.Source{Ref: "IBTA 9.4",
+			Quote: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},
+		Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			k := counting{c: c}
+			return rule.Check{Sight: k.sight}
+		},
+	}
+}
+
+// counting counts the packets of the message being sent, and of READ responses by their PSNs.
+type counting struct {
+	c     *rule.Context
+	open  bool
+	n     int
+	bytes int // of a WRITE what its RETH announces, of a SEND the payload so far
+	known reads
+}
+
+func (k *counting) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Point == trace.ResponderIn:
+		if p.Opcode.IsRead() && s.Intact() {
+			k.known.add(k.c, p)
+		}
+	case s.Point == trace.ResponderOut:
+		k.response(p)
+	case s.Relation == rule.First && (p.Opcode.IsSend() || p.Opcode.IsWrite()):
+		k.request(p)
+	}
+}
+
+func (k *counting) request(p *roce.Packet) {
+	if p.Opcode.StartsMessage() {
+		k.open, k.n, k.bytes = true, 0, 0
+		if p.Opcode.IsWrite() {
+			k.bytes = int(p.RETH.DMALen)
+		}
+	}
+	k.n++
+	if p.Opcode.IsSend() {
+		k.bytes += p.Len
+	}
+	if !k.open || !p.Opcode.EndsMessage() {
+		return
+	}
+	k.open = false
+	if want := k.c.Packets(uint32(k.bytes)); want != 0 {
+		k.c.Met()
+		if k.n != want {
+			k.c.Failf(rule.Requester, "%d packets for a message of %d bytes, must be %d", k.n, k.bytes, want)
+		}
+	}
+}
+
+// response judges the end of a READ's response: nothing of what was asked for may remain. The extension classes number
+// responses in a space of their own.
+func (k *counting) response(p *roce.Packet) {
+	if p.Opcode.Class() != roce.ClassRC || !p.Opcode.IsReadResponse() || !p.Opcode.EndsMessage() {
+		return
+	}
+	if _, ok := k.known.payload(p.PSN, k.c.MTU); !ok {
+		return
+	}
+	k.c.Met()
+	if k.known.sameRead(p.PSN, p.PSN.Next()) {
+		k.c.Failf(rule.Responder, "%v at %s, but the READ asked for more packets", p.Opcode, k.c.Rel(p.PSN))
+	}
+}

@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+func opcodeLayout() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-OPC-001", Level: rule.Must,
+		Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
+		Source: rule.Source{Ref: "IBTA 9.2, table 35",
+			Quote: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			d := s.Defect()
+			switch {
+			case d == "":
+				layoutLength(c, s)
+			case strings.Contains(d, roce.ErrTruncated.Error()), strings.Contains(d, "payload:"), strings.Contains(d, "pad:"):
+				c.Fail(sender(s), "the packet does not have the layout of its opcode: "+d)
+			}
+		}),
+	}
+}
+
+// layoutLength compares the UDP length with what the decoded packet takes.
+func layoutLength(c *rule.Context, s *rule.Sight) {
+	ip, udp, ok := layers(s.Raw)
+	if !ok {
+		return
+	}
+	c.Met()
+	has := int(binary.BigEndian.Uint16(ip[udp+4:])) - 8
+	if want := s.Pkt.TransportLen() + icrcLen; has != want {
+		c.Failf(sender(s), "%v takes %d bytes, the packet has %d", s.Pkt.Opcode, want, has)
+	}
+}
+
+func opcodeRegistered() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-OPC-002", Level: rule.MustNot,
+		Title: "No opcode outside the registered set of the transport is emitted",
+		Source: rule.Source{Ref: "IBTA 9.2, table 35",
+			Quote: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
+		Sees: rule.Emitted | rule.Foreign, Stimulus: "all", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			var dialect, reliable string // the family of opcodes spoken beside the common ones, and "RC" once that was
+			return rule.Check{Sight: func(s *rule.Sight) {
+				o := s.Pkt.Opcode
+				if !s.Out || s.Defect() != "" && !strings.Contains(s.Defect(), roce.ErrUnknownOpcode.Error()) {
+					return
+				}
+				c.Met()
+				f := family(o)
+				switch {
+				case f == "":
+					c.Failf(sender(s), "opcode %v is reserved", o)
+				case f == "RC":
+					reliable = f
+				case f != "CNP" && dialect == "":
+					dialect = f
+				case f != "CNP" && f != dialect:
+					c.Failf(sender(s), "%v is of the %s opcodes, the connection speaks %s", o, f, dialect)
+				}
+				if f != "" && reliable != "" && (dialect == "UC" || dialect == "UD") {
+					c.Failf(sender(s), "%v: a QP of %s service does not speak RC", o, dialect)
+					dialect, reliable = "", ""
+				}
+			}}
+		},
+	}
+}
+
+// family names the set of opcodes that o belongs to; "" when o is reserved. One connection speaks CNP, RC, and one of
+// the others.
+func family(o roce.Opcode) string {
+	switch {
+	case !o.Known():
+		return ""
+	case o == roce.LoWAR:
+		return "LoWAR"
+	case o == roce.RACK:
+		return "Go-Back-ONE"
+	case o.Class() == roce.ClassX:
+		return "IRN"
+	case o.Class() == roce.ClassF:
+		return "FaSR"
+	}
+	return o.Class().String()
+}

@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// layers returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but UDP
+// over IPv4 without options or IPv6. It trusts no length field, since those are what the rules judge.
+func layers(raw []byte) (ip []byte, udp int, ok bool) {
+	const ethernet, vlan = 14, 4
+	if len(raw) < ethernet+vlan {
+		return nil, 0, false
+	}
+	ip = raw[ethernet:]
+	if binary.BigEndian.Uint16(raw[12:]) == 0x8100 {
+		ip = ip[vlan:]
+	}
+	switch {
+	case len(ip) >= 28 && ip[0] == 0x45 && ip[9] == 17:
+		return ip, 20, true
+	case len(ip) >= 48 && ip[0]>>4 == 6 && ip[6] == 17:
+		return ip, 40, true
+	}
+	return nil, 0, false
+}
+
+// total returns how long the IP packet says it is.
+func total(ip []byte) int {
+	if ip[0]>>4 == 6 {
+		return 40 + int(binary.BigEndian.Uint16(ip[4:]))
+	}
+	return int(binary.BigEndian.Uint16(ip[2:]))
+}
+
+func udpPort() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-UDP-001", Level: rule.Must,
+		Title: "The UDP destination port is 4791 for every RoCEv2 packet",
+		Source: rule.Source{Ref: "IBTA A17.3.1",
+			Quote: "RoCEv2 packets carry the well-known UDP destination port 4791"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "none", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			ip, udp, ok := layers(s.Raw)
+			if !ok {
+				return
+			}
+			c.Met()
+			if port := binary.BigEndian.Uint16(ip[udp+2:]); port != roce.Port {
+				c.Failf(sender(s), "UDP destination port %d, not %d", port, roce.Port)
+			}
+		}),
+	}
+}
+
+func udpSourcePort() rule.Rule {
+	return rule.Rule{
+		ID: "WIRE-UDP-002", Level: rule.Should,
+		Title: "The UDP source port is constant per QP and direction",
+		Source: rule.Source{Ref: "IBTA A17.3.1",
+			Quote: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
+		Needs: rule.Bytes, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			var first [2]int // by whether responses; 0 is no port of ours
+			return rule.Check{Sight: func(s *rule.Sight) {
+				ip, udp, ok := layers(s.Raw)
+				if !ok {
+					return
+				}
+				port, known := int(binary.BigEndian.Uint16(ip[udp:])), &first[0]
+				if sender(s) == rule.Responder {
+					known = &first[1]
+				}
+				switch *known {
+				case 0:
+					*known = port
+				case port:
+					c.Met()
+				default:
+					c.Failf(sender(s), "UDP source port %d, earlier packets had %d", port, *known)
+				}
+			}}
+		},
+	}
+}
+
+func udpLength() rule.Rule {
+	const smallest = 60 // Ethernet fills shorter frames up, without FCS
+	return rule.Rule{
+		ID: "WIRE-UDP-003", Level: rule.Must,
+		Title: "UDP length and IP total length agree with the bytes present, ICRC included",
+		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
+			Quote: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			ip, udp, ok := layers(s.Raw)
+			if !ok {
+				return
+			}
+			c.Met()
+			says, has := total(ip), len(ip)
+			filled := len(s.Raw) == smallest && says < has
+			if says != has && !filled {
+				c.Failf(sender(s), "IP length %d, %d bytes present", says, has)
+			}
+			if n := int(binary.BigEndian.Uint16(ip[udp+4:])); n != says-udp {
+				c.Failf(sender(s), "UDP length %d, the IP packet has room for %d", n, says-udp)
+			}
+		}),
+	}
+}
+
+func ipFragments() rule.Rule {
+	const dontFragment, fragment = 0x4000, 0x3FFF // the latter: more fragments, or an offset
+	return rule.Rule{
+		ID: "WIRE-IP-001", Level: rule.Should,
+		Title: "IPv4 DF is set and no fragments are produced",
+		Source: rule.Source{Ref: "IBTA A17.3.1",
+			Quote: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
+		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		New: sent(func(c *rule.Context, s *rule.Sight) {
+			ip, udp, ok := layers(s.Raw)
+			if !ok {
+				return
+			}
+			c.Met()
+			flags := binary.BigEndian.Uint16(ip[6:])
+			switch {
+			case udp == 40: // IPv6 routers do not fragment, and a fragment of the sender's is not plain UDP
+			case flags&fragment != 0:
+				c.Failf(sender(s), "a fragment (flags and offset %#04x)", flags)
+			case flags&dontFragment == 0:
+				c.Fail(sender(s), "DF is clear")
+			}
+		}),
+	}
+}

@@ -1,0 +1,48 @@
+// Package wire holds the rules of the packet format: addresses, headers, lengths, padding, opcodes and the invariant CRC.
+//
+// Most rules look at each packet alone, where it leaves its sender; what the link did to it afterwards is nobody's fault.
+// They apply to both ends of a connection: the requests of a half-conversation are the requester's, the responses the
+// responder's, and frames that belong to neither count as the requester's.
+//
+// Sources: IBTA Vol 1 chapter 9, annex A17 (RoCEv2), RFC 791 and RFC 768.
+package wire
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Rules returns the WIRE rules in the order of their IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		aethPresence(), aethSyndrome(),
+		bthReserved(), bthDestQP(), bthPadding(), bthPKey(), bthSolicited(),
+		extensionLayout(), extensionIdentity(), extensionTruncation(),
+		icrcValue(), icrcRewritten(), icrcVectors(),
+		ipFragments(),
+		payloadLength(), packetCount(),
+		opcodeLayout(), opcodeRegistered(),
+		rethLength(), rethAbsent(),
+		udDatagram(),
+		udpPort(), udpSourcePort(), udpLength(),
+	}
+}
+
+// sent makes a check of a function that judges each packet as it leaves its sender.
+func sent(judge func(c *rule.Context, s *rule.Sight)) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Out {
+				judge(c, s)
+			}
+		}}
+	}
+}
+
+// sender says who is to blame for a packet.
+func sender(s *rule.Sight) rule.Blame {
+	if s.Point == trace.ResponderOut || s.Point == trace.RequesterIn {
+		return rule.Responder
+	}
+	return rule.Requester
+}
