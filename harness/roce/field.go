@@ -2,6 +2,7 @@ package roce
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -142,8 +143,8 @@ func Reseal(frame []byte) bool {
 	if !ok {
 		return false
 	}
+	putICRC(frame, at)
 	ip := frame[at.l3:at.end]
-	putICRC(ip, at.v6)
 	l4 := at.l4 - at.l3
 	if !at.v6 {
 		putIPv4Checksum(ip)
@@ -157,7 +158,7 @@ func Reseal(frame []byte) bool {
 // putIPv4Checksum fills in the header checksum (RFC 791).
 func putIPv4Checksum(ip []byte) {
 	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], ^fold(sum16(0, ip[:ipv4Len])))
+	binary.LittleEndian.PutUint16(ip[10:], ^fold(sum32(0, ip[:ipv4Len])))
 }
 
 // putUDPChecksum fills in the UDP checksum with its pseudo header; a sum of zero is sent as all ones (RFC 768, 8200).
@@ -167,33 +168,32 @@ func putUDPChecksum(ip []byte, l4 int) {
 	if l4 == ipv6Len {
 		addrs = ip[8:ipv6Len]
 	}
-	sum := sum16(uint64(protoUDP)+uint64(len(ip)-l4), addrs)
-	check := ^fold(sum16(sum, ip[l4:]))
+	pseudo := uint64(bits.ReverseBytes16(protoUDP)) + uint64(bits.ReverseBytes16(uint16(len(ip)-l4)))
+	check := ^fold(sum32(sum32(pseudo, addrs), ip[l4:]))
 	if check == 0 {
 		check = 0xFFFF
 	}
-	binary.BigEndian.PutUint16(ip[l4+6:], check)
+	binary.LittleEndian.PutUint16(ip[l4+6:], check)
 }
 
-// sum16 adds b to a ones'-complement sum eight bytes at a time: carries out of 64 bits wrap around, which fold undoes.
-func sum16(sum uint64, b []byte) uint64 {
-	var carry uint64
+// sum32 adds b to sum as little-endian words of 32 bits. The Internet checksum may be computed in any byte order and
+// word size (RFC 1071); a packet is too short to overflow 64 bits.
+func sum32(sum uint64, b []byte) uint64 {
 	for len(b) >= 8 {
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), carry)
+		x := binary.LittleEndian.Uint64(b)
+		sum += x>>32 + x&math.MaxUint32
 		b = b[8:]
 	}
-	var tail [8]byte
-	copy(tail[:], b)
-	sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(tail[:]), carry)
-	sum, carry = bits.Add64(sum, 0, carry)
-	return sum + carry
+	for i, x := range b {
+		sum += uint64(x) << (8 * (i & 3))
+	}
+	return sum
 }
 
-// fold reduces a ones'-complement sum to 16 bits (RFC 1071).
+// fold reduces a ones'-complement sum to 16 bits.
 func fold(sum uint64) uint16 {
-	sum = sum>>32 + sum&0xFFFFFFFF
-	sum = sum>>32 + sum&0xFFFFFFFF
-	sum = sum>>16 + sum&0xFFFF
-	sum = sum>>16 + sum&0xFFFF
-	return uint16(sum>>16 + sum&0xFFFF)
+	for sum > math.MaxUint16 {
+		sum = sum>>16 + sum&math.MaxUint16
+	}
+	return uint16(sum)
 }

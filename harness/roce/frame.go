@@ -52,52 +52,56 @@ func (f *Frame) l3() int {
 	return ethLen
 }
 
+// l4 returns the offset of the UDP header.
+func (f *Frame) l4() int {
+	if f.isIPv6() {
+		return f.l3() + ipv6Len
+	}
+	return f.l3() + ipv4Len
+}
+
 // Len returns the bytes that AppendTo writes.
-func (f *Frame) Len() int { return f.l3() + f.Packet.ipLen(f.isIPv6()) }
+func (f *Frame) Len() int { return f.l4() + udpLen + f.Packet.TransportLen() + icrcLen }
 
 // WireLen returns the bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, at least those
 // of the shortest Ethernet frame.
 func (f *Frame) WireLen() int { return wireLen(f.Len()) }
 
 // WireLen returns what Frame.WireLen does for this packet without a VLAN tag: the unit in which links count time.
-func (p *Packet) WireLen(ipv6 bool) int { return wireLen(ethLen + p.ipLen(ipv6)) }
+func (p *Packet) WireLen(ipv6 bool) int {
+	ip := ipv4Len
+	if ipv6 {
+		ip = ipv6Len
+	}
+	return wireLen(ethLen + ip + udpLen + p.TransportLen() + icrcLen)
+}
 
 func wireLen(frame int) int { return max(frame+fcsLen, minFrame) + overhead }
-
-// ipLen returns the bytes of the IP packet that carries p.
-func (p *Packet) ipLen(ipv6 bool) int {
-	n := udpLen + p.TransportLen() + icrcLen
-	if ipv6 {
-		return ipv6Len + n
-	}
-	return ipv4Len + n
-}
 
 // AppendTo appends the frame from the Ethernet header to the ICRC and allocates only when b lacks room. The encoder
 // computes padding, lengths, the IPv4 checksum, the UDP checksum (zero on IPv4) and the ICRC.
 func (f *Frame) AppendTo(b []byte) []byte {
-	b, out := extend(b, f.Len())
-	ip := f.putEthernet(out)
-	var udp []byte
-	v6 := f.isIPv6()
-	if v6 {
-		udp = f.putIPv6(ip)
+	size := f.Packet.sizes()
+	at := span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
+	at.end = at.l4 + udpLen + size.total() + icrcLen
+	b, out := extend(b, at.end)
+	f.putEthernet(out)
+	if at.v6 {
+		f.putIPv6(out[at.l3:])
 	} else {
-		udp = f.putIPv4(ip)
+		f.putIPv4(out[at.l3:])
 	}
-	f.putUDP(udp)
-	f.Packet.putTransport(udp[udpLen : len(udp)-icrcLen])
-	putICRC(ip, v6)
-	if v6 {
-		putUDPChecksum(ip, ipv6Len)
+	f.putUDP(out[at.l4:])
+	f.Packet.putTransport(out[at.l4+udpLen:at.end-icrcLen], size)
+	putICRC(out, at)
+	if at.v6 {
+		putUDPChecksum(out[at.l3:], ipv6Len)
 	}
 	return b
 }
 
-// putEthernet writes the link header and returns the rest.
-func (f *Frame) putEthernet(b []byte) []byte {
-	copy(b, f.DstMAC[:])
-	copy(b[6:], f.SrcMAC[:])
+func (f *Frame) putEthernet(b []byte) {
+	*(*[6]byte)(b), *(*[6]byte)(b[6:]) = f.DstMAC, f.SrcMAC
 	if f.HasVLAN {
 		binary.BigEndian.PutUint16(b[12:], etherVLAN)
 		binary.BigEndian.PutUint16(b[14:], f.VLAN)
@@ -108,21 +112,22 @@ func (f *Frame) putEthernet(b []byte) []byte {
 		kind = etherIPv6
 	}
 	binary.BigEndian.PutUint16(b[12:], kind)
-	return b[ethLen:]
 }
 
-// putIPv4 writes the header and returns the rest.
-func (f *Frame) putIPv4(b []byte) []byte {
-	b[0], b[1] = 0x45, f.TOS
-	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
-	binary.BigEndian.PutUint16(b[4:], f.ID)
-	b[6], b[7] = bit(f.DF, 6), 0
-	b[8], b[9] = f.TTL, protoUDP
+// putIPv4 writes the header of the packet b.
+func (f *Frame) putIPv4(b []byte) {
+	be := binary.BigEndian
 	src, dst := as4(f.Src), as4(f.Dst)
-	copy(b[12:], src[:])
-	copy(b[16:], dst[:])
-	putIPv4Checksum(b)
-	return b[ipv4Len:]
+	w0 := 0x45<<24 | uint32(f.TOS)<<16 | uint32(uint16(len(b)))
+	w1 := uint32(f.ID)<<16 | uint32(bit(f.DF, 6))<<8
+	w2 := uint32(f.TTL)<<24 | protoUDP<<16
+	w3, w4 := be.Uint32(src[:]), be.Uint32(dst[:])
+	w2 |= uint32(^fold(uint64(w0) + uint64(w1) + uint64(w2) + uint64(w3) + uint64(w4)))
+	be.PutUint32(b, w0)
+	be.PutUint32(b[4:], w1)
+	be.PutUint32(b[8:], w2)
+	be.PutUint32(b[12:], w3)
+	be.PutUint32(b[16:], w4)
 }
 
 // as4 is Addr.As4 that takes the zero Addr as 0.0.0.0 instead of panicking.
@@ -133,15 +138,14 @@ func as4(a netip.Addr) [4]byte {
 	return a.As4()
 }
 
-// putIPv6 writes the header and returns the rest.
-func (f *Frame) putIPv6(b []byte) []byte {
+// putIPv6 writes the header of the packet b.
+func (f *Frame) putIPv6(b []byte) {
 	binary.BigEndian.PutUint32(b, 6<<28|uint32(f.TOS)<<20|f.FlowLabel&0xFFFFF)
 	binary.BigEndian.PutUint16(b[4:], uint16(len(b)-ipv6Len))
 	b[6], b[7] = protoUDP, f.TTL
 	src, dst := f.Src.As16(), f.Dst.As16()
 	copy(b[8:], src[:])
 	copy(b[24:], dst[:])
-	return b[ipv6Len:]
 }
 
 func (f *Frame) putUDP(b []byte) {

@@ -3,46 +3,62 @@ package roce
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"sync"
 )
 
-// afterLRH is the CRC-32 of eight bytes 0xFF, which stand in for the InfiniBand local route header (annex A17.3.3).
-const afterLRH = ^uint32(0xDEBB20E3)
+// standIn is the length of the run of ones that stands in for the InfiniBand local route header (annex A17.3.3).
+const standIn = 8
 
-// maskedLen is how much of the IP packet is copied for masking. It covers IPv6, UDP and a BTH; and 64 bytes is where
-// hash/crc32 starts to use carry-less multiplication.
+// maskedLen is how much of a frame, stand-in included, is masked. It covers IPv6, UDP and the part of the BTH that
+// changes; and 64 bytes is where hash/crc32 starts to use carry-less multiplication.
 const maskedLen = 64
 
-// masked recycles the copies: crc32 is called through a function pointer, which would move one on the stack to the heap.
+// masked recycles copies: crc32 is called through a function pointer, which would move one on the stack to the heap.
 var masked = sync.Pool{New: func() any { return new([maskedLen]byte) }}
 
-// icrc returns the invariant CRC of an IP packet without its last four bytes. Fields that routers change count as ones:
-// TOS, TTL and checksum, their IPv6 counterparts, the UDP checksum, and BTH byte 4. In a LoWAR packet that byte is the
-// type of a repair header, which nobody changes on the way.
-func icrc(ip []byte, v6 bool) uint32 {
+// icrc returns the invariant CRC of a frame that it must not touch, so it masks a copy of the beginning.
+func icrc(frame []byte, at span) uint32 {
 	m := masked.Get().(*[maskedLen]byte)
-	n := copy(m[:], ip)
-	udp := ipv4Len
-	if v6 {
-		udp = ipv6Len
-		m[0] |= 0x0F
-		m[1], m[2], m[3], m[7] = 0xFF, 0xFF, 0xFF, 0xFF
-	} else {
-		m[1], m[8], m[10], m[11] = 0xFF, 0xFF, 0xFF, 0xFF
-	}
-	m[udp+6], m[udp+7] = 0xFF, 0xFF
-	if Opcode(m[udp+udpLen]) != LoWAR {
-		m[udp+udpLen+4] = 0xFF
-	}
-	sum := crc32.Update(afterLRH, crc32.IEEETable, m[:n])
+	body := frame[at.l3 : at.end-icrcLen]
+	n := copy(m[standIn:], body)
+	mask(m[:standIn+n], at.v6)
+	sum := crc32.Update(0, crc32.IEEETable, m[:standIn+n])
 	masked.Put(m)
-	return crc32.Update(sum, crc32.IEEETable, ip[n:])
+	return crc32.Update(sum, crc32.IEEETable, body[n:])
 }
 
-// putICRC writes the ICRC into the last four bytes of an IP packet. Alone among the fields it is little-endian.
-func putICRC(ip []byte, v6 bool) {
-	body := len(ip) - icrcLen
-	binary.LittleEndian.PutUint32(ip[body:], icrc(ip[:body], v6))
+// putICRC writes the ICRC behind a packet; alone among the fields it is little-endian. The frame is the encoder's own,
+// so it is masked in place, with the end of the Ethernet header as stand-in, and restored: one run over all bytes is
+// faster than two.
+func putICRC(frame []byte, at span) {
+	body := frame[at.l3-standIn : at.end-icrcLen]
+	head, udp := (*[standIn + 12]byte)(body), frame[at.l4:at.end]
+	saved, check, fourth := *head, [2]byte(udp[6:]), udp[udpLen+4]
+	mask(body, at.v6)
+	sum := crc32.Update(0, crc32.IEEETable, body)
+	*head, udp[6], udp[7], udp[udpLen+4] = saved, check[0], check[1], fourth
+	binary.LittleEndian.PutUint32(frame[at.end-icrcLen:], sum)
+}
+
+// mask sets to ones the stand-in, with which b begins, and the fields that may change on the way: TOS, TTL and
+// checksum, their IPv6 counterparts, the UDP checksum, and BTH byte 4. In a LoWAR packet that byte is the type of a
+// repair header, which nobody changes.
+func mask(b []byte, v6 bool) {
+	binary.BigEndian.PutUint64(b, math.MaxUint64)
+	ip := b[standIn:]
+	udp := ip[ipv4Len:]
+	if v6 {
+		udp = ip[ipv6Len:]
+		ip[0] |= 0x0F
+		ip[1], ip[2], ip[3], ip[7] = 0xFF, 0xFF, 0xFF, 0xFF
+	} else {
+		ip[1], ip[8], ip[10], ip[11] = 0xFF, 0xFF, 0xFF, 0xFF
+	}
+	udp[6], udp[7] = 0xFF, 0xFF
+	if bth := udp[udpLen:]; len(bth) > 4 && Opcode(bth[0]) != LoWAR {
+		bth[4] = 0xFF
+	}
 }
 
 // ICRC computes the invariant CRC of a frame from its bytes, ignoring the one it carries; ok is false when the frame is
@@ -52,7 +68,7 @@ func ICRC(frame []byte) (sum uint32, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return icrc(frame[at.l3:at.end-icrcLen], at.v6), true
+	return icrc(frame, at), true
 }
 
 // CheckICRC reports whether the frame carries the right invariant CRC.
@@ -67,8 +83,7 @@ func (f *Frame) ICRCOK(b []byte) bool {
 	return ok && at.sealed(b)
 }
 
-// sealed reports whether the ICRC at the end of the located packet is right.
+// sealed reports whether the ICRC behind the located packet is right.
 func (s span) sealed(frame []byte) bool {
-	body := s.end - icrcLen
-	return binary.LittleEndian.Uint32(frame[body:]) == icrc(frame[s.l3:body], s.v6)
+	return binary.LittleEndian.Uint32(frame[s.end-icrcLen:]) == icrc(frame, s)
 }

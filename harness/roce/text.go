@@ -85,7 +85,7 @@ var attrs = [...]attr{
 	{name: "flush", bit: AttrFlush, layout: LayoutFETH, width: 32, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.Flush) }, set: func(p *Packet, v uint64) { p.Flush = uint32(v) }},
 	{name: "len", bit: AttrLen, layout: LayoutPayload, width: 16, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.payloadLen()) }, set: func(p *Packet, v uint64) { p.Len = int(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.sizes().payload) }, set: func(p *Packet, v uint64) { p.Len = int(v) }},
 	{name: "imm", bit: AttrImm, layout: LayoutImm, width: 32, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.Imm) }, set: func(p *Packet, v uint64) { p.Imm = uint32(v) }},
 	{name: "ikey", bit: AttrInvKey, layout: LayoutIETH, width: 32, base: 16,
@@ -116,8 +116,8 @@ var attrs = [...]attr{
 
 // irregularPad returns the padding when it is not the right one, else zero: the right one goes without saying.
 func irregularPad(p *Packet) uint64 {
-	if pad := p.padLen(); pad != -p.payloadLen()&3 {
-		return uint64(pad)
+	if s := p.sizes(); s.pad != -s.payload&3 {
+		return uint64(s.pad)
 	}
 	return 0
 }

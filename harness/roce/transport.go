@@ -16,64 +16,64 @@ const (
 	icrcLen   = 4
 )
 
-// payloadLen returns the bytes of payload that go on the wire.
-func (p *Packet) payloadLen() int {
-	if !p.Opcode.HasPayload() {
-		return 0
-	}
-	n := p.Len
-	if p.Payload != nil {
-		n = len(p.Payload)
-	}
-	return min(max(n, 0), MaxPayload)
-}
+// sizes are the bytes of the parts of a packet on the wire.
+type sizes struct{ header, payload, pad int }
 
-// padLen returns the bytes of padding: those that fill the last word, unless the packet asks for another number.
-func (p *Packet) padLen() int {
-	if p.Opcode == LoWAR {
-		return 0
+func (s sizes) total() int { return s.header + s.payload + s.pad }
+
+// sizes computes the padding that fills the last word, unless the packet asks for another number.
+func (p *Packet) sizes() sizes {
+	row := &opcodes[p.Opcode]
+	s := sizes{header: int(row.header)}
+	if row.layout&LayoutPayload != 0 {
+		s.payload = p.Len
+		if p.Payload != nil {
+			s.payload = len(p.Payload)
+		}
+		s.payload = min(max(s.payload, 0), MaxPayload)
 	}
-	if p.Pad&3 != 0 {
-		return int(p.Pad & 3)
+	switch {
+	case row.layout&LayoutBTH == 0:
+	case p.Pad&3 != 0:
+		s.pad = int(p.Pad & 3)
+	default:
+		s.pad = -s.payload & 3
 	}
-	return -p.payloadLen() & 3
+	return s
 }
 
 // TransportLen returns the bytes from the BTH to the end of the padding, without ICRC.
-func (p *Packet) TransportLen() int {
-	return p.Opcode.HeaderLen() + p.payloadLen() + p.padLen()
-}
+func (p *Packet) TransportLen() int { return p.sizes().total() }
 
 // AppendTransport appends the packet from the BTH to the end of the padding, without ICRC. A nil Payload is written as
 // Len zeros; a Pad of zero as the padding that the payload needs, so that only a wrong number has to be given.
 func (p *Packet) AppendTransport(b []byte) []byte {
-	b, out := extend(b, p.TransportLen())
-	p.putTransport(out)
+	size := p.sizes()
+	b, out := extend(b, size.total())
+	p.putTransport(out, size)
 	return b
 }
 
-// putTransport fills b, which has TransportLen bytes of old content.
-func (p *Packet) putTransport(b []byte) {
-	row := &opcodes[p.Opcode]
-	if row.layout&LayoutBTH != 0 {
-		p.putBTH((*[bthLen]byte)(b))
-		p.putExtended(b[bthLen:row.header], row.layout)
+// putTransport fills b, which has old content.
+func (p *Packet) putTransport(b []byte, size sizes) {
+	l := p.Opcode.Layout()
+	if l&LayoutBTH != 0 {
+		p.putBTH((*[bthLen]byte)(b), size.pad)
+		p.putExtended(b[bthLen:size.header], l)
 	} else {
 		binary.BigEndian.PutUint32(b, uint32(LoWAR)<<24|p.DestQP&psn.Mask)
 	}
-	b = b[row.header:]
-	n := p.payloadLen()
+	b = b[size.header:]
+	n := 0
 	if p.Payload != nil {
-		copy(b[:n], p.Payload)
-	} else {
-		clear(b[:n])
+		n = copy(b[:size.payload], p.Payload)
 	}
 	clear(b[n:])
 }
 
-func (p *Packet) putBTH(b *[bthLen]byte) {
+func (p *Packet) putBTH(b *[bthLen]byte, pad int) {
 	b[0] = byte(p.Opcode)
-	b[1] = bit(p.SE, 7) | bit(p.Mig, 6) | byte(p.padLen())<<4 | p.TVer&15
+	b[1] = bit(p.SE, 7) | bit(p.Mig, 6) | byte(pad)<<4 | p.TVer&15
 	binary.BigEndian.PutUint16(b[2:], p.PKey)
 	top := bit(p.FECN, 7) | bit(p.BECN, 6) | p.Resv6&0x3F
 	binary.BigEndian.PutUint32(b[4:], uint32(top)<<24|p.DestQP&psn.Mask)
