@@ -86,22 +86,30 @@ func endings(events []engine.Event, posted []engine.WorkRequest) error {
 	return nil
 }
 
-// maxWaste bounds the packets of a run over a wire with five per cent of loss, as a multiple of the packets that a
-// perfect wire needs. Go-back-N with a window of a whole workload stays below ten.
-const maxWaste = 50
+// maxWaste bounds the packets of a run over a wire with five per cent of loss, as a multiple of the packets of the work
+// and as many responses. Go-back-N, which repeats a whole window per loss, needs about two.
+const maxWaste = 10
 
-// checkBounded wants no input to bring forth packets without end.
+// checkBounded wants no input to bring forth packets without end: not more than two per packet of the work on a perfect
+// wire, and a multiple of that on a bad one.
 func checkBounded(impl engine.Implementation, opts Options) error {
-	clean, err := transfer(impl, opts, 0, func(*pair) {})
-	if err != nil {
-		return err
-	}
-	noisy, err := transfer(impl, opts, 0, func(d *pair) { d.fate = noise(3, 0.05, 0.05, 0.05) })
-	if err != nil {
-		return err
-	}
-	if noisy.sent > maxWaste*clean.sent {
-		return fmt.Errorf("%d packets for work that needs %d: want less than %d times as many", noisy.sent, clean.sent, maxWaste)
+	for _, c := range []struct {
+		loss float64
+		most int
+	}{{0, 1}, {0.05, maxWaste}} {
+		need := 0
+		d, err := transfer(impl, opts, 0, func(d *pair) {
+			for _, wr := range d.posts {
+				need += 2*d.ends[0].qp.Packets(wr.Len) + 2
+			}
+			d.fate = noise(3, c.loss, c.loss, c.loss)
+		})
+		if err != nil {
+			return err
+		}
+		if d.sent > c.most*need {
+			return fmt.Errorf("%d packets with loss %g for work that needs %d: want at most %d times as many", d.sent, c.loss, need, c.most)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,51 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// alive notes a requester that sends although it was flushed.
+func (d *pair) alive(e *end) bool {
+	if e.failed {
+		d.breach("a flushed requester sends at %sus", d.now.Micros())
+	}
+	return true
+}
+
+// nag does what the contract says has no effect: a timer that is early, and polls that are refused.
+func (d *pair) nag(e *end) {
+	var p roce.Packet
+	for _, half := range []engine.Engine{e.req, e.resp} {
+		if at := deadline(half); at > d.now {
+			half.HandleTimer(d.now)
+			if deadline(half) != at {
+				d.breach("an early HandleTimer at %sus moves the deadline", d.now.Micros())
+			}
+		}
+		before := vars(half)
+		if half.PollTransmit(d.now, &p) || half.PollTransmit(d.now, &p) {
+			d.breach("PollTransmit refused and then sent %s", &p)
+		}
+		if after := vars(half); !slices.Equal(before, after) {
+			d.breach("a refused PollTransmit changes %v into %v", before, after)
+		}
+	}
+}
+
+func (d *pair) breach(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf(format, args...)
+	}
+}
+
+// vars returns the variables of an engine that shows them.
+func vars(e engine.Engine) []engine.Var {
+	if in, ok := e.(engine.Inspector); ok {
+		return in.Vars()
+	}
+	return nil
+}
