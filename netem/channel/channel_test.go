@@ -251,6 +251,44 @@ func TestShares(t *testing.T) {
 	share("corruption", k.Corrupted, 0.95*0.04)
 }
 
+// Impairments of equal probability do not hit the same packets.
+func TestStreamsDiffer(t *testing.T) {
+	const n = 40000
+	var both [4]int // loss with each of the others; the last is reordering with duplication
+	lossless := all(open(t, "delay=5us reorder=0.5 duplicate=0.5 corrupt=0.5", "none"), n, vtime.Microsecond)
+	for i, v := range all(open(t, "rate=0", "random p=0.5"), n, vtime.Microsecond) {
+		o := lossless[i]
+		for j, hit := range []bool{o.Arrive == o.Sent, o.Copies > 0, o.Corrupt != ""} {
+			if v.Fate == Lost && hit {
+				both[j]++
+			}
+		}
+		if o.Arrive == o.Sent && o.Copies > 0 {
+			both[3]++
+		}
+	}
+	for j, k := range both {
+		if math.Abs(float64(k)-n/4) > 5*math.Sqrt(n*3.0/16) {
+			t.Errorf("pair %d coincides %d times in %d, want a quarter", j, k, n)
+		}
+	}
+}
+
+// Both ends of the jitter are reached, each as often as any value between.
+func TestJitterEnds(t *testing.T) {
+	const n = 30000
+	count := map[vtime.Duration]int{}
+	c := open(t, "delay=5ps jitter=1ps", "none")
+	for _, v := range all(c, n, vtime.Microsecond) {
+		count[v.Arrive.Sub(v.Sent)]++
+	}
+	for d := vtime.Duration(4); d <= 6; d++ {
+		if math.Abs(float64(count[d])-n/3) > 5*math.Sqrt(n*2.0/9) {
+			t.Errorf("delay of %s for %d of %d packets, want a third", d, count[d], n)
+		}
+	}
+}
+
 // Without jitter, reordering and faults, arrivals keep the order of sending, and every packet is accounted for.
 func TestOrderAndConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

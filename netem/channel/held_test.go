@@ -114,6 +114,20 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// A driver that looks too late is not told of an arrival in the past.
+func TestReleaseIsNeverInThePast(t *testing.T) {
+	c := open(t, "delay=5us", "none", "reorder A psn=+0 behind=1")
+	c.Offer(0, bytes, fault.A, packet(0))
+	late := vtime.Time(vtime.Second)
+	c.Offer(late, bytes, fault.A, packet(1))
+	if c.NextRelease() != late {
+		t.Errorf("NextRelease = %s, want %s", show(c.NextRelease()), show(late))
+	}
+	if r, ok := c.Release(late); !ok || r.Arrive != late {
+		t.Errorf("Release = %+v, %v, want an arrival at %s", r, ok, show(late))
+	}
+}
+
 // No more than MaxHeld packets wait, releases that nobody fetches included; the rest pass at once and are counted.
 func TestHeldIsBounded(t *testing.T) {
 	c := open(t, "delay=5us", "none", "reorder A behind=60000 count=*")

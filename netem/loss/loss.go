@@ -79,13 +79,16 @@ type chance uint64
 
 func odds(p unit.Ratio) chance { return chance(float64(p) * (1 << 63)) }
 
+// golden is 2^64 divided by the golden ratio: a fixed word without a pattern.
+const golden = 0x9E3779B97F4A7C15
+
 // source is the random side of a chain. PCG is part of the meaning of a seed: changing it changes every recorded run.
 type source struct{ pcg rand.PCG }
 
 // restart begins the stream of a seed. PCG takes its seed as its state, so that neighbouring seeds would begin with
 // almost the same state; two outputs of a first generator are far apart.
 func (s *source) restart(seed uint64) {
-	s.pcg.Seed(seed, 0x9E3779B97F4A7C15) // any fixed word does; this one is the golden ratio
+	s.pcg.Seed(seed, golden)
 	a, b := s.pcg.Uint64(), s.pcg.Uint64()
 	s.pcg.Seed(a, b)
 }

@@ -239,6 +239,27 @@ func TestSlotsDoNotDependOnPackets(t *testing.T) {
 	}
 }
 
+// Neither the next epoch nor the next seed repeats the fades of an epoch.
+func TestEpochsDiffer(t *testing.T) {
+	const m, n = "random p=0.5 slot=10us", 10000
+	epochs := make([][]bool, 3)
+	for i, at := range []struct{ seed, epoch int }{{1, 0}, {1, 1}, {2, 0}} {
+		p := process(t, m, uint64(at.seed))
+		for j := range n {
+			epochs[i] = append(epochs[i], p.Lose(vtime.Time(at.epoch*epoch+j)*vtime.Time(slot)))
+		}
+	}
+	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
+		same := 0
+		for j := range n {
+			same += b2i(epochs[pair[0]][j] == epochs[pair[1]][j])
+		}
+		if math.Abs(float64(same)-n/2) > 5*math.Sqrt(n/4) {
+			t.Errorf("epochs %v agree on %d of %d slots", pair, same, n)
+		}
+	}
+}
+
 // After years of idling the next decision takes a bounded number of steps, and is the same however one gets there.
 func TestSlotsAfterIdling(t *testing.T) {
 	const m = "gemodel p=0.3 r=0.3 slot=1us"

@@ -21,7 +21,7 @@ func (s *slotted) Lose(now vtime.Time) bool {
 	to := int64(now) / int64(s.slot)
 	if to > s.at && (s.at < 0 || to/epoch != s.at/epoch) {
 		first := to / epoch * epoch
-		s.restart(s.seed + uint64(to/epoch))
+		s.restart(s.seed + uint64(to/epoch)*golden) // far from the seeds that a user counts through
 		s.at = first - 1
 	}
 	for s.at < to {
