@@ -96,7 +96,7 @@ func (d *Decision) apply(i int, f *Fault) {
 	case Drop:
 		d.Drop = true
 	case Duplicate:
-		d.Copies, d.Gap = d.Copies+f.Copies, max(d.Gap, f.By)
+		d.Copies, d.Gap = min(d.Copies+f.Copies, MaxCopies), max(d.Gap, f.By)
 	case Delay:
 		d.Delay += f.By
 	case Reorder:

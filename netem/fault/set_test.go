@@ -123,6 +123,18 @@ func TestDecision(t *testing.T) {
 	}
 }
 
+// As many faults as a Set takes, each as long as it may be, still make a delay and a number of copies that fit.
+func TestDecisionIsBounded(t *testing.T) {
+	script := []string{"dup A copies=64", "dup A copies=64"}
+	for len(script) < MaxFaults {
+		script = append(script, "delay A by=600s")
+	}
+	d := set(t, script...).Decide(A, data(0, 0))
+	if want := (MaxFaults - 2) * MaxBy; d.Delay != want || d.Copies != MaxCopies {
+		t.Errorf("delay %s and %d copies, want %s and %d", d.Delay, d.Copies, want, MaxCopies)
+	}
+}
+
 func TestNewSetRefuses(t *testing.T) {
 	if _, err := NewSet([]Fault{{Action: Drop, From: A}, {}}); err == nil || !strings.HasPrefix(err.Error(), "fault 1: unknown action") {
 		t.Errorf("invalid fault: %v", err)

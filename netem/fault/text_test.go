@@ -70,6 +70,7 @@ func TestErrors(t *testing.T) {
 		{"mark A field=ttl", "field=ttl means nothing to mark; leave it out"},
 		{"mark A value=1", "value=1 means nothing to mark; leave it out"},
 		{"delay A", "by=0s: say how much later, such as by=100us"},
+		{"delay A by=601s", "by=601s: use 600s at most"},
 		{"delay A by=-1us", "by=-1us: say how much later, such as by=100us"},
 		{"reorder A", "behind=0: say how many successors pass first, 1 to 65536"},
 		{"dup A copies=65", "copies=65: use 1 to 64"},
@@ -117,7 +118,7 @@ func TestTextRoundTrip(t *testing.T) {
 		case Duplicate:
 			f.Copies, f.By = rapid.IntRange(1, 9).Draw(t, "copies"), vtime.Duration(rapid.IntRange(0, 9).Draw(t, "by"))
 		case Delay:
-			f.By = vtime.Duration(rapid.Int64Range(1, 1e15).Draw(t, "by"))
+			f.By = vtime.Duration(rapid.Int64Range(1, int64(MaxBy)).Draw(t, "by"))
 		case Reorder:
 			f.Behind = rapid.IntRange(1, 9).Draw(t, "behind")
 		case Corrupt:

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // The limits of one fault.
 const (
-	MaxCopies = 64
+	MaxCopies = 64 // also of all faults on one packet
 	MaxBehind = 1 << 16
+	MaxBy     = 600 * vtime.Second // MaxFaults of them still fit in a vtime.Duration
 	maxOffset = 1<<23 - 1 // beyond half the PSN circle an offset has no sign
 )
 
@@ -40,6 +43,8 @@ func (f Fault) Validate() error {
 // checkOperands checks what the action itself needs.
 func (f Fault) checkOperands() error {
 	switch {
+	case f.By > MaxBy:
+		return fmt.Errorf("by=%s: use %s at most", f.By, MaxBy)
 	case f.By < 0 || f.Action == Delay && f.By == 0:
 		return fmt.Errorf("by=%s: say how much later, such as by=100us", f.By)
 	case f.Action == Duplicate && (f.Copies < 1 || f.Copies > MaxCopies):

@@ -78,6 +78,7 @@ func TestErrors(t *testing.T) {
 		want  string
 	}{
 		{link, "delay=-1ms", "link: delay=-1ms is negative; use 0 or more"},
+		{link, "delay=3601s", "link: delay=3601s; use 3600s at most"},
 		{link, "delay=1ms jitter=2ms", "link: jitter=2ms exceeds delay=1ms, so packets would arrive before they leave; lower the jitter"},
 		{link, "rate=10G", "link: rate=10G needs a queue; use queue=1 or more"},
 		{link, "rate=10G queue=0", "link: rate=10G needs a queue; use queue=1 or more"},

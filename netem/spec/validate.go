@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // The limits of a Spec. They bound memory and work, far beyond any link that a bench can emulate.
 const (
 	MaxQueue  = 1 << 24 // packets
 	MaxLength = 1 << 20 // packets in a bad period
+	MaxDelay  = 3600 * vtime.Second
 )
 
 // Validate reports the first field of the link, or of its loss, that makes no sense, with the remedy.
@@ -20,6 +22,8 @@ func (l Link) Validate() error {
 		return fmt.Errorf("link: rate=%s is negative; use 0 for an unlimited rate", l.Rate)
 	case l.Delay < 0:
 		return fmt.Errorf("link: delay=%s is negative; use 0 or more", l.Delay)
+	case l.Delay > MaxDelay:
+		return fmt.Errorf("link: delay=%s; use %s at most", l.Delay, MaxDelay)
 	case l.Jitter < 0:
 		return fmt.Errorf("link: jitter=%s is negative; use 0 or more", l.Jitter)
 	case l.Jitter > l.Delay:
