@@ -13,7 +13,7 @@ const (
 	MaxCopies = 64 // also of all faults on one packet
 	MaxBehind = 1 << 16
 	MaxBy     = 600 * vtime.Second // MaxFaults of them still fit in a vtime.Duration
-	maxOffset = 1<<23 - 1 // beyond half the PSN circle an offset has no sign
+	maxOffset = 1<<23 - 1          // beyond half the PSN circle an offset has no sign
 )
 
 // Validate reports the first part of the fault that makes no sense, with the remedy.
