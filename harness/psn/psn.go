@@ -9,7 +9,7 @@ import "strconv"
 // Mask keeps the 24 bits that go on the wire.
 const Mask = 1<<24 - 1
 
-// Half is the largest distance at which order is defined; the unacknowledged span stays below it.
+// Half is the distance from which on order is undefined; the unacknowledged span stays below it.
 const Half = 1 << 23
 
 // PSN is a packet sequence number modulo 2^24.

@@ -23,25 +23,37 @@ const (
 	Gbps      = 1000 * Mbps
 )
 
+const bitsPerByte = 8
+
 // Time returns how long n bytes occupy the line, rounded to the nearest picosecond; zero on an unlimited line.
 func (r Rate) Time(n int) vtime.Duration {
 	if r <= 0 || n <= 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(n)*8, uint64(vtime.Second))
+	hi, lo := bits.Mul64(uint64(n), bitsPerByte*uint64(vtime.Second))
 	if hi >= uint64(r) {
-		return vtime.Duration(math.MaxInt64)
+		return math.MaxInt64
 	}
 	q, rem := bits.Div64(hi, lo, uint64(r))
-	if rem >= uint64(r)/2 {
+	if rem >= uint64(r)-rem {
 		q++
 	}
 	return vtime.Duration(min(q, math.MaxInt64))
 }
 
-// Bytes returns how many bytes the line carries in d: the bandwidth-delay product when d is the RTT.
+// Bytes returns how many whole bytes the line carries in d: the bandwidth-delay product when d is the RTT. It is zero on
+// an unlimited line, which has none.
 func (r Rate) Bytes(d vtime.Duration) Size {
-	return Size(float64(r) / 8 * d.Seconds())
+	if r <= 0 || d <= 0 {
+		return 0
+	}
+	const second = bitsPerByte * uint64(vtime.Second)
+	hi, lo := bits.Mul64(uint64(r), uint64(d))
+	if hi >= second {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, second)
+	return Size(min(q, math.MaxInt64))
 }
 
 // String prints the rate in the largest decimal multiple that keeps it whole: "10G", "2500M"; zero prints as "0".
@@ -59,8 +71,8 @@ func (r Rate) String() string {
 
 // ParseRate reads bits per second with an optional multiple k, M or G: "10G", "2.5G", "100M".
 func ParseRate(s string) (Rate, error) {
-	x, err := scaled(s, []suffix{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"", 1}})
-	if err != nil || x < 0 {
+	x, ok := scaled(s, []suffix{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"", 1}})
+	if !ok {
 		return 0, fmt.Errorf("rate %q: want bits per second such as 100M or 10G", s)
 	}
 	return Rate(x), nil
@@ -72,8 +84,8 @@ type Size int64
 // The binary multiples of Size.
 const (
 	KiB Size = 1 << 10
-	MiB      = 1 << 20
-	GiB      = 1 << 30
+	MiB Size = 1 << 20
+	GiB Size = 1 << 30
 )
 
 // String prints the size in the largest binary multiple that keeps it whole: "64KiB", "1500".
@@ -91,8 +103,8 @@ func (s Size) String() string {
 
 // ParseSize reads bytes with an optional multiple: "1500", "64KiB", "1MiB", and the decimal "64kB", "1MB".
 func ParseSize(s string) (Size, error) {
-	x, err := scaled(s, []suffix{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}})
-	if err != nil || x < 0 {
+	x, ok := scaled(s, []suffix{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}})
+	if !ok {
 		return 0, fmt.Errorf("size %q: want bytes such as 1500, 64KiB or 1MiB", s)
 	}
 	return Size(x), nil
@@ -106,9 +118,13 @@ func (r Ratio) String() string { return strconv.FormatFloat(float64(r), 'g', -1,
 
 // ParseRatio reads a share as "0.01", "1e-4" or "1%"; anything outside 0 to 1 is an error.
 func ParseRatio(s string) (Ratio, error) {
-	x, err := scaled(s, []suffix{{"%", 0.01}, {"", 1}})
-	if err != nil {
+	num, percent := strings.CutSuffix(s, "%")
+	x, err := strconv.ParseFloat(num, 64)
+	if err != nil || math.IsNaN(x) {
 		return 0, fmt.Errorf("ratio %q: want a number from 0 to 1, such as 1e-4, or a percentage", s)
+	}
+	if percent {
+		x /= 100
 	}
 	if x < 0 || x > 1 {
 		return 0, fmt.Errorf("ratio %q: outside 0 to 1 (0%% to 100%%)", s)
@@ -118,24 +134,24 @@ func ParseRatio(s string) (Ratio, error) {
 
 type suffix struct {
 	text  string
-	scale float64
+	scale int64
 }
 
-// scaled reads a finite number followed by one of the suffixes; a fraction keeps no more than its whole units later.
-func scaled(s string, sufs []suffix) (float64, error) {
+// scaled reads a decimal number followed by one of the suffixes, the empty one last. Whole numbers are exact; fractions
+// are rounded to the nearest whole. ok is false when there is no number, it is negative, or it does not fit.
+func scaled(s string, sufs []suffix) (x int64, ok bool) {
 	for _, u := range sufs {
-		num, ok := strings.CutSuffix(s, u.text)
-		if !ok {
+		num, found := strings.CutSuffix(s, u.text)
+		if !found {
 			continue
 		}
-		x, err := strconv.ParseFloat(num, 64)
-		if err != nil {
-			return 0, err
+		if n, err := strconv.ParseInt(num, 10, 64); err == nil {
+			x = n * u.scale
+			return x, n >= 0 && x/u.scale == n
 		}
-		if x *= u.scale; math.IsNaN(x) || math.Abs(x) > 1<<62 {
-			return 0, strconv.ErrRange
-		}
-		return x, nil
+		f, err := strconv.ParseFloat(num, 64)
+		f = math.Round(f * float64(u.scale))
+		return int64(f), err == nil && f >= 0 && f < 1<<63
 	}
-	return 0, strconv.ErrSyntax
+	return 0, false
 }

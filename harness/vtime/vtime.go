@@ -31,11 +31,14 @@ const (
 	Second               = 1000 * Millisecond
 )
 
-// FromStd converts a standard duration, which counts nanoseconds. It saturates beyond 106 days.
+// FromStd converts a standard duration, which counts nanoseconds. It saturates beyond 106 days in either direction.
 func FromStd(d time.Duration) Duration {
 	const most = time.Duration(math.MaxInt64 / int64(Nanosecond))
-	if d > most || d < -most {
-		return Duration(math.MaxInt64)
+	switch {
+	case d > most:
+		return math.MaxInt64
+	case d < -most:
+		return math.MinInt64
 	}
 	return Duration(d) * Nanosecond
 }
@@ -46,14 +49,15 @@ func (d Duration) Std() time.Duration { return time.Duration(d / Nanosecond) }
 // Seconds returns d in seconds, for rates and reports; never feed it back into a clock.
 func (d Duration) Seconds() float64 { return float64(d) / float64(Second) }
 
-// Add returns the time d after t; Never stays Never, and a sum past the end of time is Never.
+// Add returns the time d after t; Never stays Never, and a sum past the end of time is Never. A negative d reaches back
+// to the smallest Time at most.
 func (t Time) Add(d Duration) Time {
-	if t == Never {
-		return Never
-	}
 	sum := t + Time(d)
-	if d > 0 && sum < t {
+	switch {
+	case t == Never || d > 0 && sum < t:
 		return Never
+	case d < 0 && sum > t:
+		return math.MinInt64
 	}
 	return sum
 }
@@ -66,8 +70,12 @@ func (t Time) Micros() string {
 	if t == Never {
 		return "-"
 	}
-	ns := (int64(t) + 500) / 1000
-	return fmt.Sprintf("%d.%03d", ns/1000, ns%1000)
+	sign, ps := "", uint64(t)
+	if t < 0 {
+		sign, ps = "-", -ps
+	}
+	ns := (ps + 500) / 1000
+	return fmt.Sprintf("%s%d.%03d", sign, ns/1000, ns%1000)
 }
 
 // String prints d in the largest unit that keeps it whole: "5us", "40ms", "22120ps". ParseDuration reads it back.
@@ -81,6 +89,7 @@ func (d Duration) String() string {
 }
 
 // ParseDuration reads a decimal number with a unit: "40ms", "4.096us", "1s", "250ns", "22120ps". A bare "0" is zero.
+// Whole numbers are exact; fractions are rounded to the nearest picosecond.
 func ParseDuration(s string) (Duration, error) {
 	if s == "0" {
 		return 0, nil
@@ -90,13 +99,26 @@ func ParseDuration(s string) (Duration, error) {
 		if !ok {
 			continue
 		}
-		x, err := strconv.ParseFloat(num, 64)
-		if err != nil || math.IsNaN(x) || math.Abs(x)*float64(u.size) > math.MaxInt64/2 {
-			return 0, fmt.Errorf("duration %q: want a number and a unit, such as 40ms or 4.096us", s)
+		d, ok := scale(num, u.size)
+		if !ok {
+			return 0, fmt.Errorf("duration %q: want a number and a unit, such as 40ms or 4.096us, of at most 106 days", s)
 		}
-		return Duration(math.Round(x * float64(u.size))), nil
+		return d, nil
 	}
 	return 0, fmt.Errorf("duration %q: no unit; want one of ps, ns, us, ms, s", s)
+}
+
+// scale reads a decimal number and multiplies it by unit; ok is false when it is no number or the product overflows.
+func scale(num string, unit Duration) (d Duration, ok bool) {
+	if n, err := strconv.ParseInt(num, 10, 64); err == nil {
+		d = Duration(n) * unit
+		return d, d/unit == Duration(n)
+	}
+	x, err := strconv.ParseFloat(num, 64)
+	if x *= float64(unit); err != nil || math.IsNaN(x) || math.Abs(x) >= 1<<63 {
+		return 0, false
+	}
+	return Duration(math.Round(x)), true
 }
 
 type named struct {
