@@ -249,7 +249,7 @@ func (*DREQ) Attribute() CMAttribute { return CMDREQ }
 // Attribute returns CMDREP.
 func (*DREP) Attribute() CMAttribute { return CMDREP }
 
-// Many words of these messages are 24 bits with a byte of something else below.
+// putWord and getWord serve the many words of these messages that are 24 bits with a byte of something else below.
 func putWord(b []byte, high uint32, low uint8) {
 	binary.BigEndian.PutUint32(b, high<<8|uint32(low))
 }
@@ -257,6 +257,9 @@ func putWord(b []byte, high uint32, low uint8) {
 func getWord(b []byte) (high uint32, low uint8) {
 	return binary.BigEndian.Uint32(b) >> 8, b[3]
 }
+
+// The offsets in put and get are those of the message tables in IBTA 12.6, which count from the end of the MAD header.
+// put relies on b being zero where it writes nothing: reserved words, and the alternate path of a REQ at 96 to 139.
 
 func (m *REQ) put(b []byte) {
 	be := binary.BigEndian

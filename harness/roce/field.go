@@ -40,6 +40,7 @@ func locateIP(frame []byte, l3 int) (s span, ok bool) {
 	default:
 		return s, false
 	}
+	// No transport packet is shorter than a LoWAR header and an ICRC; with that much the callers index freely.
 	least := s.l4 + udpLen + repairLen + icrcLen
 	if s.end > len(frame) || s.end < least {
 		s.end = len(frame)
@@ -143,6 +144,7 @@ func Reseal(frame []byte) bool {
 	if !ok {
 		return false
 	}
+	// The UDP checksum covers the ICRC and therefore comes last.
 	putICRC(frame, at)
 	ip := frame[at.l3:at.end]
 	l4 := at.l4 - at.l3

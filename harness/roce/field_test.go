@@ -85,6 +85,27 @@ func TestResealUDPChecksum(t *testing.T) {
 	}
 }
 
+// TestUDPChecksumNotZero takes a packet whose sum comes out as zero, which would mean "no checksum" (RFC 768).
+func TestUDPChecksumNotZero(t *testing.T) {
+	f := overIPv6(writeFrame(4))
+	f.Packet.DestQP = 10081 // found by search
+	if b := f.AppendTo(nil); b[60] != 0xFF || b[61] != 0xFF {
+		t.Errorf("UDP checksum %x, want ffff", b[60:62])
+	}
+}
+
+// TestMendIPv4 changes the hop count as a router does: the ICRC stays good, the header checksum needs mending.
+func TestMendIPv4(t *testing.T) {
+	b := writeFrame(4).AppendTo(nil)
+	b[22]--
+	if internetSum(b[14:34]) == 0xFFFF {
+		t.Fatal("header checksum does not notice the hop")
+	}
+	if MendIPv4(b); internetSum(b[14:34]) != 0xFFFF || !CheckICRC(b) {
+		t.Errorf("after the hop: %x", b[14:34])
+	}
+}
+
 // TestForeignBytes shows that the functions on raw frames refuse what is not UDP over IP, at any length.
 func TestForeignBytes(t *testing.T) {
 	for _, f := range []*Frame{writeFrame(4), overIPv6(writeFrame(4))} {

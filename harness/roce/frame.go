@@ -100,6 +100,7 @@ func (f *Frame) AppendTo(b []byte) []byte {
 	return b
 }
 
+// putEthernet writes the link header; with a VLAN tag the EtherType moves back by four bytes (IEEE 802.1Q).
 func (f *Frame) putEthernet(b []byte) {
 	*(*[6]byte)(b), *(*[6]byte)(b[6:]) = f.DstMAC, f.SrcMAC
 	if f.HasVLAN {
@@ -114,7 +115,8 @@ func (f *Frame) putEthernet(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], kind)
 }
 
-// putIPv4 writes the header of the packet b.
+// putIPv4 writes the header of the packet b. The checksum is taken from the words before they are stored: reading them
+// back at once would wait for the stores. RFC 1071 lets words of 32 bits be summed and folded at the end.
 func (f *Frame) putIPv4(b []byte) {
 	be := binary.BigEndian
 	src, dst := as4(f.Src), as4(f.Dst)
@@ -148,6 +150,8 @@ func (f *Frame) putIPv6(b []byte) {
 	copy(b[24:], dst[:])
 }
 
+// putUDP writes the header of the datagram b without a checksum. IPv4 needs none, since the ICRC covers more; IPv6 gets
+// one once everything else is in place.
 func (f *Frame) putUDP(b []byte) {
 	port := f.DstPort
 	if port == 0 {

@@ -236,6 +236,14 @@ func TestUnknownOpcodeFillsBTH(t *testing.T) {
 	}
 }
 
+func TestFieldErrorText(t *testing.T) {
+	var p Packet
+	err := p.DecodeTransport([]byte{byte(WriteOnly)})
+	if want := "roce: bth: truncated: got 1, want 12"; err == nil || err.Error() != want {
+		t.Errorf("err = %v, want %s", err, want)
+	}
+}
+
 func TestUnexpectedPayload(t *testing.T) {
 	b := (&Packet{BTH: BTH{Opcode: Acknowledge}}).AppendTransport(nil)
 	var p Packet

@@ -188,4 +188,7 @@ func TestRNRTimer(t *testing.T) {
 	if RNRTimer(33).Duration() != RNRTimer(1).Duration() {
 		t.Error("a timer code has five bits")
 	}
+	if got := (SyndromeRNR + 12).Timer(); got != 12 {
+		t.Errorf("RNR syndrome 0x2c holds timer %d", got)
+	}
 }

@@ -99,6 +99,7 @@ var syndromeKeys = [...]struct {
 	width int
 }{{"credit", 0, 5}, {"timer", SyndromeRNR, 5}, {"code", SyndromePSNSeqErr, 5}, {"syndrome", 0, 8}}
 
+// bare reads a word without "=": the name of a NAK code or a flag. A LoWAR header has no room for flags.
 func (ps *parser) bare(w string) error {
 	for i, name := range nakCodes {
 		if name == w {
@@ -114,6 +115,8 @@ func (ps *parser) bare(w string) error {
 	return fmt.Errorf("unknown word %s", w)
 }
 
+// attr sets an attribute that the opcode has. Strictness here finds typing errors in scenarios and rule fixtures, where
+// an ignored attribute would weaken a test unseen.
 func (ps *parser) attr(a *attr, value string) error {
 	if a.layout&ps.p.Opcode.Layout() == 0 {
 		return fmt.Errorf("%v has no %s", ps.p.Opcode, a.name)
@@ -146,6 +149,7 @@ func (ps *parser) value(a *attr, s string) (uint64, error) {
 	return uint64(ps.base.Add(d)), nil
 }
 
+// syndrome sets the AETH syndrome, which several keys and words can say, but only one of them at a time.
 func (ps *parser) syndrome(name string, s Syndrome, err error) error {
 	if err != nil {
 		return err

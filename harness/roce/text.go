@@ -151,6 +151,7 @@ func (p *Packet) String() string {
 }
 
 // AppendText appends the text form as opt asks for. With anything omitted, ParsePacket reads back only what is there.
+// It allocates only when b lacks room, so that a long trace can be printed line by line into one buffer.
 func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 	b = append(b, p.word()...)
 	layout := p.Opcode.Layout()

@@ -63,6 +63,7 @@ func (p *Packet) putTransport(b []byte, size sizes) {
 	} else {
 		binary.BigEndian.PutUint32(b, uint32(LoWAR)<<24|p.DestQP&psn.Mask)
 	}
+	// Old content is cleared only where no payload covers it: a packet of 4 KiB is written once, not twice.
 	b = b[size.header:]
 	n := 0
 	if p.Payload != nil {
@@ -71,6 +72,8 @@ func (p *Packet) putTransport(b []byte, size sizes) {
 	clear(b[n:])
 }
 
+// putBTH writes the base header. QPs and PSNs of 24 bits share their words with a byte of flags, so each pair goes out as
+// one word, masked lest an overlong number spill into the flags.
 func (p *Packet) putBTH(b *[bthLen]byte, pad int) {
 	b[0] = byte(p.Opcode)
 	b[1] = bit(p.SE, 7) | bit(p.Mig, 6) | byte(pad)<<4 | p.TVer&15
@@ -81,7 +84,8 @@ func (p *Packet) putBTH(b *[bthLen]byte, pad int) {
 	binary.BigEndian.PutUint32(b[8:], uint32(ack)<<24|uint32(p.PSN)&psn.Mask)
 }
 
-// putExtended writes the extended headers, one after the other in the order of the Layout bits.
+// putExtended writes the extended headers, one after the other in the order of the Layout bits. It is a sequence of tests
+// instead of a table walk because it runs for every packet, and for most of them no test holds.
 func (p *Packet) putExtended(b []byte, l Layout) {
 	be := binary.BigEndian
 	if l&LayoutDETH != 0 {
@@ -122,7 +126,8 @@ func (p *Packet) putExtended(b []byte, l Layout) {
 	}
 }
 
-// putRemote writes the one header of three that holds a remote address, and returns what follows it.
+// putRemote writes the one header of three that holds a remote address, and returns what follows it. All three begin
+// alike: VAETH is the address, RETH adds key and length, AtomicETH adds key and operands.
 func (p *Packet) putRemote(b []byte, l Layout) []byte {
 	be := binary.BigEndian
 	be.PutUint64(b, p.RETH.VA)
@@ -146,7 +151,8 @@ func (p *Packet) DecodeTransport(b []byte) error {
 	return p.decode(b, 0)
 }
 
-// decode fills the zero packet p from b, whose last trailer bytes are the ICRC.
+// decode fills the zero packet p from b, whose last trailer bytes are the ICRC. The headers are judged before the trailer,
+// so that a cut packet is reported by the first thing that it lacks.
 func (p *Packet) decode(b []byte, trailer int) error {
 	if len(b) > 0 && Opcode(b[0]) == LoWAR {
 		return p.decodeRepair(b, trailer)
@@ -192,6 +198,7 @@ func (p *Packet) decodeRepair(b []byte, trailer int) error {
 	return p.getPayload(b[repairLen:len(b)-trailer], LayoutRepair|LayoutPayload)
 }
 
+// getBTH mirrors putBTH. Reserved bits are kept, because a receiver ignores them (IBTA 9.2) and a trace must show them.
 func (p *Packet) getBTH(b *[bthLen]byte) {
 	p.Opcode = Opcode(b[0])
 	p.SE, p.Mig = b[1]&0x80 != 0, b[1]&0x40 != 0
@@ -258,7 +265,8 @@ func (p *Packet) getRemote(b []byte, l Layout) []byte {
 	return b[28:]
 }
 
-// getPayload takes the rest of the packet, padding included. Transport packets are whole words (IBTA 9.2.3).
+// getPayload takes the rest of the packet, padding included. Transport packets are whole words (IBTA 9.2.3). The slice
+// ends where the payload does, so that an append to it cannot reach into the frame.
 func (p *Packet) getPayload(rest []byte, l Layout) error {
 	n := len(rest) - int(p.Pad)
 	switch {
