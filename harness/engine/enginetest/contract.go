@@ -157,7 +157,7 @@ func newExchange(impl engine.Implementation, opts Options, op engine.Op) (*excha
 	if err := d.load([]engine.WorkRequest{wr, wr, wr, wr, wr, wr, wr}); err != nil {
 		return nil, err
 	}
-	return &exchange{d: d, wr: wr, rr: engine.ReceiveRequest{VA: receiveBase, Len: slot}}, nil
+	return &exchange{d: d, wr: wr, rr: engine.ReceiveRequest{VA: receiveBase, Len: uint32(d.slot())}}, nil
 }
 
 // once posts the request and carries packets until nothing moves.

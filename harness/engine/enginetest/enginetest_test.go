@@ -243,7 +243,7 @@ func toys() []toy {
 		})},
 		{"scribbles", "garbage", "open to nobody", func() broken {
 			return broken{resp: func(good engine.Responder, mem engine.Memory) engine.Responder {
-				return &responder{good, func(*roce.Packet) { mem.Store(receiveBase+requests*slot-1, nil, 1); mem.Store(windowBase+6*8, nil, 8) }}
+				return &responder{good, func(*roce.Packet) { mem.Store(windowBase+6*8, nil, 8) }}
 			}}
 		}},
 		{"allocates per packet", "allocations", "allocations each", onRequester(func(r *requester) {

@@ -80,10 +80,11 @@ func abuse(impl engine.Implementation, opts Options, script []byte) (err error) 
 
 // guard rejects every placement at end 1 outside the regions that are open to the peer or to receives.
 func (d *pair) guard() {
+	size := uint64(requests * d.slot())
 	d.ends[1].mem.Watch = func(va uint64, _ []byte, n int) {
 		last := va + uint64(n) - 1
 		for _, r := range [...]uint64{remoteBase, receiveBase} {
-			if va >= r && last < r+requests*slot {
+			if va >= r && last < r+size {
 				return
 			}
 		}

@@ -92,7 +92,8 @@ func (d *pair) post() {
 		d.posts = d.posts[1:]
 	}
 	for d.given < d.receives {
-		rr := engine.ReceiveRequest{ID: d.given, VA: receiveBase + d.given*slot, Len: slot}
+		slot := uint64(d.slot())
+		rr := engine.ReceiveRequest{ID: d.given, VA: receiveBase + d.given*slot, Len: uint32(slot)}
 		if d.ends[1].resp.PostReceive(d.now, rr) != nil {
 			return
 		}

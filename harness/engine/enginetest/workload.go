@@ -16,7 +16,6 @@ import (
 // The address space of a workload. Work request i uses slot i of its region, so no two touch the same byte, except that
 // all FETCH_ADDs count in one cell.
 const (
-	slot        = 16 << 10
 	localBase   = 1 << 20 // end 0: sources, and targets of READs and atomics
 	remoteBase  = 1 << 30 // end 1: targets of WRITEs and sources of READs
 	receiveBase = 1 << 40 // end 1: receive buffers
@@ -28,6 +27,9 @@ const (
 	cellKey     = 4
 	windowKey   = 1000
 )
+
+// slotSize returns the bytes of a slot: the largest message of lengths, and some around it to stay untouched.
+func slotSize(mtu int) int { return 9 * mtu }
 
 // Seeds of the memory patterns, local and remote.
 const (
@@ -69,7 +71,7 @@ func lengths(mtu int) []int { return []int{0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu,
 
 // mixed returns n work requests that use every operation and every length.
 func mixed(ops []engine.Op, mtu, n int) []engine.WorkRequest {
-	sizes := lengths(mtu)
+	sizes, slot := lengths(mtu), uint64(slotSize(mtu))
 	wrs := make([]engine.WorkRequest, n)
 	for i := range wrs {
 		wr := engine.WorkRequest{
@@ -95,7 +97,8 @@ func consumes(op engine.Op) bool { return op <= engine.OpSendInv || op == engine
 
 // load gives the pair its work: regions at both ends, receives, and the requests to post.
 func (d *pair) load(wrs []engine.WorkRequest) error {
-	n := uint64(len(wrs)) * slot
+	slot := d.slot()
+	n := uint64(len(wrs) * slot)
 	regions := [2][]memory.Region{
 		{{RKey: localKey, Base: localBase, Len: n, Access: engine.LocalWrite}},
 		{{RKey: remoteKey, Base: remoteBase, Len: n, Access: engine.AllAccess},
@@ -121,18 +124,21 @@ func (d *pair) load(wrs []engine.WorkRequest) error {
 		}
 	}
 	for i := range wrs {
-		d.ends[0].mem.Fill(localBase+uint64(i)*slot, slot, localSeed+uint64(i))
-		d.ends[1].mem.Fill(remoteBase+uint64(i)*slot, slot, remoteSeed+uint64(i))
+		d.ends[0].mem.Fill(localBase+uint64(i*slot), slot, localSeed+uint64(i))
+		d.ends[1].mem.Fill(remoteBase+uint64(i*slot), slot, remoteSeed+uint64(i))
 	}
 	return nil
 }
+
+// slot returns the bytes of a slot in this pair.
+func (d *pair) slot() int { return slotSize(d.ends[0].qp.MTU) }
 
 // images are the bytes of the regions that a workload touches.
 type images struct{ local, remote, receive []byte }
 
 // bytes returns the regions of the pair as they are, not copied.
 func (d *pair) bytes(slots int) images {
-	n := slots * slot
+	n := slots * d.slot()
 	return images{d.ends[0].mem.Load(localBase, n), d.ends[1].mem.Load(remoteBase, n), d.ends[1].mem.Load(receiveBase, n)}
 }
 
@@ -140,7 +146,7 @@ func (d *pair) bytes(slots int) images {
 func (d *pair) expected(wrs []engine.WorkRequest) images {
 	now := d.bytes(len(wrs))
 	want := images{slices.Clone(now.local), slices.Clone(now.remote), slices.Clone(now.receive)}
-	var receive int
+	slot, receive := d.slot(), 0
 	var cell uint64
 	for i, wr := range wrs {
 		at, n := i*slot, int(wr.Len)
@@ -167,7 +173,7 @@ func (d *pair) expected(wrs []engine.WorkRequest) images {
 
 // checkImages compares memory with what it should be.
 func (d *pair) checkImages(wrs []engine.WorkRequest, want images) error {
-	got := d.bytes(len(wrs))
+	got, slot := d.bytes(len(wrs)), d.slot()
 	for _, c := range []struct {
 		name      string
 		got, want []byte
