@@ -68,9 +68,10 @@ func (b *batch) arm(n int) {
 	}
 }
 
-// receive reads what is waiting, without blocking. MSG_TRUNC makes the length that of the frame, not of the buffer.
+// receive reads what is waiting, without blocking: a raw call, which does not offer the processor to Go's scheduler,
+// because getting it back may take longer than the call. MSG_TRUNC makes the length that of the frame, not of the buffer.
 func (b *batch) receive(fd int) (int, error) {
-	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.messages[0])),
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.messages[0])),
 		uintptr(len(b.messages)), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
 	if errno != 0 {
 		return 0, errno
@@ -139,7 +140,7 @@ func (o *outbox) send(fd int, frames [][]byte) (int, error) {
 		o.vectors[i].Base = unsafe.SliceData(f)
 		o.vectors[i].SetLen(len(f))
 	}
-	sent, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&o.messages[0])),
+	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&o.messages[0])),
 		uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 	clear(o.vectors[:n]) // keeps no frame alive
 	if errno != 0 {

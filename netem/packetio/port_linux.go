@@ -7,8 +7,6 @@ import (
 	"net"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // solPacketIgnoreOutgoing is PACKET_IGNORE_OUTGOING (Linux 4.20), which golang.org/x/sys does not name.
@@ -169,36 +167,3 @@ func bigEndian(x uint16) uint16 {
 	binary.BigEndian.PutUint16(b[:], x)
 	return binary.NativeEndian.Uint16(b[:])
 }
-
-// Waiter waits for frames on Ports, or for a time.
-type Waiter struct {
-	clock *Clock
-	polls []unix.PollFd
-	limit unix.Timespec // a field, so that a wait allocates nothing
-}
-
-// NewWaiter returns a Waiter for the given descriptors, such as those of Ports and pipes.
-func NewWaiter(clock *Clock, fds ...int) *Waiter {
-	w := &Waiter{clock: clock}
-	for _, fd := range fds {
-		w.polls = append(w.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-	}
-	return w
-}
-
-// Wait returns when a descriptor is readable or the time has come; vtime.Never waits for descriptors only. Being
-// interrupted by a signal counts as having waited.
-func (w *Waiter) Wait(until vtime.Time) error {
-	var limit *unix.Timespec
-	if until != vtime.Never {
-		w.limit = unix.NsecToTimespec(max(0, int64(until.Sub(w.clock.Now())/vtime.Nanosecond)))
-		limit = &w.limit
-	}
-	if _, err := unix.Ppoll(w.polls, limit, nil); err != nil && err != unix.EINTR {
-		return fmt.Errorf("packetio: wait: %w", err)
-	}
-	return nil
-}
-
-// Ready reports whether the i-th descriptor was readable, or at its end, when Wait returned.
-func (w *Waiter) Ready(i int) bool { return w.polls[i].Revents != 0 }

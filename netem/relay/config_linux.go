@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +54,7 @@ type Config struct {
 	Memory     int       // bytes for frames in flight; 0 is DefaultMemory
 	Log        io.Writer // the fate log; nil is none
 	Commands   <-chan Command
-	Realtime   bool // ask the kernel for a real-time priority; not getting it is no error
+	Realtime   bool // the process is the relay's own: see packetio.Realtime and Waiter.KeepProcessor; no priority is no error
 }
 
 // DefaultMemory holds 100 ms of a 10 Gb/s link.
@@ -96,9 +97,7 @@ func (c *Config) validate() error {
 	if c.Foreign == "" {
 		c.Foreign = Drop
 	}
-	if c.Memory == 0 {
-		c.Memory = DefaultMemory
-	}
+	c.Memory = c.memory()
 	switch {
 	case c.Clock == nil || c.A == nil || c.B == nil || c.Classifier == nil || c.Alter == nil:
 		return errors.New("relay: Clock, A, B, Classifier and Alter must all be set")
@@ -116,6 +115,9 @@ func (c *Config) validate() error {
 	}
 	return nil
 }
+
+// memory returns the bound on frames in flight.
+func (c *Config) memory() int { return cmp.Or(c.Memory, DefaultMemory) }
 
 // channels returns the two directions as a phase begins.
 func (c *Config) channels(p Phase) (ab, ba *channel.Channel, err error) {

@@ -72,6 +72,9 @@ func (r *relay) serve(ctx context.Context) error {
 	defer inbox.close()
 	defer cancel()
 	waiter := packetio.NewWaiter(r.config.Clock, r.config.A.Fd(), r.config.B.Fd(), inbox.event)
+	if r.config.Realtime {
+		waiter.KeepProcessor()
+	}
 	for !inbox.stopped.Load() {
 		if err := r.turn(waiter); err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"sync"
 
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
@@ -55,6 +57,9 @@ func (s *speaker) say(a Answer) error {
 // maxLine bounds the lines of the control protocol; a script of large injections is the longest thing in it.
 const maxLine = 128 << 20
 
+// spareMemory is what a relay process may use beside the frames in flight before garbage is collected after all.
+const spareMemory = 512 << 20
+
 // Main is the body of a relay process, which has been started in the network namespace of the link: it reads a Setup
 // line, then Command lines, and ends when its input does. So it never outlives the process that holds the pipe.
 func Main(stdin io.Reader, stdout io.Writer, dialect Dialect) error {
@@ -81,6 +86,11 @@ func serveProcess(stdin io.Reader, out *speaker, dialect Dialect) (err error) {
 	if err != nil {
 		return err
 	}
+	// Forwarding allocates nothing, so collecting garbage could only delay it: on a busy host a collector's thread may
+	// wait tens of milliseconds for a processor while the loop waits for the collector. The limit is a safety net.
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // the loop keeps one
+	debug.SetMemoryLimit(int64(config.memory()) + spareMemory)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	commands := make(chan Command)
