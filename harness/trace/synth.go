@@ -81,20 +81,22 @@ func setLength(raw []byte, field, value string) {
 	binary.BigEndian.PutUint16(raw[off:], uint16(n))
 }
 
-// observe fills in what Raw shows: the packet, its payload's checksum, its ICRC, and why it does not decode.
-func (r *Record) observe() {
+// observe fills in what Raw shows: the packet, its payload's checksum, its ICRC, its length at layer 1, and why it does
+// not decode. It returns the headers below the packet.
+func (r *Record) observe() roce.Frame {
 	var f roce.Frame
 	r.Defect = ""
-	err := f.Decode(r.Raw)
-	if err != nil {
+	if err := f.Decode(r.Raw); err != nil {
 		r.Defect = err.Error()
 	}
 	r.Packet = f.Packet
 	r.Sum = payloadSum(r.Packet.Payload)
+	r.WireBytes = max(len(r.Raw)+4, 64) + 20
 	r.ICRC = Bad
 	if roce.CheckICRC(r.Raw) {
 		r.ICRC = Good
 	}
+	return f
 }
 
 // payloadSum is Record.Sum of a payload: its CRC-32, and zero when there is none.

@@ -22,8 +22,8 @@ type Timeline struct {
 	taps    [2]bool
 	index   uint64
 	last    vtime.Time
-	inOrder [2]ring // waiting sights that came in time order, by sender: a link without reordering needs no heap
-	late    waiting // the others
+	inOrder [2]ring[slot] // waiting sights that came in time order, by sender: a link without reordering needs no heap
+	late    waiting       // the others
 	free    []*slot
 	sight   Sight
 }

@@ -72,33 +72,37 @@ func (s *slot) before(o *slot) bool {
 	return s.index < o.index
 }
 
-// ring is a queue of slots in a circular buffer whose size is a power of two.
-type ring struct {
-	buf  []*slot
+// ring is a queue of pointers in a circular buffer whose size is a power of two.
+type ring[T any] struct {
+	buf  []*T
 	head int
 	n    int
 }
 
-func (q *ring) first() *slot {
+func (q *ring[T]) first() *T {
 	if q.n == 0 {
 		return nil
 	}
 	return q.buf[q.head]
 }
 
-func (q *ring) lastOne() *slot {
+func (q *ring[T]) lastOne() *T {
 	if q.n == 0 {
 		return nil
 	}
 	return q.buf[(q.head+q.n-1)&(len(q.buf)-1)]
 }
 
-func (q *ring) drop() {
+// at returns the i-th pointer from the front.
+func (q *ring[T]) at(i int) *T { return q.buf[(q.head+i)&(len(q.buf)-1)] }
+
+func (q *ring[T]) drop() {
+	q.buf[q.head] = nil
 	q.head = (q.head + 1) & (len(q.buf) - 1)
 	q.n--
 }
 
-func (q *ring) push(s *slot) {
+func (q *ring[T]) push(s *T) {
 	if q.n == len(q.buf) {
 		q.grow()
 	}
@@ -106,8 +110,8 @@ func (q *ring) push(s *slot) {
 	q.n++
 }
 
-func (q *ring) grow() {
-	bigger := make([]*slot, max(64, 2*len(q.buf)))
+func (q *ring[T]) grow() {
+	bigger := make([]*T, max(64, 2*len(q.buf)))
 	n := copy(bigger, q.buf[q.head:])
 	copy(bigger[n:], q.buf[:q.head])
 	q.buf, q.head = bigger, 0

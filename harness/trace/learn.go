@@ -1,0 +1,343 @@
+package trace
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Limits of what is learnt from a capture.
+const (
+	flowLimit   = 1 << 16
+	startLimit  = 1000    // packets of a flow among which the first PSN is sought
+	voteLimit   = 8       // answers that settle which flow answers which
+	echoLimit   = 1 << 16 // frames remembered to find out which tap sees them first
+	requestLate = 1 << 12 // how far behind the newest request an answer may lie
+)
+
+// learner finds out from frames alone what a capture is of: the connections, their path MTU and start PSNs, and which
+// side each address is. All of it is a conclusion from what was seen, so no end is Known.
+type learner struct {
+	flows  map[flowKey]*flow
+	order  []*flow // as they appeared
+	hosts  map[[2]netip.Addr][]*flow
+	sizes  map[int]int // payload bytes of FIRST and MIDDLE packets
+	most   int         // largest payload
+	reqs   map[commID]*roce.REQ
+	met    []Conn // from connection management, sides not yet decided
+	echoes map[uint64]Side
+	votes  map[netip.Addr]*[2]int // for side A and B, from taps
+	taps   [2]bool
+	tapped bool // frames say at which tap they were seen
+}
+
+// commID names a connection during its set-up.
+type commID struct {
+	from netip.Addr
+	id   uint32
+}
+
+// flow is one direction of a connection.
+type flow struct {
+	key         flowKey
+	port        uint16
+	requests    int
+	first, last psn.PSN // of the requests
+	answers     map[*flow]int
+	settled     bool
+	peer        *flow
+}
+
+func newLearner() *learner {
+	return &learner{
+		flows: map[flowKey]*flow{}, hosts: map[[2]netip.Addr][]*flow{}, sizes: map[int]int{},
+		reqs: map[commID]*roce.REQ{}, echoes: map[uint64]Side{}, votes: map[netip.Addr]*[2]int{},
+	}
+}
+
+// learn reads whole sources and returns the header that they support.
+func learn(sources []FrameSource) (Header, error) {
+	l := newLearner()
+	lanes := wallLanes(sources, zeroWall)
+	for n := lanes.next(); n != nil; n = lanes.next() {
+		l.frame(&n.frame)
+	}
+	if err := lanes.err; err != nil && !errors.Is(err, ErrTruncated) {
+		return Header{}, err
+	}
+	return l.header(), nil
+}
+
+func (l *learner) frame(f *Frame) {
+	var h roce.Frame
+	if err := h.Decode(f.Raw); err != nil {
+		return
+	}
+	if f.Kept == len(f.Raw) && !h.ICRCOK(f.Raw) {
+		return
+	}
+	l.side(f, &h)
+	p := &h.Packet
+	if p.DestQP == roce.CMQueuePair {
+		l.management(&h)
+		return
+	}
+	w := l.flow(flowKey{h.Src, h.Dst, p.DestQP}, h.SrcPort)
+	if w == nil {
+		return
+	}
+	if p.Opcode.HasPayload() {
+		l.most = max(l.most, p.Len)
+		if !p.Opcode.EndsMessage() && p.Len > 0 {
+			l.sizes[p.Len]++
+		}
+	}
+	switch {
+	case p.Opcode.IsRequest():
+		w.request(p.PSN)
+	case p.Opcode.IsResponse():
+		l.answer(w, p.PSN)
+	}
+}
+
+// side collects what the taps tell about the sides of addresses: the direction of a frame where it is known, else that
+// the tap which sees a frame first is its sender's.
+func (l *learner) side(f *Frame, h *roce.Frame) {
+	if !f.HasTap {
+		return
+	}
+	l.tapped = true
+	l.taps[f.Tap] = true
+	switch f.Way {
+	case Outward:
+		l.vote(h.Src, f.Tap)
+	case Inward:
+		l.vote(h.Dst, f.Tap)
+	default:
+		key := contentKey(f.Raw, A)
+		if first, ok := l.echoes[key]; ok && first != f.Tap {
+			l.vote(h.Src, first)
+		} else if len(l.echoes) < echoLimit {
+			l.echoes[key] = f.Tap
+		}
+	}
+}
+
+func (l *learner) vote(a netip.Addr, s Side) {
+	v := l.votes[a]
+	if v == nil {
+		v = new([2]int)
+		l.votes[a] = v
+	}
+	v[s]++
+}
+
+// flow returns the flow of a key, nil when there are too many.
+func (l *learner) flow(k flowKey, port uint16) *flow {
+	w := l.flows[k]
+	if w == nil && len(l.order) < flowLimit {
+		w = &flow{key: k, port: port, answers: map[*flow]int{}}
+		l.flows[k] = w
+		l.order = append(l.order, w)
+		hosts := [2]netip.Addr{k.src, k.dst}
+		l.hosts[hosts] = append(l.hosts[hosts], w)
+	}
+	return w
+}
+
+// request notes a request's PSN. The first few may come out of order, so the earliest of them is the start.
+func (w *flow) request(p psn.PSN) {
+	switch {
+	case w.requests == 0:
+		w.first, w.last = p, p
+	case w.requests < startLimit && p.Less(w.first):
+		w.first = p
+	}
+	w.last = psn.Max(w.last, p)
+	w.requests++
+}
+
+// answer votes for the flows whose requests a response may answer.
+func (l *learner) answer(w *flow, p psn.PSN) {
+	if w.settled {
+		return
+	}
+	for _, r := range l.hosts[[2]netip.Addr{w.key.dst, w.key.src}] {
+		if behind := r.last.Sub(p); r.requests > 0 && behind >= -requestLate && behind < requestLate && r.first.LessEq(p) {
+			w.answers[r]++
+			w.settled = w.answers[r] >= voteLimit && len(w.answers) == 1 || w.answers[r] >= voteLimit*voteLimit
+		}
+	}
+}
+
+// management takes the QPNs, start PSNs and MTU from a REQ and the REP that accepts it.
+func (l *learner) management(h *roce.Frame) {
+	_, msg, err := roce.DecodeCM(h.Packet.Payload)
+	if err != nil {
+		return
+	}
+	switch m := msg.(type) {
+	case *roce.REQ:
+		if len(l.reqs) < flowLimit {
+			l.reqs[commID{h.Src, m.LocalCommID}] = m
+		}
+	case *roce.REP:
+		req := l.reqs[commID{h.Dst, m.Remote}]
+		if req == nil {
+			return
+		}
+		delete(l.reqs, commID{h.Dst, m.Remote})
+		// Each message says where its receiver begins to send.
+		active := End{Addr: h.Dst, QP: engine.QP{QPN: req.QPN, DestQPN: m.QPN, MTU: req.MTU(), SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
+		passive := End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(), SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
+		l.met = append(l.met, Conn{[2]End{active, passive}})
+	}
+}
+
+// header puts together what was learnt.
+func (l *learner) header() Header {
+	h := Header{Version: FormatVersion, Bench: "file", Taps: l.taps, Bytes: true}
+	if !l.tapped {
+		h.Taps = [2]bool{true, false}
+	}
+	l.pair()
+	mtu := l.mtu()
+	used := map[*flow]bool{}
+	for _, c := range l.met {
+		for i := range c.Ends {
+			o := &c.Ends[1-i]
+			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
+				c.Ends[i].Port, used[w] = w.port, true
+			}
+		}
+		h.Conns = append(h.Conns, l.sided(c))
+	}
+	for _, w := range l.order {
+		if !used[w] {
+			used[w], used[w.peer] = true, true
+			h.Conns = append(h.Conns, l.sided(w.conn(mtu)))
+		}
+	}
+	return h
+}
+
+// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
+func (l *learner) pair() {
+	type claim struct {
+		w, r  *flow
+		votes int
+		at    int
+	}
+	var claims []claim
+	for i, w := range l.order {
+		for r, n := range w.answers {
+			claims = append(claims, claim{w, r, n, i*flowLimit + slices.Index(l.order, r)})
+		}
+	}
+	slices.SortFunc(claims, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.at, b.at))
+	})
+	for _, c := range claims {
+		if c.w.peer == nil && c.r.peer == nil {
+			c.w.peer, c.r.peer = c.r, c.w
+		}
+	}
+	for _, w := range l.order {
+		back := l.unpaired(w.key.dst, w.key.src)
+		if w.peer == nil && len(back) == 1 && len(l.unpaired(w.key.src, w.key.dst)) == 1 {
+			w.peer, back[0].peer = back[0], w
+		}
+	}
+}
+
+func (l *learner) unpaired(src, dst netip.Addr) (list []*flow) {
+	for _, w := range l.hosts[[2]netip.Addr{src, dst}] {
+		if w.peer == nil {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
+// comes first.
+func (w *flow) conn(mtu int) Conn {
+	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
+		w = w.peer
+	}
+	near := End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu, SendPSN: w.first}}
+	far := End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first}}
+	if r := w.peer; r != nil {
+		near.QP.QPN, far.QP.DestQPN = r.key.qp, r.key.qp
+		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
+	}
+	return Conn{[2]End{near, far}}
+}
+
+// sided puts the end that the taps place at A, or else the one that sent first, on side A.
+func (l *learner) sided(c Conn) Conn {
+	lean := 0
+	for i, sign := range []int{1, -1} {
+		if v := l.votes[c.Ends[i].Addr]; v != nil {
+			lean += sign * (v[A] - v[B])
+		}
+	}
+	if lean < 0 {
+		c.Ends[A], c.Ends[B] = c.Ends[B], c.Ends[A]
+	}
+	return c
+}
+
+// mtu is the most frequent payload of packets that must be full, or the smallest MTU that holds what was seen.
+func (l *learner) mtu() int {
+	best, count := 0, 0
+	for size, n := range l.sizes {
+		if n > count || n == count && size > best {
+			best, count = size, n
+		}
+	}
+	if best > 0 || l.most == 0 {
+		return best
+	}
+	for m := 256; m < 4096; m *= 2 {
+		if l.most <= m {
+			return m
+		}
+	}
+	return 4096
+}
+
+// single plays the frames of one tap into s: the other end of each packet's way is unknown.
+func single(h *Header, tap Side, sources []FrameSource, s Sink) error {
+	atlas := newAtlas(h)
+	l := wallLanes(sources, zeroWall)
+	var r Record
+	var end vtime.Time
+	for n := l.next(); n != nil; n = l.next() {
+		r = Record{Sent: vtime.Never, Recv: vtime.Never, Fate: Unknown}
+		headers := r.take(&n.frame)
+		where := atlas.find(&headers)
+		r.Conn, r.From = where.conn, where.from
+		switch n.frame.Way {
+		case Outward:
+			r.From = tap
+		case Inward:
+			r.From = tap.Other()
+		}
+		if r.From == tap {
+			r.Sent = n.at
+		} else {
+			r.Recv = n.at
+		}
+		end = n.at
+		s.Packet(&r)
+	}
+	s.End(end)
+	return l.err
+}

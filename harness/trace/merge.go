@@ -1,0 +1,543 @@
+package trace
+
+import (
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// LinkFate is what the emulated link says it did with one packet, for a link that keeps a log.
+type LinkFate struct {
+	At     vtime.Time // when the link took the packet
+	From   Side
+	Opcode roce.Opcode
+	PSN    psn.PSN
+	Lost   bool   // the link never delivered it
+	Cause  string // who changed its fate; empty when nobody did
+}
+
+// MergeOptions say how two taps become one trace.
+type MergeOptions struct {
+	Zero   time.Time      // wall-clock time of vtime 0; zero: the first frame
+	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
+	Fates  []LinkFate     // the link's log, in any order; nil when there is none
+}
+
+// MergeStats counts what became of the frames.
+type MergeStats struct {
+	Frames     [2]uint64 // frames of each tap
+	Fates      [5]uint64 // records by Fate
+	Copies     uint64
+	Unexplored uint64       // entries of the link's log that fit no frame
+	Gaps       []CaptureGap // what the taps say they lost
+}
+
+// CaptureGap is a time in which a tap lost frames: nothing can be concluded from their absence.
+type CaptureGap struct {
+	Tap      Side
+	From, To vtime.Time
+	Frames   uint64
+}
+
+// CauseCapture is Record.Cause of a packet whose fate is unknown because a tap lost frames at that time, or stopped.
+const CauseCapture = "capture"
+
+const defaultWindow = 500 * vtime.Millisecond
+
+// slack is how much later than its arrival a packet may have left by the time stamps: two taps of one host disagree by
+// the time that it takes from one to the other.
+const slack = 20 * vtime.Microsecond
+
+// Merge matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must come
+// from one clock. Memory holds what lies within the window.
+//
+// A frame that left is matched with one that arrived when their bytes from the IP header on agree, TTL and header
+// checksum aside: of equal frames, with the one whose delay is closest to that of the packet before. What is left is
+// matched by destination QP, PSN and opcode, and then by similarity; its record has the received form in Changed. A frame
+// that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
+// tap lost frames about that time: then its fate is Unknown and the cause "capture".
+func Merge(h *Header, sources []FrameSource, opt MergeOptions, s Sink) (MergeStats, error) {
+	m := newMerger(h, opt, s)
+	l := wallLanes(sources, opt.Zero)
+	for n := l.next(); n != nil; n = l.next() {
+		m.step(n)
+	}
+	m.close(sources)
+	return m.stats, l.err
+}
+
+// merger is a merge in progress.
+type merger struct {
+	sink   Sink
+	atlas  *atlas
+	window vtime.Duration
+	stats  MergeStats
+	now    vtime.Time
+
+	order ring[flight] // all records, in order of time
+	sent  ring[flight] // those that may still be matched, in order of sending
+	early ring[flight] // arrivals that nothing explains yet
+	free  []*flight
+	exact map[uint64]*bucket // by content
+	loose map[looseKey]*bucket
+	delay [2]vtime.Duration // of the last match, by sender
+	known [2]bool           // there was one
+
+	fates []LinkFate // still to come
+}
+
+// flight is a packet between the taps.
+type flight struct {
+	slot
+	key     uint64
+	loose   looseKey
+	settled bool // its fate is known
+	matched bool
+	dead    bool // an arrival that turned out to be another record's
+	fated   bool // the link's log has spoken
+	inOrder bool // still in merger.order
+	inSent  bool // still in merger.sent
+	inEarly bool // still in merger.early
+	cause   string
+}
+
+// looseKey is what identifies a packet whose bytes changed.
+type looseKey struct {
+	from   Side
+	qp     uint32
+	psn    psn.PSN
+	opcode roce.Opcode
+}
+
+// bucket holds the packets of one key: those that wait for their arrival, and the last that arrived.
+type bucket struct {
+	waiting []*flight
+	last    *flight
+}
+
+func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
+	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{}}
+	if m.window == 0 {
+		m.window = defaultWindow
+	}
+	m.fates = slices.Clone(opt.Fates)
+	slices.SortStableFunc(m.fates, func(a, b LinkFate) int {
+		switch {
+		case a.At < b.At:
+			return -1
+		case a.At > b.At:
+			return 1
+		}
+		return 0
+	})
+	return m
+}
+
+// step takes one frame.
+func (m *merger) step(n *lane) {
+	m.now = n.at
+	m.link(n.at)
+	m.expire(n.at.Add(-m.window))
+	m.explain(n.at.Add(-slack))
+	f := m.flight()
+	headers := f.rec.take(&n.frame)
+	where := m.atlas.find(&headers)
+	tap := n.frame.Tap
+	switch n.frame.Way {
+	case Outward:
+		where.from = tap
+	case Inward:
+		where.from = tap.Other()
+	}
+	f.rec.Conn, f.rec.From = where.conn, where.from
+	f.rec.Sent, f.rec.Recv = vtime.Never, vtime.Never
+	f.key = contentKey(n.frame.Raw, where.from)
+	f.loose = looseKey{where.from, f.rec.Packet.DestQP, f.rec.Packet.PSN, f.rec.Packet.Opcode}
+	m.stats.Frames[tap]++
+	if n.frame.Dropped > 0 {
+		m.stats.Gaps = append(m.stats.Gaps, CaptureGap{tap, n.last, n.at, n.frame.Dropped})
+	}
+	if where.from == tap {
+		m.leave(f)
+	} else {
+		m.arrive(f)
+	}
+	m.emit()
+}
+
+// flight returns one to fill; its buffers are used again.
+func (m *merger) flight() *flight {
+	if k := len(m.free); k > 0 {
+		f := m.free[k-1]
+		m.free = m.free[:k-1]
+		*f = flight{slot: slot{raw: f.raw, payload: f.payload}}
+		return f
+	}
+	return &flight{}
+}
+
+// keepBytes copies the bytes of the frame, which belong to the source.
+func (f *flight) keepBytes() {
+	r := f.rec
+	f.keep(&r)
+}
+
+// leave takes a frame that left its sender.
+func (m *merger) leave(f *flight) {
+	f.keepBytes()
+	f.rec.Sent = m.now
+	f.inOrder, f.inSent = true, true
+	m.order.push(f)
+	m.sent.push(f)
+	for i := range m.early.n {
+		if e := m.early.at(i); !e.dead && e.key == f.key {
+			e.dead, e.settled = true, true
+			m.match(f)
+			return
+		}
+	}
+	wait(m.exact, f.key, f)
+	wait(m.loose, f.loose, f)
+}
+
+// arrive takes a frame that reached its receiver.
+func (m *merger) arrive(f *flight) {
+	if b := m.exact[f.key]; b != nil {
+		if sent := m.choose(b.waiting, m.now, b.last != nil); sent != nil {
+			m.match(sent)
+			m.free = append(m.free, f)
+			return
+		}
+		f.rec.Copy = b.last != nil
+	}
+	f.keepBytes()
+	f.rec.Recv, f.inOrder = m.now, true
+	m.order.push(f)
+	if !f.rec.Copy {
+		f.inEarly = true
+		m.early.push(f)
+		return
+	}
+	f.rec.Fate, f.rec.Cause, f.settled = Delivered, m.exact[f.key].last.cause, true
+	if f.rec.Cause == "" {
+		f.rec.Cause = "duplicate"
+	}
+	m.stats.Copies++
+}
+
+// explain decides about arrivals up to a time: no departure of the same bytes is to be expected any more.
+func (m *merger) explain(until vtime.Time) {
+	for f := m.early.first(); f != nil && f.rec.Recv <= until; f = m.early.first() {
+		m.early.drop()
+		f.inEarly = false
+		if !f.dead {
+			m.strange(f)
+		}
+		m.recycle(f)
+	}
+}
+
+// strange decides about an arrival whose bytes nobody sent.
+func (m *merger) strange(f *flight) {
+	f.settled = true
+	from := f.rec.From
+	sent := m.choose(m.waitingFor(f.loose), f.rec.Recv, false)
+	if sent == nil && f.rec.ICRC == Bad {
+		sent = m.similar(f)
+	}
+	switch {
+	case sent != nil:
+		m.change(sent, f)
+		f.dead = true
+	case m.gapNear(from, f.rec.Recv.Add(-m.window), f.rec.Recv):
+		f.rec.Fate, f.rec.Cause = Unknown, CauseCapture
+	default:
+		f.rec.Fate = Injected
+	}
+}
+
+func (m *merger) waitingFor(k looseKey) []*flight {
+	if b := m.loose[k]; b != nil {
+		return b.waiting
+	}
+	return nil
+}
+
+// choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
+// there was none. When the frame could also be a copy of one that has arrived, a delay below half the last one is
+// impossible.
+func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
+	var best *flight
+	var least vtime.Duration
+	for _, f := range waiting {
+		from, delay := f.rec.From, at.Sub(f.rec.Sent)
+		if delay < 0 || orCopy && m.known[from] && delay < m.delay[from]/2 {
+			continue
+		}
+		off := delay
+		if m.known[from] {
+			off = max(delay-m.delay[from], m.delay[from]-delay)
+		}
+		if best == nil || off < least {
+			best, least = f, off
+		}
+	}
+	return best
+}
+
+// similarBytes is how many bytes a corrupted frame may differ in to be recognised.
+const similarBytes = 8
+
+// similar finds the packet that was damaged in the very fields that identify it, among the frames of its length. It
+// looks at those in flight once for a frame that nothing else explains.
+func (m *merger) similar(f *flight) *flight {
+	var best *flight
+	least := similarBytes + 1
+	for i := range m.sent.n {
+		o := m.sent.at(i)
+		if o.rec.Sent > f.rec.Recv || o.matched || o.settled || o.rec.From != f.rec.From || len(o.rec.Raw) != len(f.rec.Raw) {
+			continue
+		}
+		if d := differing(o.rec.Raw, f.rec.Raw, least); d < least {
+			best, least = o, d
+		}
+	}
+	return best
+}
+
+// differing counts bytes that differ behind the Ethernet header, up to a limit.
+func differing(a, b []byte, limit int) int {
+	n := 0
+	for i := etherLen; i < len(a) && n < limit; i++ {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// match settles a packet that arrived as it was sent.
+func (m *merger) match(f *flight) {
+	f.rec.Recv, f.rec.Fate = m.now, Delivered
+	m.arrived(f)
+}
+
+// change settles a packet that arrived in the form of got.
+func (m *merger) change(f, got *flight) {
+	g := &got.rec
+	f.rec.Recv, f.rec.Fate, f.rec.Cause = g.Recv, Corrupted, f.cause
+	if f.cause == "" {
+		f.rec.Cause = "corrupt"
+	}
+	f.rec.Changed = &Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect}
+	f.keepChange()
+	m.arrived(f)
+}
+
+// keepChange copies the received form into the slot.
+func (f *flight) keepChange() {
+	f.changed = true
+	f.change = *f.rec.Changed
+	f.change.Raw, f.change.Packet.Payload = f.hold(1, f.change.Raw, &f.change.Packet)
+}
+
+func (m *merger) arrived(f *flight) {
+	from := f.rec.From
+	m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
+	f.settled, f.matched = true, true
+	m.unwait(f)
+	if b := m.exact[f.key]; b != nil {
+		b.last = f
+	} else {
+		m.exact[f.key] = &bucket{last: f}
+	}
+}
+
+// wait adds f to the bucket of its key.
+func wait[K comparable](m map[K]*bucket, key K, f *flight) {
+	b := m[key]
+	if b == nil {
+		b = &bucket{}
+		m[key] = b
+	}
+	b.waiting = append(b.waiting, f)
+}
+
+// unwait removes f from its buckets, and buckets that nothing is left in.
+func (m *merger) unwait(f *flight) {
+	leave(m.exact, f.key, f)
+	leave(m.loose, f.loose, f)
+}
+
+func leave[K comparable](m map[K]*bucket, key K, f *flight) {
+	b := m[key]
+	if b == nil {
+		return
+	}
+	if i := slices.Index(b.waiting, f); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+	}
+	if b.last == f {
+		b.last = nil
+	}
+	if len(b.waiting) == 0 && b.last == nil {
+		delete(m, key)
+	}
+}
+
+// link applies the entries of the link's log up to now: each to the newest packet it can mean.
+func (m *merger) link(now vtime.Time) {
+	for len(m.fates) > 0 && m.fates[0].At <= now {
+		e := &m.fates[0]
+		m.fates = m.fates[1:]
+		f := m.logged(e)
+		if f == nil {
+			m.stats.Unexplored++
+			continue
+		}
+		f.fated, f.cause = true, e.Cause
+		if f.matched || !e.Lost {
+			f.rec.Cause = e.Cause
+			continue
+		}
+		m.lose(f, Dropped, e.Cause)
+	}
+}
+
+// logged finds the packet of an entry: the newest that left before it.
+func (m *merger) logged(e *LinkFate) *flight {
+	for i := m.sent.n - 1; i >= 0; i-- {
+		f := m.sent.at(i)
+		k := &f.loose
+		if !f.fated && f.rec.Sent <= e.At && k.from == e.From && k.psn == e.PSN && k.opcode == e.Opcode {
+			return f
+		}
+	}
+	return nil
+}
+
+// lose settles a packet that will not arrive.
+func (m *merger) lose(f *flight, fate Fate, cause string) {
+	f.rec.Fate, f.rec.Cause, f.settled = fate, cause, true
+	m.unwait(f)
+}
+
+// expire gives up packets sent before the window, and forgets those that arrived.
+func (m *merger) expire(before vtime.Time) {
+	for f := m.sent.first(); f != nil && f.rec.Sent < before; f = m.sent.first() {
+		m.sent.drop()
+		if !f.settled {
+			m.giveUp(f)
+		}
+		m.unwait(f)
+		f.inSent = false
+		m.recycle(f)
+	}
+}
+
+// giveUp decides about a packet that was not seen again.
+func (m *merger) giveUp(f *flight) {
+	if m.gapNear(f.rec.From.Other(), f.rec.Sent, f.rec.Sent.Add(m.window)) {
+		m.lose(f, Unknown, CauseCapture)
+		return
+	}
+	m.lose(f, Dropped, "loss")
+}
+
+// gapNear reports whether a tap lost frames between two times.
+func (m *merger) gapNear(tap Side, from, to vtime.Time) bool {
+	for i := len(m.stats.Gaps) - 1; i >= 0; i-- {
+		if g := &m.stats.Gaps[i]; g.Tap == tap && g.From <= to && g.To >= from {
+			return true
+		}
+	}
+	return false
+}
+
+// emit hands on what is settled, in order.
+func (m *merger) emit() {
+	for f := m.order.first(); f != nil && f.settled; f = m.order.first() {
+		m.order.drop()
+		if !f.dead {
+			f.restore()
+			m.stats.Fates[f.rec.Fate]++
+			m.sink.Packet(&f.rec)
+		}
+		f.inOrder = false
+		m.recycle(f)
+	}
+}
+
+// recycle takes back a flight that is in no queue.
+func (m *merger) recycle(f *flight) {
+	if !f.inOrder && !f.inSent && !f.inEarly {
+		m.free = append(m.free, f)
+	}
+}
+
+// close settles what is left. What was in flight when the taps stopped is not lost.
+func (m *merger) close(sources []FrameSource) {
+	m.link(vtime.Never)
+	m.explain(vtime.Never)
+	for f := m.sent.first(); f != nil; f = m.sent.first() {
+		m.sent.drop()
+		if from := f.rec.From; !f.settled {
+			if m.known[from] && m.now.Sub(f.rec.Sent) > 2*m.delay[from] {
+				m.giveUp(f)
+			} else {
+				m.lose(f, Unknown, CauseCapture)
+			}
+		}
+		f.inSent = false
+		m.recycle(f)
+	}
+	m.emit()
+	m.lateGaps(sources)
+	m.sink.End(m.now)
+}
+
+// lateGaps reports losses that a tap counted without saying when.
+func (m *merger) lateGaps(sources []FrameSource) {
+	for i, src := range sources {
+		tap := Side(i & 1)
+		if t, ok := src.(AtTap); ok {
+			tap = t.Side
+		}
+		lost := statsOf(src).Dropped
+		for _, g := range m.stats.Gaps {
+			if g.Tap == tap {
+				lost -= min(lost, g.Frames)
+			}
+		}
+		if lost > 0 {
+			m.stats.Gaps = append(m.stats.Gaps, CaptureGap{tap, 0, m.now, lost})
+		}
+	}
+}
+
+// contentKey identifies a frame by its bytes from the IP header on, except for TTL and header checksum, which every
+// router changes. Two CRCs of different polynomials make it 64 bits wide at memory speed.
+func contentKey(raw []byte, from Side) uint64 {
+	var head [40]byte
+	n := copy(head[:], raw[min(etherLen, len(raw)):])
+	switch head[0] >> 4 {
+	case 4:
+		head[8], head[10], head[11] = 0, 0, 0
+	case 6:
+		head[7] = 0
+	}
+	rest := raw[min(etherLen+n, len(raw)):]
+	a := crc32.Update(crc32.ChecksumIEEE(head[:n]), crc32.IEEETable, rest)
+	b := crc32.Update(crc32.Checksum(head[:n], castagnoli), castagnoli, rest)
+	return uint64(a)<<32 | uint64(b) ^ uint64(from)
+}
+
+// etherLen is the length of an Ethernet header without a VLAN tag.
+const etherLen = 14
+
+// castagnoli is the polynomial that processors compute.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)

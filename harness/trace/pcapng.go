@@ -1,0 +1,130 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// TapWriter writes what one tap saw as pcapng: Ethernet frames with nanosecond time stamps, each with a comment on what
+// became of it. It is a Viewer; a Timeline feeds it.
+//
+// Sights without bytes cannot be written. They are counted, because a capture that lacks frames must not be taken for a
+// link that lost them.
+type TapWriter struct {
+	side    Side
+	zero    time.Time
+	w       *pcapgo.NgWriter
+	buf     []byte
+	opt     pcapgo.NgPacketOptions
+	flags   pcapgo.NgEpbFlags
+	comment [1]string
+	skipped uint64
+	err     error
+}
+
+// optionLimit is the longest comment that a pcapng option holds, less some room.
+const optionLimit = 60_000
+
+// NewTapWriter begins a capture file of one side. Device is the name of the network device; zero is the wall-clock time
+// of vtime 0, for a run in virtual time the zero time.Time. The header travels in the comment of the file as far as it
+// fits, so that the file alone can be judged.
+func NewTapWriter(w io.Writer, h *Header, side Side, device string, zero time.Time) (*TapWriter, error) {
+	if zero.IsZero() {
+		zero = time.Unix(0, 0)
+	}
+	section := pcapgo.NgSectionInfo{Application: "gauntlet", Comment: headerComment(h)}
+	iface := pcapgo.NgInterface{Name: side.String() + ":" + device, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+	out, err := pcapgo.NewNgWriterInterface(w, iface, pcapgo.NgWriterOptions{SectionInfo: section})
+	if err != nil {
+		return nil, fmt.Errorf("trace: write capture of tap %v: %w", side, err)
+	}
+	return &TapWriter{side: side, zero: zero, w: out}, nil
+}
+
+// headerComment is the header in its NDJSON form, without the connections when they are too many for one comment.
+func headerComment(h *Header) string {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, h)
+	if err != nil || w.Flush() != nil {
+		return ""
+	}
+	if b.Len() > optionLimit {
+		short := *h
+		short.Conns = nil
+		return headerComment(&short)
+	}
+	return b.String()
+}
+
+// Sight implements Viewer.
+func (w *TapWriter) Sight(s *Sight) {
+	if s.Tap != w.side || w.err != nil {
+		return
+	}
+	if s.Raw == nil {
+		w.skipped++
+		return
+	}
+	w.buf = appendNote(w.buf[:0], s)
+	w.comment[0] = string(w.buf)
+	w.flags.Direction = pcapgo.NgEpbFlagDirectionInbound
+	if s.Out {
+		w.flags.Direction = pcapgo.NgEpbFlagDirectionOutbound
+	}
+	w.opt.Comments, w.opt.Flags = w.comment[:], &w.flags
+	ci := gopacket.CaptureInfo{
+		Timestamp:     w.zero.Add(s.At.Sub(0).Std()),
+		CaptureLength: len(s.Raw), Length: len(s.Raw),
+	}
+	if err := w.w.WritePacketWithOptions(ci, s.Raw, w.opt); err != nil {
+		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.side, err)
+	}
+}
+
+// Event implements Viewer; captures have no events.
+func (w *TapWriter) Event(*Event) {}
+
+// End implements Viewer.
+func (w *TapWriter) End(vtime.Time) {
+	if err := w.w.Flush(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.side, err)
+	}
+}
+
+// Flush writes what is buffered, and returns the first error and how many sights had no bytes to write.
+func (w *TapWriter) Flush() (skipped uint64, err error) {
+	w.End(0)
+	return w.skipped, w.err
+}
+
+// Views is a Viewer that shows everything to several, in order.
+type Views []Viewer
+
+// Sight implements Viewer.
+func (v Views) Sight(s *Sight) {
+	for _, w := range v {
+		w.Sight(s)
+	}
+}
+
+// Event implements Viewer.
+func (v Views) Event(e *Event) {
+	for _, w := range v {
+		w.Event(e)
+	}
+}
+
+// End implements Viewer.
+func (v Views) End(at vtime.Time) {
+	for _, w := range v {
+		w.End(at)
+	}
+}

@@ -1,0 +1,122 @@
+package trace
+
+import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
+
+// reunion puts the records of our own captures together again. The note of every frame says all about its record except
+// the bytes at the other tap, so only a changed packet has to wait for its second frame.
+type reunion struct {
+	yield func(index uint64, r *Record) bool
+	done  bool // nobody wants more
+	taps  [2]bool
+	queue ring[slot] // records in order, from the first that waits
+	free  []*slot
+	rec   Record
+	end   vtime.Time
+}
+
+// reunite calls yield with the records of noted captures and their positions in the stream, until it returns false. It
+// returns the time of the last frame.
+func reunite(h *Header, sources []FrameSource, yield func(uint64, *Record) bool) (vtime.Time, error) {
+	l := newLanes(sources, func(f *Frame) vtime.Time { return f.note.at() })
+	r := &reunion{yield: yield, taps: h.Taps}
+	for n := l.next(); n != nil && !r.done; n = l.next() {
+		if n.frame.noted && n.frame.HasTap {
+			r.frame(&n.frame)
+			r.flush(n.at)
+		}
+	}
+	r.flush(vtime.Never)
+	return r.end, l.err
+}
+
+// frame takes the first frame of a record, or the second of a changed one.
+func (r *reunion) frame(f *Frame) {
+	n := &f.note
+	r.end = max(r.end, n.at())
+	if r.first(n) {
+		r.start(f)
+		return
+	}
+	if !n.changed {
+		return
+	}
+	for i := range r.queue.n {
+		s := r.queue.at(i)
+		if s.index == n.index {
+			s.complete(f)
+			return
+		}
+	}
+}
+
+// first reports whether no tap saw the record earlier.
+func (r *reunion) first(n *note) bool {
+	switch {
+	case !r.taps[A] || !r.taps[B] || n.copied || n.sent == vtime.Never || n.recv == vtime.Never:
+		return true
+	case n.out:
+		return n.sent <= n.recv
+	}
+	return n.recv < n.sent
+}
+
+// start queues a record, or hands it on when nothing waits.
+func (r *reunion) start(f *Frame) {
+	n, rec := &f.note, &r.rec
+	*rec = Record{}
+	rec.take(f)
+	rec.From = f.Tap
+	if !n.out {
+		rec.From = f.Tap.Other()
+	}
+	rec.Sent, rec.Recv, rec.Fate, rec.Copy, rec.Cause = n.sent, n.recv, n.fate, n.copied, n.cause
+	rec.Conn, rec.WireBytes = n.conn, n.wire
+	waits := n.changed && r.taps[A] && r.taps[B]
+	if !waits && r.queue.n == 0 {
+		r.emit(n.index, rec)
+		return
+	}
+	s := &slot{}
+	if k := len(r.free); k > 0 {
+		s, r.free = r.free[k-1], r.free[:k-1]
+	}
+	s.keep(rec)
+	s.index, s.out, s.at = n.index, n.out, 0
+	if waits {
+		s.at = max(n.sent, n.recv)
+	}
+	r.queue.push(s)
+}
+
+// complete adds the form at the other tap. The first frame gave the form at its own tap, as if it were the one sent.
+func (s *slot) complete(f *Frame) {
+	var other Record
+	other.take(f)
+	first := s.rec
+	if !s.out {
+		other, first = first, other
+	}
+	sent := s.rec
+	sent.Packet, sent.Sum, sent.ICRC, sent.Raw, sent.Defect = first.Packet, first.Sum, first.ICRC, first.Raw, first.Defect
+	sent.Changed = &Change{other.Packet, other.Sum, other.ICRC, other.Raw, other.Defect}
+	c := sent.Clone()
+	s.keep(c)
+	s.restore()
+	s.at = 0
+}
+
+// flush hands on what waits no longer: its second frame has come, or its time has passed.
+func (r *reunion) flush(now vtime.Time) {
+	for s := r.queue.first(); s != nil && s.at < now; s = r.queue.first() {
+		s.restore()
+		r.emit(s.index, &s.rec)
+		r.queue.drop()
+		r.free = append(r.free, s)
+	}
+}
+
+func (r *reunion) emit(index uint64, rec *Record) {
+	if !r.done {
+		r.done = !r.yield(index, rec)
+	}
+}
