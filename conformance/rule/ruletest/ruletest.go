@@ -7,8 +7,8 @@
 //	B>A NAK psn=+1 msn=0 PSN_SEQ_ERR   // want "second NAK"
 //
 // and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
-// "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, and a second later,
-// so that none reads a clock. A rule without a passing and a failing fixture fails the test, and so does one that passes
+// "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a line
+// "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture fails the test, and so does one that passes
 // an empty trace.
 package ruletest
 
@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,12 +90,28 @@ func fixtures(t *testing.T, r *rule.Rule, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, base := range bases {
+			for _, base := range startsOf(t, text) {
 				name := strings.TrimSuffix(filepath.Base(path), ".trace")
 				t.Run(fmt.Sprintf("%s@%d", name, base), func(t *testing.T) { fixture(t, r, text, base, kind) })
 			}
 		}
 	}
+}
+
+// atStart is the line of a fixture that makes sense at one start only, because it speaks of the wrap itself.
+var atStart = regexp.MustCompile(`(?m)^# at-start (\d+)$`)
+
+func startsOf(t *testing.T, text []byte) []psn.PSN {
+	t.Helper()
+	m := atStart.FindSubmatch(text)
+	if m == nil {
+		return bases
+	}
+	n, err := strconv.ParseUint(string(m[1]), 10, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []psn.PSN{psn.New(uint32(n))}
 }
 
 // fixture runs one rule over one fixture and compares verdict and findings with what the fixture says.

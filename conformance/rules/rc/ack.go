@@ -1,0 +1,252 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func ackCoversRequests() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ACK-001", Level: rule.Must,
+		Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "The responder acknowledges every request packet whose AckReq bit is set; " +
+			"one response may acknowledge several."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a request with AckReq", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			a := ackDemand{c: c}
+			return rule.Check{Sight: a.sight, End: a.end}
+		},
+	}
+}
+
+// ackDemand remembers the oldest and the newest request that waits for its acknowledgement.
+type ackDemand struct {
+	c              *rule.Context
+	open           bool
+	oldest, newest asked
+}
+
+type asked struct {
+	event
+	psn psn.PSN
+}
+
+func (a *ackDemand) sight(s *rule.Sight) {
+	p := s.Pkt
+	if s.Point == trace.ResponderIn {
+		if s.Legal && p.AckReq && !a.c.Fatal {
+			a.newest = asked{seen(s), p.PSN}
+			if !a.open {
+				a.open, a.oldest = true, a.newest
+			}
+		}
+		return
+	}
+	upTo := p.PSN // the newest PSN acknowledged
+	switch syn := p.AETH.Syndrome; {
+	case p.Opcode != roce.Acknowledge:
+	case syn == roce.SyndromePSNSeqErr:
+		upTo = p.PSN.Prev()
+	case !syn.IsACK():
+		a.open = false // refused: it comes again, or the QP is in error
+	}
+	if !a.open || upTo.Less(a.oldest.psn) {
+		return
+	}
+	a.c.Met()
+	a.open, a.oldest = upTo.Less(a.newest.psn), a.newest
+}
+
+func (a *ackDemand) end(at vtime.Time) {
+	if a.open && !a.c.Fatal && a.oldest.overdue(at) {
+		a.c.FailAt(a.oldest.at, a.oldest.record, rule.Responder, "no acknowledgement of "+a.c.Rel(a.oldest.psn))
+	}
+}
+
+func ackIsReceived() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ACK-002", Level: rule.MustNot,
+		Title: "An acknowledgement never names a PSN that has not been received in order",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "A positive acknowledgement of a PSN says that this request packet and all " +
+			"before it have been received."},
+		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "a lost request", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if !c.Started || c.Fatal {
+					return
+				}
+				// A NAK or a selective acknowledgement names the PSN expected and acknowledges those before it.
+				last := s.Pkt.PSN
+				if s.Pkt.Opcode.Class() != roce.ClassRC && !s.Pkt.Opcode.IsReadResponse() || s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr {
+					last = last.Prev()
+				}
+				if !last.Less(c.EPSN) {
+					c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
+				} else {
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+func ackMonotonic() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ACK-003", Level: rule.Must,
+		Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Quote: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
+			"recently completed request packet."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var last psn.PSN
+			any, duplicate := false, false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Point == trace.ResponderIn {
+					duplicate = duplicate || s.Relation == rule.Duplicate && s.Pkt.Len > 0
+					return
+				}
+				if s.Pkt.Opcode != roce.Acknowledge || !s.Pkt.AETH.Syndrome.IsACK() {
+					return
+				}
+				switch {
+				case any && s.Pkt.PSN.Less(last):
+					c.Failf(rule.Responder, "ACK of %s after an ACK of %s", c.Rel(s.Pkt.PSN), c.Rel(last))
+				case duplicate:
+					c.Met()
+				}
+				any, duplicate, last = true, false, s.Pkt.PSN
+			}}
+		},
+	}
+}
+
+func ackOutsideIgnored() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ACK-004", Level: rule.Must,
+		Title: "The requester ignores acknowledgements of PSNs that it has not outstanding",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6", Quote: "A response whose PSN is outside the range of outstanding requests is a " +
+			"ghost and is dropped."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			g := ghost{c: c}
+			return rule.Check{Sight: g.sight, Event: g.event}
+		},
+	}
+}
+
+// ghost watches what the requester does between a response outside [UNA, MAX) and the next one inside.
+type ghost struct {
+	c          *rule.Context
+	armed, nak bool
+	psn        psn.PSN
+}
+
+func (g *ghost) sight(s *rule.Sight) {
+	c, p := g.c, s.Pkt
+	if s.Point == trace.RequesterOut {
+		switch {
+		case !g.armed:
+		case s.Relation == rule.First && p.PSN != c.MAX:
+			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s", c.Rel(p.PSN), c.Rel(g.psn))
+		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.UNA):
+			c.Failf(rule.Requester, "sends %s again for a ghost NAK, though it was acknowledged", c.Rel(p.PSN))
+		}
+		return
+	}
+	if p.Opcode != roce.Acknowledge || !s.Intact() || !c.Started {
+		return
+	}
+	// The repeat of the newest acknowledgement is the normal answer to a duplicate.
+	if g.armed = !p.PSN.In(c.UNA, c.MAX) && p.PSN != c.UNA.Prev(); g.armed {
+		g.psn, g.nak = p.PSN, p.AETH.Syndrome == roce.SyndromePSNSeqErr
+		c.Met()
+	}
+}
+
+func (g *ghost) event(e *trace.Event) {
+	if g.armed && e.Kind == trace.CQE && g.c.Mine(e) && e.Body.Status == engine.StatusSuccess && !e.Body.PSN.Less(g.c.UNA) {
+		g.c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s", e.Body.ID, g.c.Rel(g.psn))
+	}
+}
+
+func ackRequested() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ACK-005", Level: rule.Must,
+		Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE", Quote: "The requester sets AckReq at least so often that its last " +
+			"outstanding request is acknowledged without its timer."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "any message", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var end asked
+			open := false
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					o := s.Pkt.Opcode
+					switch {
+					case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // the latter two are always answered
+						open = false
+						c.Met()
+					case o.EndsMessage() && !open:
+						open, end = true, asked{seen(s), s.Pkt.PSN}
+					}
+				},
+				End: func(at vtime.Time) {
+					if open && end.overdue(at) && !c.Failed {
+						c.FailAt(end.at, end.record, rule.Requester, "nothing asks for an acknowledgement of "+c.Rel(end.psn))
+					}
+				},
+			}
+		},
+	}
+}
+
+func responsesInOrder() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ACK-006", Level: rule.Must,
+		Title: "Responses of a QP are sent in PSN order",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110", Quote: "The responder returns responses in the order in which it received " +
+			"the requests."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "mixed operations", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := replyOrder{c: c}
+			return rule.Check{Sight: r.sight}
+		},
+	}
+}
+
+// replyOrder lets the responses go back once for every duplicate READ or atomic, because its replay carries old PSNs.
+type replyOrder struct {
+	c       *rule.Context
+	any     bool
+	last    psn.PSN
+	replays int
+	floor   psn.PSN // the oldest PSN that a replay may begin with
+}
+
+func (r *replyOrder) sight(s *rule.Sight) {
+	p := s.Pkt
+	if s.Point == trace.ResponderIn {
+		if s.Relation == rule.Duplicate && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
+			if r.replays == 0 || p.PSN.Less(r.floor) {
+				r.floor = p.PSN
+			}
+			r.replays++
+		}
+		return
+	}
+	switch {
+	case !r.any || r.last.LessEq(p.PSN):
+		if r.any {
+			r.c.Met()
+		}
+	case r.replays > 0 && r.floor.LessEq(p.PSN):
+		r.replays--
+	default:
+		r.c.Failf(rule.Responder, "response to %s after one to %s", r.c.Rel(p.PSN), r.c.Rel(r.last))
+	}
+	r.any, r.last = true, p.PSN
+}

@@ -1,0 +1,244 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func completionOrder() rule.Rule {
+	return rule.Rule{
+		ID: "RC-CQE-001", Level: rule.Must,
+		Title: "Work requests complete in the order of posting, once each when signalled",
+		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Quote: "Work completions of a send queue are returned in the order in which the " +
+			"work requests were submitted."},
+		Needs: rule.Completions, Stimulus: "completions, with a lost request", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var q sendQueue
+			return rule.Check{Event: func(e *trace.Event) {
+				if !c.Mine(e) {
+					return
+				}
+				switch e.Kind {
+				case trace.Post:
+					q.post(e)
+				case trace.CQE:
+					_, skipped, ok := q.complete(e.Body.ID)
+					switch {
+					case !ok:
+						c.Failf(rule.Requester, "wr=%d completes and is not outstanding", e.Body.ID)
+					case skipped > 0 && c.Known && c.Attr.CQModeration <= 1:
+						c.Failf(rule.Requester, "wr=%d completes before %d older requests", e.Body.ID, skipped)
+					default:
+						c.Met()
+					}
+				}
+			}}
+		},
+	}
+}
+
+func completionAfterAck() rule.Rule {
+	return rule.Rule{
+		ID: "RC-CQE-002", Level: rule.MustNot,
+		Title: "A SEND or WRITE never completes before its last PSN is acknowledged",
+		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Quote: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
+			"its last packet has been received."},
+		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return success(c, func(w wqe) bool {
+				return w.op != engine.OpRead && w.op != engine.OpCompareSwap && w.op != engine.OpFetchAdd
+			},
+				"is not acknowledged")
+		},
+	}
+}
+
+// success is a check that a work request of the chosen kind has been answered in full when it completes with success.
+func success(c *rule.Context, judged func(wqe) bool, lack string) rule.Check {
+	var q sendQueue
+	return rule.Check{
+		Sight: func(s *rule.Sight) { q.request(c, s) },
+		Event: func(e *trace.Event) {
+			if !c.Mine(e) {
+				return
+			}
+			if e.Kind == trace.Post {
+				q.post(e)
+			}
+			if e.Kind != trace.CQE {
+				return
+			}
+			w, _, ok := q.complete(e.Body.ID)
+			switch {
+			case !ok || !judged(w) || e.Body.Status != engine.StatusSuccess:
+			case !w.sent:
+				c.Failf(rule.Requester, "wr=%d completes before it is sent", w.id)
+			case !w.last.Less(c.UNA):
+				c.Failf(rule.Requester, "wr=%d completes while %s %s", w.id, c.Rel(w.last), lack)
+			default:
+				c.Met()
+			}
+		},
+	}
+}
+
+func readCompletion() rule.Rule {
+	return rule.Rule{
+		ID: "RC-CQE-003", Level: rule.Must,
+		Title: "A READ completes only after all its data have arrived and are in local memory",
+		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Quote: "An RDMA READ completes when all its response data have been " +
+			"placed in the local buffer."},
+		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut, Stimulus: "a READ with a lost response", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var asked, stored uint64 // bytes of completed READs, and bytes placed in the requester's memory
+			lens := map[uint64]uint32{}
+			check := success(c, func(w wqe) bool { return w.op == engine.OpRead }, "has not arrived")
+			wire := check.Event
+			check.Event = func(e *trace.Event) {
+				wire(e)
+				switch {
+				case !c.Mine(e):
+				case e.Kind == trace.Store:
+					stored += uint64(e.Len)
+				case e.Kind == trace.Post && e.Body.Op == engine.OpRead && len(lens) < queueLimit:
+					lens[e.Body.ID] = e.Len
+				case e.Kind == trace.CQE && e.Body.Status == engine.StatusSuccess:
+					asked += uint64(lens[e.Body.ID])
+					delete(lens, e.Body.ID)
+					if c.Offers(rule.Stores) && stored < asked {
+						c.Failf(rule.Requester, "READ wr=%d completes with %d bytes not in memory", e.Body.ID, asked-stored)
+					}
+				}
+			}
+			return check
+		},
+	}
+}
+
+func flushAfterError() rule.Rule {
+	return rule.Rule{
+		ID: "RC-CQE-004", Level: rule.Must,
+		Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in order, and none is lost",
+		Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1", Quote: "When a QP enters the error state its outstanding work requests are " +
+			"completed in error with the flushed status."},
+		Needs: rule.Completions, Stimulus: "an error completion with requests outstanding", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var q sendQueue
+			failed := false
+			return rule.Check{
+				Event: func(e *trace.Event) {
+					if e.Kind == trace.Post && c.Mine(e) {
+						q.post(e)
+					}
+					if e.Kind != trace.CQE || !c.Mine(e) {
+						return
+					}
+					_, skipped, ok := q.complete(e.Body.ID)
+					switch {
+					case failed && e.Body.Status != engine.StatusFlushed:
+						c.Failf(rule.Requester, "wr=%d completes with %v after an error", e.Body.ID, e.Body.Status)
+					case failed && ok && skipped > 0:
+						c.Failf(rule.Requester, "wr=%d is flushed before %d older requests", e.Body.ID, skipped)
+					case failed:
+						c.Met()
+					}
+					failed = failed || e.Body.Status != engine.StatusSuccess
+				},
+				End: func(vtime.Time) {
+					if failed && q.outstanding() > 0 {
+						c.Failf(rule.Requester, "%d requests never complete after the error, the first is wr=%d", q.outstanding(), q.oldest().id)
+					}
+				},
+			}
+		},
+	}
+}
+
+func receiveCompletion() rule.Rule {
+	return rule.Rule{
+		ID: "RC-CQE-005", Level: rule.Must,
+		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
+		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Quote: "The receive completion holds the number of bytes transferred and the " +
+			"immediate data of the message."},
+		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := arrivals{c: c}
+			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+		},
+	}
+}
+
+// arrivals are the messages that arrived whole and must complete a receive.
+type arrivals struct {
+	c     *rule.Context
+	bytes uint32  // of the open message
+	first psn.PSN // of the open message
+	due   []arrival
+}
+
+type arrival struct {
+	event
+	first, last psn.PSN
+	bytes, imm  uint32
+	hasImm      bool
+}
+
+func (a *arrivals) sight(s *rule.Sight) {
+	p := s.Pkt
+	if s.Point == trace.ResponderOut {
+		if p.AETH.Syndrome.IsRNR() {
+			a.refuse(p.PSN)
+		}
+		return
+	}
+	if !s.Legal || a.c.Fatal {
+		return
+	}
+	if p.Opcode.StartsMessage() {
+		a.bytes, a.first = 0, p.PSN
+	}
+	a.bytes += uint32(p.Len)
+	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) && len(a.due) < queueLimit {
+		a.due = append(a.due, arrival{seen(s), a.first, p.PSN, a.bytes, p.Imm, p.Opcode.HasImm()})
+	}
+}
+
+// refuse forgets the messages that an RNR NAK of p refuses: they come again.
+func (a *arrivals) refuse(p psn.PSN) {
+	for i := range a.due {
+		if p.LessEq(a.due[i].last) {
+			a.due = a.due[:i]
+			return
+		}
+	}
+}
+
+func (a *arrivals) event(e *trace.Event) {
+	if e.Kind != trace.Recv || a.c.Mine(e) || e.Body.Status == engine.StatusFlushed {
+		return
+	}
+	if len(a.due) == 0 {
+		a.c.Failf(rule.Responder, "receive wr=%d completes without a message", e.Body.ID)
+		return
+	}
+	m := a.due[0]
+	a.due = a.due[:copy(a.due, a.due[1:])]
+	switch {
+	case e.Body.Status != engine.StatusSuccess:
+	case e.Body.Len != m.bytes:
+		a.c.Failf(rule.Responder, "receive wr=%d has %d bytes, %d arrived", e.Body.ID, e.Body.Len, m.bytes)
+	case m.hasImm && e.Body.Imm != m.imm:
+		a.c.Failf(rule.Responder, "receive wr=%d has immediate %#x, %#x arrived", e.Body.ID, e.Body.Imm, m.imm)
+	default:
+		a.c.Met()
+	}
+}
+
+func (a *arrivals) end(at vtime.Time) {
+	if len(a.due) > 0 && !a.c.Fatal && a.due[0].overdue(at) {
+		a.c.FailAt(a.due[0].at, a.due[0].record, rule.Responder, "the message that ends here completes no receive")
+	}
+}

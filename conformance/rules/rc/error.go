@@ -1,0 +1,97 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func errorIsSilent() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ERR-001", Level: rule.Must,
+		Title: "A QP in the error state sends nothing and answers nothing",
+		Source: rule.Source{Ref: "IBTA 10.3.1.7", Quote: "In the error state packets that arrive are silently dropped, and no packet " +
+			"is sent."},
+		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			e := silence{c: c, failed: vtime.Never, ignored: vtime.Never}
+			return rule.Check{Sight: e.sight, Event: e.event, End: e.end}
+		},
+	}
+}
+
+// silence watches both ends of a connection after each has failed.
+type silence struct {
+	c       *rule.Context
+	reply   vtime.Time // latest response to arrive
+	failed  vtime.Time // since when the requester is in error
+	ignored vtime.Time // when the responder, in error, first got a request
+}
+
+func (e *silence) sight(s *rule.Sight) {
+	c := e.c
+	if c.Failed && e.failed == vtime.Never {
+		e.failed = e.reply // the state moves after a sight, so it was the response before this one
+	}
+	switch {
+	case s.Point == trace.RequesterIn:
+		e.reply = s.At
+	case s.Point == trace.RequesterOut && e.failed != vtime.Never && s.At.Sub(e.failed) > drain:
+		c.Failf(rule.Requester, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+	case s.Point == trace.ResponderIn && c.Fatal && s.Intact() && e.ignored == vtime.Never:
+		e.ignored = s.At
+	case s.Point == trace.ResponderOut && c.Fatal:
+		c.Failf(rule.Responder, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+	}
+}
+
+func (e *silence) event(x *trace.Event) {
+	if x.Kind == trace.Fatal && e.c.Mine(x) {
+		e.failed = min(e.failed, x.At)
+	}
+}
+
+func (e *silence) end(at vtime.Time) {
+	if e.failed != vtime.Never && at.Sub(e.failed) > drain || e.ignored != vtime.Never && at.Sub(e.ignored) > drain {
+		e.c.Met()
+	}
+}
+
+func accessError() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ERR-002", Level: rule.Must,
+		Title: "A bad R_Key is answered with NAK 0x62, and nothing of that message is written past the violation",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Quote: "A remote access violation is answered with a NAK remote access error; " +
+			"the responder does not execute the request."},
+		Needs: rule.TapResponder | rule.Completions | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut,
+		Stimulus: "a crafted request with an R_Key that no work request names", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			keys := map[uint32]bool{} // those that the application named
+			denied := false
+			bad := func(s *rule.Sight) bool {
+				p := s.Pkt
+				return s.Legal && s.Rec.Fate == trace.Injected && p.Opcode.Layout()&roce.LayoutRETH != 0 &&
+					p.RETH.DMALen > 0 && !keys[p.RETH.RKey]
+			}
+			check := refusing(c, roce.SyndromeRemoteAccess, bad)
+			refuse := check.Sight
+			check.Sight = func(s *rule.Sight) {
+				refuse(s)
+				if s.Point == trace.ResponderOut && s.Pkt.AETH.Syndrome == roce.SyndromeRemoteAccess && !denied {
+					denied = true
+					c.Met()
+				}
+			}
+			check.Event = func(e *trace.Event) {
+				switch {
+				case e.Kind == trace.Post && c.Mine(e) && len(keys) < queueLimit:
+					keys[e.RKey] = true
+				case e.Kind == trace.Store && !c.Mine(e) && denied:
+					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62", e.Len, e.VA)
+				}
+			}
+			return check
+		},
+	}
+}

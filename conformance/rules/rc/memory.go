@@ -1,0 +1,250 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// placementLimit bounds the placements that a check remembers; beyond it the oldest are forgotten all at once.
+const placementLimit = 1 << 16
+
+func psnIdempotent() rule.Rule {
+	return rule.Rule{
+		ID: "RC-PSN-006", Level: rule.Must,
+		Title: "A duplicate request leaves the responder's memory as its first execution left it",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
+			"not executed again."},
+		Needs: rule.TapResponder | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			p := placements{c: c, last: map[uint64]placement{}}
+			return rule.Check{Sight: p.sight, Event: p.event}
+		},
+	}
+}
+
+// placements attributes every store of a responder to a request that arrived in order, as long as one is owed.
+type placements struct {
+	c         *rule.Context
+	owed      int  // payloads accepted and not yet stored
+	duplicate bool // the latest request to arrive was a duplicate
+	last      map[uint64]placement
+}
+
+// placement is what was written at an address.
+type placement struct{ size, sum uint32 }
+
+func (p *placements) sight(s *rule.Sight) {
+	if s.Point == trace.ResponderOut {
+		if s.Pkt.AETH.Syndrome.IsRNR() {
+			p.owed = 0 // what was refused is not stored
+		}
+		return
+	}
+	p.duplicate = s.Relation == rule.Duplicate
+	switch {
+	case p.duplicate && (s.Pkt.Len > 0 || s.Pkt.Opcode.IsAtomic()):
+		p.c.Met()
+	case s.Legal && (s.Pkt.Len > 0 || s.Pkt.Opcode.IsAtomic()):
+		p.owed++
+	}
+}
+
+func (p *placements) event(e *trace.Event) {
+	if e.Kind != trace.Store || p.c.Mine(e) {
+		return
+	}
+	now := placement{e.Len, e.Sum}
+	if p.owed == 0 && p.duplicate && p.last[e.VA] != now {
+		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there", e.Len, e.VA)
+	}
+	p.owed = max(0, p.owed-1)
+	if len(p.last) == placementLimit {
+		clear(p.last)
+	}
+	p.last[e.VA] = now
+}
+
+func memoryEqual() rule.Rule {
+	return rule.Rule{
+		ID: "RC-MEM-001", Level: rule.Must,
+		Title: "After success the target range equals the source, and bytes outside it are untouched",
+		Source: rule.Source{Ref: "IBTA 9.4, 9.7", Quote: "The reliable service delivers every message exactly once, in order " +
+			"and without error."},
+		Needs: rule.Image, Sees: rule.Requests, Stimulus: "mixed operations under random loss", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			reads := false // READ data go to the requester's memory
+			return rule.Check{
+				Sight: func(s *rule.Sight) { reads = reads || s.Pkt.Opcode.IsRead() || s.Pkt.Opcode.IsAtomic() },
+				Event: func(e *trace.Event) {
+					if e.Kind != trace.Memory || c.Mine(e) && !reads {
+						return
+					}
+					failed := c.Failed || c.Fatal
+					switch {
+					case e.Value > 0 && e.Name == "guard":
+						c.Failf(rule.Responder, "%d bytes outside the target ranges changed", e.Value)
+					case e.Value > 0 && e.Name == "mismatch" && !failed:
+						c.Failf(rule.Responder, "%d bytes differ from the source", e.Value)
+					case !failed:
+						c.Met()
+					}
+				},
+			}
+		},
+	}
+}
+
+func laterWriteWins() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ORD-001", Level: rule.Must,
+		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
+		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Quote: "RDMA WRITEs of a connection take effect in the order in which " +
+			"they were posted."},
+		Needs: rule.TapResponder | rule.Stores, Sees: rule.RequestIn, Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			o := overwrites{c: c, index: map[uint64]int{}}
+			return rule.Check{Sight: o.sight, Event: o.event, End: o.end}
+		},
+	}
+}
+
+// overwrites remembers, for every address written twice or more, what the latest WRITE brought and what was stored.
+type overwrites struct {
+	c     *rule.Context
+	va    uint64 // where the next packet of the open WRITE acts
+	index map[uint64]int
+	spots []spot
+}
+
+type spot struct {
+	va           uint64
+	writes       int
+	want, stored placement
+	at           vtime.Time // of the latest store
+}
+
+func (o *overwrites) sight(s *rule.Sight) {
+	if !s.Legal || !s.Pkt.Opcode.IsWrite() {
+		return
+	}
+	if s.Pkt.Opcode.StartsMessage() {
+		o.va = s.Pkt.RETH.VA
+	}
+	if s.Pkt.Len > 0 && s.Sum != 0 {
+		i, known := o.index[o.va]
+		if !known && len(o.spots) < placementLimit {
+			i = len(o.spots)
+			o.index[o.va], o.spots = i, append(o.spots, spot{va: o.va, at: vtime.Never})
+			known = true
+		}
+		if known {
+			o.spots[i].writes++
+			o.spots[i].want = placement{uint32(s.Pkt.Len), s.Sum}
+		}
+	}
+	o.va += uint64(s.Pkt.Len)
+}
+
+func (o *overwrites) event(e *trace.Event) {
+	if e.Kind != trace.Store || o.c.Mine(e) {
+		return
+	}
+	if i, known := o.index[e.VA]; known {
+		o.spots[i].stored, o.spots[i].at = placement{e.Len, e.Sum}, e.At
+	}
+}
+
+func (o *overwrites) end(vtime.Time) {
+	for _, x := range o.spots {
+		if x.writes < 2 || x.at == vtime.Never || x.want.size != x.stored.size || o.c.Fatal {
+			continue
+		}
+		o.c.Met()
+		if x.want != x.stored {
+			o.c.FailAt(x.at, rule.NoRecord, rule.Responder, "an earlier WRITE's data are left over a later one's")
+		}
+	}
+}
+
+func sendAfterWrite() rule.Rule {
+	return rule.Rule{
+		ID: "RC-ORD-002", Level: rule.Must,
+		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
+		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Quote: "The data of an RDMA WRITE are in memory before the receive completion " +
+			"of a SEND that was posted after it."},
+		Needs: rule.TapResponder | rule.Completions | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut,
+		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			v := visibility{c: c}
+			return rule.Check{Sight: v.sight, Event: v.event}
+		},
+	}
+}
+
+// visibility compares the payload that must have been stored when a receive completes with what was.
+type visibility struct {
+	c        *rule.Context
+	accepted uint64 // payload bytes accepted in order
+	stored   uint64
+	wrote    bool // a WRITE was accepted since the latest receive was taken
+	receives []receive
+}
+
+// receive is an accepted message that completes a receive.
+type receive struct {
+	first  psn.PSN // the packet that took the receive
+	before uint64  // bytes accepted before that packet
+	until  uint64  // bytes accepted when the message ended
+	done   bool
+	after  bool // a WRITE preceded it
+}
+
+func (v *visibility) sight(s *rule.Sight) {
+	p := s.Pkt
+	if s.Point == trace.ResponderOut {
+		if p.AETH.Syndrome.IsRNR() {
+			v.refuse(p.PSN)
+		}
+		return
+	}
+	if !s.Legal || v.c.Fatal {
+		return
+	}
+	if rule.TakesReceive(p.Opcode) && len(v.receives) < placementLimit {
+		v.receives = append(v.receives, receive{first: p.PSN, before: v.accepted, after: v.wrote})
+		v.wrote = false
+	}
+	v.accepted += uint64(p.Len)
+	v.wrote = v.wrote || p.Opcode.IsWrite()
+	if n := len(v.receives); n > 0 && p.Opcode.EndsMessage() && !v.receives[n-1].done {
+		v.receives[n-1].until, v.receives[n-1].done = v.accepted, true
+	}
+}
+
+// refuse takes back what an RNR NAK refused, and everything after it.
+func (v *visibility) refuse(p psn.PSN) {
+	for i, r := range v.receives {
+		if p.LessEq(r.first) {
+			v.accepted, v.receives, v.wrote = r.before, v.receives[:i], r.after
+			return
+		}
+	}
+}
+
+func (v *visibility) event(e *trace.Event) {
+	switch {
+	case v.c.Mine(e):
+	case e.Kind == trace.Store:
+		v.stored += uint64(e.Len)
+	case e.Kind == trace.Recv && e.Body.Status == 0 && len(v.receives) > 0:
+		r := v.receives[0]
+		v.receives = v.receives[:copy(v.receives, v.receives[1:])]
+		if r.done && v.stored < r.until {
+			v.c.Failf(rule.Responder, "receive wr=%d completes with %d bytes not yet in memory", e.Body.ID, r.until-v.stored)
+		} else if r.after {
+			v.c.Met()
+		}
+	}
+}

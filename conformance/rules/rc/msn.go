@@ -1,0 +1,171 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// msnBase converts the MSN on the wire to requests completed since the trace began. It is zero when the attributes are
+// known, because the count starts with the connection; otherwise the first exact acknowledgement shows it.
+type msnBase struct {
+	known bool
+	base  psn.MSN
+}
+
+// exact reports whether s acknowledges just what has arrived in order, so that its MSN must be the current one.
+func exact(c *rule.Context, s *rule.Sight) bool {
+	a := s.Pkt.AETH.Syndrome
+	return s.Pkt.Opcode == roce.Acknowledge && (a.IsACK() && s.Pkt.PSN.Next() == c.EPSN || a == roce.SyndromePSNSeqErr && s.Pkt.PSN == c.EPSN)
+}
+
+// count returns how many requests s says are completed; ok is false while that cannot be known.
+func (m *msnBase) count(c *rule.Context, s *rule.Sight) (n psn.MSN, ok bool) {
+	if !m.known && (c.Known || exact(c, s)) {
+		m.known = true
+		if !c.Known {
+			m.base = s.Pkt.AETH.MSN.Add(-int(c.MSN))
+		}
+	}
+	return s.Pkt.AETH.MSN.Add(-int(m.base)), m.known && c.Started
+}
+
+func msnCounts() rule.Rule {
+	return rule.Rule{
+		ID: "RC-MSN-001", Level: rule.Must,
+		Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
+		Source: rule.Source{Ref: "IBTA 9.7.7.1", Quote: "The responder initialises its MSN to zero and increments it when it completes " +
+			"a new request message."},
+		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "acknowledged messages", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var base msnBase
+			var last psn.MSN
+			any := false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
+					return // a replayed READ response may carry an old MSN
+				}
+				n, ok := base.count(c, s)
+				switch {
+				case !ok:
+					return
+				case any && n.Less(last):
+					c.Failf(rule.Responder, "MSN goes back from %d to %d", last, n)
+				case c.MSN.Less(n):
+					c.Failf(rule.Responder, "MSN says %d requests are completed, %d have arrived", n, c.MSN)
+				case exact(c, s) && n != c.MSN:
+					c.Failf(rule.Responder, "MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)
+				default:
+					c.Met()
+				}
+				any, last = true, n
+			}}
+		},
+	}
+}
+
+func msnOperations() rule.Rule {
+	return rule.Rule{
+		ID: "RC-MSN-002", Level: rule.Must,
+		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
+		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Quote: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
+			"or atomic when its request is executed."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			m := msnMoments{c: c}
+			return rule.Check{Sight: m.sight}
+		},
+	}
+}
+
+// msnMoments checks the MSN where the moment of counting shows: inside a message, and in the first READ response.
+type msnMoments struct {
+	c      *rule.Context
+	base   msnBase
+	inside bool // the latest request accepted did not end its message
+	reads  [64]struct {
+		psn psn.PSN
+		msn psn.MSN // requests completed, the READ included
+		set bool
+	}
+	next int
+}
+
+func (m *msnMoments) sight(s *rule.Sight) {
+	c, p := m.c, s.Pkt
+	if s.Point == trace.ResponderIn {
+		if s.Legal {
+			m.inside = !p.Opcode.EndsMessage()
+		}
+		if s.Legal && p.Opcode.IsRead() {
+			r := &m.reads[m.next]
+			r.psn, r.msn, r.set = p.PSN, c.MSN.Next(), true
+			m.next = (m.next + 1) % len(m.reads)
+		}
+		return
+	}
+	if !rule.HasAETH(p.Opcode) || c.Fatal {
+		return
+	}
+	n, ok := m.base.count(c, s)
+	switch {
+	case !ok:
+	case exact(c, s) && m.inside && p.AETH.Syndrome.IsACK():
+		m.judge(n == c.MSN, "an acknowledgement inside a message has MSN %d, %d messages are complete", n, c.MSN)
+	case p.Opcode.IsReadResponse() && p.Opcode.StartsMessage():
+		if want, ok := m.counted(p.PSN); ok {
+			m.judge(!n.Less(want) && !c.MSN.Less(n), "a READ response has MSN %d, its READ is number %d", n, want)
+		}
+	}
+}
+
+func (m *msnMoments) judge(good bool, format string, n, want psn.MSN) {
+	if good {
+		m.c.Met()
+	} else {
+		m.c.Failf(rule.Responder, format, n, want)
+	}
+}
+
+// counted returns the MSN after the READ whose first PSN is p.
+func (m *msnMoments) counted(p psn.PSN) (psn.MSN, bool) {
+	for i := range m.reads {
+		if m.reads[i].set && m.reads[i].psn == p {
+			return m.reads[i].msn, true
+		}
+	}
+	return 0, false
+}
+
+func msnDuplicate() rule.Rule {
+	return rule.Rule{
+		ID: "RC-MSN-003", Level: rule.Must,
+		Title: "A duplicate request does not advance the MSN",
+		Source: rule.Source{Ref: "IBTA 9.7.7.1", Quote: "The MSN is incremented for new requests only; a duplicate leaves it " +
+			"as it is."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var base msnBase
+			duplicate := false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Point == trace.ResponderIn {
+					duplicate = duplicate || s.Relation == rule.Duplicate
+					return
+				}
+				if s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
+					return
+				}
+				n, ok := base.count(c, s)
+				switch {
+				case !ok || !duplicate:
+				case c.MSN.Less(n):
+					c.Failf(rule.Responder, "MSN %d after a duplicate, %d requests have arrived", n, c.MSN)
+				default:
+					c.Met()
+				}
+				duplicate = duplicate && !(ok && s.Pkt.AETH.Syndrome.IsACK())
+			}}
+		},
+	}
+}

@@ -1,0 +1,120 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func opcodeOrder() rule.Rule {
+	return rule.Rule{
+		ID: "RC-OPC-001", Level: rule.Must,
+		Title: "A message is ONLY, or FIRST MIDDLE* LAST of one operation, not interleaved with another message",
+		Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Quote: "The packets of a message are sent in order and are not interleaved with " +
+			"those of another message of the same QP."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			sure, inside := c.Known, false // a capture may begin inside a message
+			var op rule.Operation
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Relation != rule.First {
+					return
+				}
+				o := s.Pkt.Opcode
+				sure = sure || o.StartsMessage()
+				switch {
+				case !sure:
+					return
+				case o.StartsMessage() && inside:
+					c.Failf(rule.Requester, "%v begins inside another message", o)
+				case !o.StartsMessage() && !inside:
+					c.Failf(rule.Requester, "%v follows no FIRST", o)
+				case !o.StartsMessage() && rule.OperationOf(o) != op:
+					c.Failf(rule.Requester, "%v inside a message of another operation", o)
+				default:
+					c.Met()
+				}
+				op, inside = rule.OperationOf(o), !o.EndsMessage()
+			}}
+		},
+	}
+}
+
+func opcodeOrderRefused() rule.Rule {
+	return rule.Rule{
+		ID: "RC-OPC-002", Level: rule.Must,
+		Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41", Quote: "A request packet that is out of opcode sequence is answered with a NAK " +
+			"invalid request, and the QP goes to the error state."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool { return rule.IsOrderFault(s.Reason) })
+		},
+	}
+}
+
+func operationRefused() rule.Rule {
+	return rule.Rule{
+		ID: "RC-OPC-003", Level: rule.Must,
+		Title: "An operation that the QP's access flags do not enable is answered with NAK 0x61",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE", Quote: "A request for an operation that the QP is not enabled for is answered " +
+			"with a NAK invalid request."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+				need := map[rule.Operation]engine.Access{rule.Read: engine.RemoteRead, rule.Write: engine.RemoteWrite,
+					rule.Atomic: engine.RemoteAtomic}[rule.OperationOf(s.Pkt.Opcode)]
+				return s.Legal && need&^c.PeerAttr.Access != 0
+			})
+		},
+	}
+}
+
+// refusing is a check that the first request which is bad, arriving in order, is answered with a NAK of this code and
+// that nothing is served after it.
+func refusing(c *rule.Context, code roce.Syndrome, bad func(*rule.Sight) bool) rule.Check {
+	r := refusal{c: c, code: code, bad: bad}
+	return rule.Check{Sight: r.sight, End: r.end}
+}
+
+type refusal struct {
+	c       *rule.Context
+	code    roce.Syndrome
+	bad     func(*rule.Sight) bool
+	waiting bool // the bad request has not been answered
+	refused bool // it has, with the code
+	asked   event
+	psn     psn.PSN
+}
+
+func (r *refusal) sight(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	if s.Point == trace.ResponderIn {
+		if s.Relation == rule.InOrder && !r.waiting && !r.refused && !c.Fatal && r.bad(s) {
+			r.waiting, r.asked, r.psn = true, seen(s), p.PSN
+		}
+		return
+	}
+	switch {
+	case p.PSN.Less(r.psn) && (r.waiting || r.refused):
+		// the answer to an older request
+	case r.refused:
+		c.Failf(rule.Responder, "a response to %s after the QP refused %s", c.Rel(p.PSN), c.Rel(r.psn))
+	case !r.waiting:
+	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == r.code && p.PSN == r.psn:
+		r.waiting, r.refused = false, true
+		c.Met()
+	default:
+		r.waiting = false
+		c.Failf(rule.Responder, "%s is not refused with NAK %#x", c.Rel(r.psn), uint8(r.code))
+	}
+}
+
+func (r *refusal) end(at vtime.Time) {
+	if r.waiting && r.asked.overdue(at) {
+		r.c.FailAt(r.asked.at, r.asked.record, rule.Responder, "no answer to a request that must be refused")
+	}
+}

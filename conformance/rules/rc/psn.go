@@ -1,0 +1,194 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func psnConsecutive() rule.Rule {
+	return rule.Rule{
+		ID: "RC-PSN-001", Level: rule.Must,
+		Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per response packet after a READ",
+		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2", Quote: "The requester increments the PSN by one for each request packet, " +
+			"and after an RDMA READ request by the number of response packets expected."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			any := false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Relation != rule.First {
+					return
+				}
+				if any && s.Pkt.PSN != c.MAX {
+					c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
+				} else if any {
+					c.Met()
+				}
+				any = true
+			}}
+		},
+	}
+}
+
+func psnStart() rule.Rule {
+	return rule.Rule{
+		ID: "RC-PSN-002", Level: rule.Must,
+		Title: "The first request carries the negotiated starting PSN",
+		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Quote: "The starting PSN of the send queue, given when the QP goes to RTS, " +
+			"is the PSN of the first request packet."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "any request", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			any := false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if any {
+					return
+				}
+				any = true
+				c.Met()
+				if s.Pkt.PSN != c.Attr.SendPSN {
+					c.Failf(rule.Requester, "first request has %s", c.Rel(s.Pkt.PSN))
+				}
+			}}
+		},
+	}
+}
+
+// wrapStuck is how often an acknowledged PSN from before the wrap may be sent again: bursts that cross with the
+// acknowledgement are short, an endpoint that compares PSNs as integers never stops.
+const wrapStuck = 64
+
+func psnWrap() rule.Rule {
+	return rule.Rule{
+		ID: "RC-PSN-003", Level: rule.Must,
+		Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
+		Source: rule.Source{Ref: "IBTA 9.7.2", Quote: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
+			"one precedes the other, across the wrap too."},
+		Needs: rule.Both, Sees: rule.Requests | rule.ResponseOut, Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			w := wrapCheck{c: c}
+			return rule.Check{Sight: w.sight, End: w.end}
+		},
+	}
+}
+
+// wrapCheck follows a conversation over the wrap.
+type wrapCheck struct {
+	c       *rule.Context
+	again   int   // acknowledged PSNs from before the wrap sent since
+	asked   event // the first request after the wrap that wanted an answer
+	waiting bool
+}
+
+// wrapped reports whether p lies after the latest wrap when looked at from q: q counts from 0 and p before it does not.
+func wrapped(p, q psn.PSN) bool { return p.Less(q) && uint32(p) > uint32(q) }
+
+func (w *wrapCheck) sight(s *rule.Sight) {
+	c, p := w.c, s.Pkt.PSN
+	switch s.Point {
+	case trace.RequesterOut:
+		w.request(s)
+	case trace.ResponderIn:
+		if s.Legal && s.Pkt.AckReq && uint32(p) < psn.Half && wrapped(c.Start, p.Next()) && !w.waiting {
+			w.asked, w.waiting = seen(s), true
+		}
+	case trace.ResponderOut:
+		if w.waiting && uint32(p) < psn.Half && !s.Pkt.AETH.Syndrome.IsNAK() {
+			w.waiting = false
+			c.Met()
+		}
+		if w.waiting && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && p.Less(c.EPSN) {
+			c.Failf(rule.Responder, "NAK asks for %s, which arrived in order across the wrap", c.Rel(p))
+		}
+	}
+}
+
+func (w *wrapCheck) request(s *rule.Sight) {
+	c, p := w.c, s.Pkt.PSN
+	if s.Relation == rule.First && c.MAX == 0 && c.Start != 0 {
+		c.Met()
+		if p != 0 {
+			c.Failf(rule.Requester, "PSN %d follows 0xFFFFFF", p)
+		}
+	}
+	if s.Relation == rule.Again && wrapped(p, c.UNA) {
+		if w.again++; w.again == wrapStuck {
+			c.Failf(rule.Requester, "%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
+		}
+	}
+}
+
+func (w *wrapCheck) end(at vtime.Time) {
+	if w.waiting && w.asked.overdue(at) && !w.c.Fatal {
+		w.c.FailAt(w.asked.at, w.asked.record, rule.Responder, "no answer to the first request beyond the wrap")
+	}
+}
+
+func psnSpan() rule.Rule {
+	return rule.Rule{
+		ID: "RC-PSN-004", Level: rule.MustNot,
+		Title: "The span of unacknowledged PSNs never reaches 2^23",
+		Source: rule.Source{Ref: "IBTA 9.7.2", Quote: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
+			"so that the responder can tell a duplicate from a packet of the future."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				n := c.Span(s.Pkt)
+				if s.Relation != rule.First || n == 0 {
+					return
+				}
+				// The span wraps to a negative number exactly when it reaches 2^23.
+				if span := s.Pkt.PSN.Sub(c.UNA) + n; span < 0 || span >= psn.Half {
+					c.Failf(rule.Requester, "%d PSNs are unacknowledged", span&psn.Mask)
+				} else if span > 1 {
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+func psnSameContent() rule.Rule {
+	return rule.Rule{
+		ID: "RC-PSN-005", Level: rule.Must,
+		Title: "A retransmitted PSN carries the payload, address and position in the message of its first transmission",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Quote: "A retried request packet has the PSN and the content of the packet " +
+			"that it repeats."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "a lost request", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Relation != rule.Again || s.Sent == nil {
+					return
+				}
+				if what := difference(s); what != "" {
+					c.Failf(rule.Requester, "%s is sent again with another %s", c.Rel(s.Pkt.PSN), what)
+				} else {
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+// difference names what of a retransmission is not as it was; "" when nothing is. A READ may ask for the rest only, so
+// RC-READ-002 judges its address and length.
+func difference(s *rule.Sight) string {
+	p, was := s.Pkt, s.Sent
+	o := p.Opcode
+	switch {
+	case rule.OperationOf(o) != rule.OperationOf(was.Opcode):
+		return "operation"
+	case o.IsRead():
+		return ""
+	case o.StartsMessage() != was.Opcode.StartsMessage(), o.EndsMessage() != was.Opcode.EndsMessage():
+		return "position in its message"
+	case p.Len != was.Len:
+		return "length"
+	case o.IsWrite() && o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0 && p.RETH.VA != was.VA:
+		return "address"
+	case s.Sum != 0 && was.Sum != 0 && s.Sum != was.Sum:
+		return "payload"
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+// Package rc holds the rules of reliable connections: what every transport owes its peer, whatever its recovery scheme.
+//
+// All 46 are judged from one trace. Three are narrower than a test bench with a debugger in each device could make them:
+//
+//	RC-PSN-003  two runs are not compared; the run across the wrap is judged for the ways in which one goes wrong
+//	RC-ERR-002  a bad R_Key is known only when the harness injected it: a trace does not list memory regions
+//	RC-ORD-001  only writes of the same address and length are paired
+//
+// Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: see
+// patience and drain.
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Rules returns the family in the order of IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		ackCoversRequests(), ackIsReceived(), ackMonotonic(), ackOutsideIgnored(), ackRequested(), responsesInOrder(),
+		conservation(), quiescence(),
+		completionOrder(), completionAfterAck(), readCompletion(), flushAfterError(), receiveCompletion(),
+		errorIsSilent(), accessError(),
+		memoryEqual(),
+		msnCounts(), msnOperations(), msnDuplicate(),
+		opcodeOrder(), opcodeOrderRefused(), operationRefused(),
+		laterWriteWins(), sendAfterWrite(),
+		psnConsecutive(), psnStart(), psnWrap(), psnSpan(), psnSameContent(), psnIdempotent(),
+		readResponses(), readReissue(), readReplay(), readDepth(), readNotAcked(),
+		rnrSent(), rnrWait(), rnrRetries(), rnrNotForWrite(),
+		timeoutInterval(), timeoutRetries(), timerRestarts(), timerDisabled(), timerProfile(),
+		queueDepth(), queueStall(),
+	}
+}
+
+const (
+	// patience is how long an endpoint may take to answer before silence is a violation. IBTA gives no bound; 10 ms is
+	// far above the processing time of an RNIC or a host stack, and below the transport timers in use over a WAN.
+	patience = 10 * vtime.Millisecond
+
+	// drain is how long packets that an endpoint had already handed to its port may still leave it.
+	drain = vtime.Millisecond
+)
+
+const (
+	hardware = "HW,RXE" // can be judged on an RNIC and on soft-RoCE
+	engines  = "ENG"    // needs what only an instrumented engine reports, or what no device can be driven to
+)
+
+// event is something to come back to: where and when it was seen.
+type event struct {
+	at     vtime.Time
+	record uint64
+}
+
+func seen(s *rule.Sight) event { return event{s.At, s.Index} }
+
+// overdue reports whether an answer to e should have been seen by now.
+func (e event) overdue(now vtime.Time) bool { return now.Sub(e.at) >= patience }

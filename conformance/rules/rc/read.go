@@ -1,0 +1,332 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func readResponses() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-001", Level: rule.Must,
+		Title: "The responses to a READ carry its PSNs in order, with opcode by position and payload as in requests",
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Quote: "The PSN of the first READ response is that of the request, each further " +
+			"response has the next one; all but the last are one path MTU long."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "READs of one and of several packets", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := readStream{c: c}
+			return rule.Check{Sight: r.sight}
+		},
+	}
+}
+
+// readStream follows the responses to the READs that have arrived. A READ that arrived twice may be answered again, from
+// its start; nothing else may interrupt the order.
+type readStream struct {
+	c     *rule.Context
+	reads readRing
+	open  bool // a FIRST was sent and its LAST was not
+	next  psn.PSN
+	left  int // bytes still to come
+}
+
+// readRing holds the latest READ requests that arrived.
+type readRing struct {
+	at   [64]readRequest
+	next int
+}
+
+type readRequest struct {
+	set  bool
+	psn  psn.PSN
+	reth roce.RETH
+	n    int // PSNs; 0 when not known
+}
+
+func (r *readRing) add(p *roce.Packet, n int) {
+	r.at[r.next] = readRequest{true, p.PSN, p.RETH, n}
+	r.next = (r.next + 1) % len(r.at)
+}
+
+// find returns the newest READ that begins at p.
+func (r *readRing) find(p psn.PSN) (readRequest, bool) {
+	for i := range r.at {
+		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
+		if x.set && x.psn == p {
+			return *x, true
+		}
+	}
+	return readRequest{}, false
+}
+
+func (r *readStream) sight(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	switch {
+	case s.Point == trace.ResponderIn:
+		if p.Opcode.IsRead() && (s.Legal || s.Relation == rule.Duplicate) {
+			r.reads.add(p, c.Span(p))
+		}
+		return
+	case !p.Opcode.IsReadResponse() || c.MTU == 0:
+		return
+	case p.Opcode.StartsMessage():
+		read, ok := r.reads.find(p.PSN)
+		if !ok {
+			if c.Known {
+				c.Failf(rule.Responder, "%v %s answers no READ", p.Opcode, c.Rel(p.PSN))
+			}
+			r.open = false
+			return
+		}
+		r.open, r.next, r.left = true, p.PSN, int(read.reth.DMALen)
+	case !r.open && !c.Known:
+		return
+	}
+	r.judge(p)
+}
+
+func (r *readStream) judge(p *roce.Packet) {
+	c := r.c
+	want := min(r.left, c.MTU)
+	last := r.left <= c.MTU
+	switch {
+	case !r.open:
+		c.Failf(rule.Responder, "%v %s follows no FIRST", p.Opcode, c.Rel(p.PSN))
+	case p.PSN != r.next:
+		c.Failf(rule.Responder, "READ response %s, %s expected", c.Rel(p.PSN), c.Rel(r.next))
+	case p.Opcode.EndsMessage() != last:
+		c.Failf(rule.Responder, "%v %s with %d bytes to come", p.Opcode, c.Rel(p.PSN), r.left)
+	case p.Len != want:
+		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, want)
+	default:
+		c.Met()
+	}
+	r.open = r.open && !p.Opcode.EndsMessage()
+	r.next, r.left = p.PSN.Next(), r.left-p.Len
+}
+
+// settled is how long ago the latest response must have come before a READ that asks for it again is judged: the two may
+// have crossed.
+const settled = 100 * vtime.Microsecond
+
+func readReissue() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-002", Level: rule.Must,
+		Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Quote: "A retried RDMA READ may ask for the remaining data only: its PSN, virtual address " +
+			"and DMA length are those of the first response packet that is missing."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a lost READ response", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var arrived vtime.Time // when the latest response of a READ came
+			return rule.Check{Sight: func(s *rule.Sight) {
+				p := s.Pkt
+				if s.Point == trace.RequesterIn {
+					if p.Opcode.IsReadResponse() && s.Intact() {
+						arrived = s.At
+					}
+					return
+				}
+				if !p.Opcode.IsRead() || s.Relation != rule.Again || s.Sent == nil || !s.Sent.Opcode.IsRead() {
+					return
+				}
+				first, next, end, ok := c.OldestRead()
+				inOldest := ok && p.PSN.In(first, end)
+				switch {
+				case p.RETH.VA != s.Sent.VA:
+					c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN), p.RETH.VA, s.Sent.VA)
+				case int(p.RETH.DMALen) != s.Sent.Len:
+					c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN), p.RETH.DMALen, s.Sent.Len)
+				case inOldest && next.Less(p.PSN):
+					c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
+				case inOldest && p.PSN.Less(next) && s.At.Sub(arrived) > settled:
+					c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s", c.Rel(p.PSN), c.Rel(next))
+				default:
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+func readReplay() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-003", Level: rule.Must,
+		Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Quote: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
+			"for; a duplicate that it does not remember is silently dropped."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := replays{c: c}
+			return rule.Check{Sight: r.sight, End: r.end}
+		},
+	}
+}
+
+// replays remembers as many READs as the responder must, and the duplicates that wait for an answer.
+type replays struct {
+	c       *rule.Context
+	kept    []readRequest // at most MaxDestRd, oldest first
+	started psn.PSN       // newest PSN with which a response run began
+	any     bool
+	due     []asked   // covered duplicates not yet answered, by PSN
+	barred  []psn.PSN // PSNs of duplicates that must not be answered
+}
+
+// replayLimit bounds both lists.
+const replayLimit = 256
+
+func (r *replays) sight(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	switch {
+	case s.Point == trace.ResponderOut:
+		r.response(p)
+	case c.Fatal || !p.Opcode.IsRead() && !p.Opcode.IsAtomic():
+	case s.Legal:
+		if len(r.kept) >= max(1, c.PeerAttr.MaxDestRd) {
+			r.kept = r.kept[:copy(r.kept, r.kept[1:])]
+		}
+		r.kept = append(r.kept, readRequest{true, p.PSN, p.RETH, c.Span(p)})
+	case s.Relation == rule.Duplicate && p.Opcode.IsRead():
+		r.duplicate(s)
+	}
+}
+
+func (r *replays) duplicate(s *rule.Sight) {
+	p := s.Pkt
+	for i := range r.due {
+		if p.PSN.LessEq(r.due[i].psn) { // the requester starts over, so the later ones will come again
+			r.due = r.due[:i]
+			break
+		}
+	}
+	if r.covered(p) {
+		if len(r.due) < replayLimit {
+			r.due = append(r.due, asked{seen(s), p.PSN})
+		}
+		return
+	}
+	// While the original is being answered its response could be taken for one to the duplicate.
+	if r.any && p.PSN.LessEq(r.started) && len(r.barred) < replayLimit {
+		r.barred = append(r.barred, p.PSN)
+	}
+}
+
+// covered reports whether p asks for a part of a remembered READ.
+func (r *replays) covered(p *roce.Packet) bool {
+	for _, k := range r.kept {
+		off := p.PSN.Sub(k.psn)
+		bytes := off * r.c.MTU
+		if off >= 0 && off < k.n && p.RETH.RKey == k.reth.RKey && p.RETH.VA == k.reth.VA+uint64(bytes) &&
+			int(p.RETH.DMALen) <= int(k.reth.DMALen)-bytes {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *replays) response(p *roce.Packet) {
+	nak := p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)
+	if !nak && !(p.Opcode.IsReadResponse() && p.Opcode.StartsMessage()) {
+		return
+	}
+	for i, b := range r.barred {
+		if b == p.PSN {
+			r.c.Failf(rule.Responder, "%v answers a duplicate READ %s that no remembered one covers", p.Opcode, r.c.Rel(p.PSN))
+			r.barred = append(r.barred[:i], r.barred[i+1:]...)
+			return
+		}
+	}
+	if !r.any || r.started.Less(p.PSN) {
+		r.any, r.started = true, p.PSN
+	}
+	for i, d := range r.due {
+		if d.psn == p.PSN && !nak {
+			r.c.Met()
+			r.due = append(r.due[:i], r.due[i+1:]...)
+			return
+		}
+	}
+}
+
+func (r *replays) end(at vtime.Time) {
+	if r.c.Fatal {
+		return
+	}
+	for _, d := range r.due {
+		if d.overdue(at) {
+			r.c.FailAt(d.at, d.record, rule.Responder, "no replay of READ "+r.c.Rel(d.psn))
+		}
+	}
+	if len(r.barred) > 0 {
+		r.c.Met()
+	}
+}
+
+func readDepth() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-004", Level: rule.Must,
+		Title: "READs and atomics outstanding never exceed the negotiated depth",
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Quote: "A requester has no more RDMA READs and atomics outstanding than the responder has " +
+			"resources for, as negotiated at connection time."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "more READs posted than the depth", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				o := s.Pkt.Opcode
+				if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
+					return
+				}
+				switch n := c.OutstandingReads() + 1; {
+				case n > c.Attr.MaxRdAtomic:
+					c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n, c.Attr.MaxRdAtomic)
+				case n == c.Attr.MaxRdAtomic:
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+func readNotAcked() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-005", Level: rule.Must,
+		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Quote: "An acknowledgement of a later request implies that the READ's response is " +
+			"missing; only its data complete a READ."},
+		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var q sendQueue
+			beyond := false // such an ACK came and the READ has not been answered since
+			var read psn.PSN
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					if s.Point == trace.RequesterOut {
+						q.request(c, s)
+						return
+					}
+					_, next, _, ok := c.OldestRead()
+					if s.Intact() && ok && s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsACK() &&
+						next.LessEq(s.Pkt.PSN) && s.Pkt.PSN.Less(c.MAX) {
+						beyond, read = true, next
+						c.Met()
+					}
+				},
+				Event: func(e *trace.Event) {
+					if e.Kind == trace.Post && c.Mine(e) {
+						q.post(e)
+					}
+					if e.Kind != trace.CQE || !c.Mine(e) {
+						return
+					}
+					w, _, ok := q.complete(e.Body.ID)
+					beyond = beyond && !read.Less(c.UNA)
+					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess && !w.last.Less(c.UNA) {
+						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it", w.id)
+					}
+				},
+			}
+		},
+	}
+}

@@ -1,0 +1,231 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func rnrSent() rule.Rule {
+	return rule.Rule{
+		ID: "RC-RNR-001", Level: rule.Must,
+		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Quote: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
+			"WQE, and does not execute the request."},
+		Needs: rule.TapResponder | rule.Attributes | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := receiver{c: c}
+			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+		},
+	}
+}
+
+// receiver counts posted receives, and knows which requests must be refused for want of one.
+type receiver struct {
+	c       *rule.Context
+	posted  int
+	recent  [256]taken // latest requests that needed a receive, by PSN
+	waiting bool       // one found none and has not been refused
+	asked   asked
+}
+
+type taken struct {
+	set bool
+	psn psn.PSN
+}
+
+func (r *receiver) event(e *trace.Event) {
+	if e.Kind == trace.Receive && !r.c.Mine(e) {
+		r.posted++
+	}
+}
+
+func (r *receiver) sight(s *rule.Sight) {
+	p := s.Pkt
+	if s.Point == trace.ResponderOut {
+		r.response(p)
+		return
+	}
+	if !s.Legal || r.c.Fatal || !rule.TakesReceive(p.Opcode) {
+		return
+	}
+	r.recent[p.PSN%256] = taken{true, p.PSN}
+	switch {
+	case r.posted > 0:
+		r.posted--
+	case !r.waiting:
+		r.waiting, r.asked = true, asked{seen(s), p.PSN}
+	}
+}
+
+func (r *receiver) response(p *roce.Packet) {
+	c := r.c
+	if p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() {
+		r.refused(p)
+		return
+	}
+	if r.waiting && r.asked.psn.LessEq(p.PSN) && p.AETH.Syndrome != roce.SyndromePSNSeqErr && !rule.IsFatal(p.AETH.Syndrome) {
+		r.waiting = false
+		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it", c.Rel(r.asked.psn))
+	}
+}
+
+func (r *receiver) refused(p *roce.Packet) {
+	c, t := r.c, r.recent[p.PSN%256]
+	switch {
+	case !t.set || t.psn != p.PSN:
+		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive", c.Rel(p.PSN))
+	case roce.RNRTimer(p.AETH.Syndrome.Timer()) != c.PeerAttr.MinRNRTimer:
+		c.Failf(rule.Responder, "RNR NAK has timer code %d, the QP's is %d", p.AETH.Syndrome.Timer(), c.PeerAttr.MinRNRTimer)
+	default:
+		c.Met()
+	}
+	if r.waiting && r.asked.psn == p.PSN {
+		r.waiting = false
+	} else if p.PSN.Less(c.EPSN) {
+		r.posted++ // it had been counted as taken
+	}
+}
+
+func (r *receiver) end(at vtime.Time) {
+	if r.waiting && r.asked.overdue(at) {
+		r.c.FailAt(r.asked.at, r.asked.record, rule.Responder, "no RNR NAK for a request that finds no receive")
+	}
+}
+
+func rnrWait() rule.Rule {
+	return rule.Rule{
+		ID: "RC-RNR-002", Level: rule.Must,
+		Title: "After an RNR NAK the request is not retried before the time of the timer code",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45", Quote: "The requester waits at least the time of the timer field before it " +
+			"retries the request."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			waiting := false
+			var p psn.PSN
+			var until vtime.Time
+			return rule.Check{Sight: func(s *rule.Sight) {
+				a := s.Pkt.AETH.Syndrome
+				switch {
+				case s.Point == trace.RequesterIn:
+					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() && s.Pkt.PSN.In(c.UNA, c.MAX) && !waiting {
+						waiting, p = true, s.Pkt.PSN
+						until = s.At.Add(roce.RNRTimer(a.Timer()).Duration())
+					}
+				case !waiting || s.Pkt.PSN != p:
+				case s.At < until:
+					waiting = false
+					c.Failf(rule.Requester, "%s is retried %v too early", c.Rel(p), until.Sub(s.At))
+				default:
+					waiting = false
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+// rnrUnlimited is the value of the RNR retry attribute that sets no limit (IBTA 9.7.5.2.8).
+const rnrUnlimited = 7
+
+func rnrRetries() rule.Rule {
+	return rule.Rule{
+		ID: "RC-RNR-003", Level: rule.Must,
+		Title: "With rnr_retry r below 7 a request is retried r times and then fails with RNR_RETRY_EXC_ERR; 7 sets no limit",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Quote: "When the RNR NAK retry counter is exhausted the request completes in error; " +
+			"a count of 7 means to retry without end."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a responder that stays without receives", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := rnrCount{c: c}
+			return rule.Check{Sight: r.sight, Event: r.event}
+		},
+	}
+}
+
+// rnrCount counts the retries of one PSN that followed an RNR NAK.
+type rnrCount struct {
+	c       *rule.Context
+	psn     psn.PSN
+	naked   bool // an RNR NAK of psn came since its latest transmission
+	retries int
+}
+
+func (r *rnrCount) sight(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	limit := int(c.Attr.RNRRetry)
+	if s.Point == trace.RequesterIn {
+		if s.Intact() && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() && p.PSN.In(c.UNA, c.MAX) {
+			if p.PSN != r.psn {
+				r.retries = 0
+			}
+			r.psn, r.naked = p.PSN, true
+		}
+		return
+	}
+	if !r.naked || p.PSN != r.psn {
+		return
+	}
+	r.naked = false
+	r.retries++
+	switch {
+	case limit != rnrUnlimited && r.retries > limit:
+		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d", c.Rel(p.PSN), r.retries, limit)
+	case limit == rnrUnlimited && r.retries > limit:
+		c.Met()
+	}
+}
+
+func (r *rnrCount) event(e *trace.Event) {
+	if e.Kind != trace.CQE || !r.c.Mine(e) || e.Body.Status != engine.StatusRNRRetryExceeded {
+		return
+	}
+	switch limit := int(r.c.Attr.RNRRetry); {
+	case limit == rnrUnlimited:
+		r.c.Failf(rule.Requester, "wr=%d gives up although rnr_retry 7 sets no limit", e.Body.ID)
+	case r.retries != limit:
+		r.c.Failf(rule.Requester, "wr=%d gives up after %d retries, rnr_retry is %d", e.Body.ID, r.retries, limit)
+	default:
+		r.c.Met()
+	}
+}
+
+func rnrNotForWrite() rule.Rule {
+	return rule.Rule{
+		ID: "RC-RNR-004", Level: rule.MustNot,
+		Title: "A WRITE without immediate never draws an RNR NAK",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Quote: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
+			"responder."},
+		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			posted := 0
+			var recent [256]taken // latest WRITEs, by PSN
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					p := s.Pkt
+					slot := &recent[p.PSN%256]
+					switch {
+					case s.Point == trace.ResponderOut:
+						if p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() && slot.set && slot.psn == p.PSN {
+							c.Failf(rule.Responder, "RNR NAK for WRITE %s", c.Rel(p.PSN))
+						}
+					case s.Relation == rule.InOrder:
+						*slot = taken{p.Opcode.IsWrite() && !p.Opcode.HasImm(), p.PSN}
+						if s.Legal && rule.TakesReceive(p.Opcode) {
+							posted = max(0, posted-1)
+						} else if slot.set && posted == 0 {
+							c.Met()
+						}
+					}
+				},
+				Event: func(e *trace.Event) {
+					if e.Kind == trace.Receive && !c.Mine(e) {
+						posted++
+					}
+				},
+			}
+		},
+	}
+}

@@ -1,0 +1,280 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// rounds finds the moments at which a requester begins to retransmit, and what the transport timer must have measured
+// until then. A timer restarts with every response that acknowledges something and with every round, so the earliest
+// restart bounds the wait from above and the latest possible one from below.
+type rounds struct {
+	c        *rule.Context
+	una      psn.PSN    // UNA at the latest sight
+	restart  vtime.Time // the latest event that restarts the timer for certain
+	touched  vtime.Time // the latest event that may restart it: any response, any request
+	reply    vtime.Time // latest response
+	asked    bool       // a response asked for the retransmission: a NAK, a selective acknowledgement, a gap in READ data
+	expected psn.PSN    // what follows the latest request if a burst goes on
+	sent     bool
+	count    int // rounds without progress, those that a response asked for included
+	replies  int // of them, those
+}
+
+// round is the beginning of a retransmission.
+type round struct {
+	byTimer  bool
+	min, max vtime.Duration // what the timer measured lies between the two
+}
+
+// sight takes a request out or a response in, and reports whether a round of retransmission begins with it.
+func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
+	c, p := r.c, s.Pkt
+	if c.UNA != r.una {
+		r.una, r.count, r.replies = c.UNA, 0, 0
+		r.restart, r.asked = max(r.restart, r.reply), false
+	}
+	if s.Point == trace.RequesterIn {
+		r.response(s)
+		return round{}, false
+	}
+	follows := r.sent && p.PSN == r.expected
+	r.expected, r.sent = p.PSN.Add(max(1, c.Span(p))), true
+	if s.Relation != rule.Again {
+		if c.UNA == c.MAX {
+			r.restart = s.At // nothing was outstanding: the timer starts
+		}
+		r.touched = s.At
+		return round{}, false
+	}
+	if follows || p.PSN != c.UNA {
+		r.touched = s.At
+		return round{}, false
+	}
+	begun = round{!r.asked, s.At.Sub(r.touched), s.At.Sub(r.restart)}
+	r.count++
+	if r.asked {
+		r.replies++
+	}
+	r.restart, r.touched, r.asked = s.At, s.At, false
+	return begun, true
+}
+
+func (r *rounds) response(s *rule.Sight) {
+	p := s.Pkt
+	if !s.Intact() {
+		return
+	}
+	r.reply, r.touched = s.At, s.At
+	ack := p.Opcode == roce.Acknowledge
+	first, next, end, reading := r.c.OldestRead()
+	switch {
+	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck:
+		r.asked = true
+	case reading && first.LessEq(p.PSN) && p.PSN != next && (ack || p.PSN.Less(end)):
+		r.asked = true // data of the READ are missing before it
+	}
+}
+
+// timerSlack is how much a timer may seem to run fast or slow because packets wait between the engine and the tap.
+func timerSlack(t vtime.Duration) vtime.Duration { return t/100 + 50*vtime.Microsecond }
+
+// timerSlow is how many times its nominal value a timer may take (IBTA 9.7.6.1.3: between T_tr and 4 T_tr).
+const timerSlow = 4
+
+func timeoutInterval() rule.Rule {
+	return rule.Rule{
+		ID: "RC-TMO-001", Level: rule.Must,
+		Title: "Without a response the retransmission begins between T_tr and 4 T_tr after the timer's last restart",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139", Quote: "The requester times out no sooner than the timeout interval T_tr and no later " +
+			"than four times T_tr."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "all acknowledgements lost", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := rounds{c: c, una: c.Start}
+			t := c.Attr.TransportTimer()
+			return rule.Check{Sight: func(s *rule.Sight) {
+				begun, ok := r.sight(s)
+				switch {
+				case !ok || !begun.byTimer || t == 0:
+				case begun.max < t-timerSlack(t):
+					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
+				case begun.min > timerSlow*t+timerSlack(t):
+					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.min, t)
+				default:
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+func timeoutRetries() rule.Rule {
+	return rule.Rule{
+		ID: "RC-TMO-002", Level: rule.Must,
+		Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; progress reloads the count",
+		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Quote: "The retry counter is decremented for each retry and reloaded on progress; when " +
+			"it is exhausted the request completes in error."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := rounds{c: c, una: c.Start}
+			limit := int(c.Attr.RetryCount)
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					if _, ok := r.sight(s); ok && r.count-r.replies > limit {
+						c.Failf(rule.Requester, "round %d of retransmission, retry_cnt is %d", r.count, limit)
+					}
+				},
+				Event: func(e *trace.Event) {
+					if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status != engine.StatusRetryExceeded {
+						return
+					}
+					// Whether a round that a NAK asked for counts depends on what it acknowledged.
+					if r.count < limit || r.count-r.replies > limit {
+						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.count, limit)
+					} else {
+						c.Met()
+					}
+				},
+			}
+		},
+	}
+}
+
+func timerRestarts() rule.Rule {
+	return rule.Rule{
+		ID: "RC-TMO-003", Level: rule.Must,
+		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
+			"request is outstanding."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Timers, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
+		New: func(c *rule.Context) rule.Check {
+			t := timerWatch{c: c, una: c.Start, deadline: vtime.Never, due: vtime.Never}
+			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
+		},
+	}
+}
+
+// timerWatch compares the reported timer with what the responses ask for, once the report has had time to come.
+type timerWatch struct {
+	c        *rule.Context
+	una      psn.PSN
+	reply    event      // the latest response
+	due      vtime.Time // when a response moved UNA, until the timer is seen to follow
+	shown    event      // that response
+	deadline vtime.Time
+}
+
+func (t *timerWatch) sight(s *rule.Sight) {
+	t.settle(s.At)
+	if s.Point == trace.RequesterIn {
+		t.reply = seen(s)
+	}
+}
+
+// settle judges the latest response that moved UNA when the time for the report is over.
+func (t *timerWatch) settle(now vtime.Time) {
+	c := t.c
+	if c.UNA != t.una {
+		t.una = c.UNA
+		if t.due == vtime.Never {
+			t.due, t.shown = t.reply.at, t.reply
+		}
+	}
+	if t.due == vtime.Never || now.Sub(t.due) <= drain || c.Failed {
+		return
+	}
+	t.due = vtime.Never
+	switch {
+	case c.Attr.TransportTimer() == 0:
+	case c.UNA == c.MAX && t.deadline != vtime.Never:
+		c.FailAt(t.shown.at, t.shown.record, rule.Requester, "the timer goes on with nothing outstanding")
+	case c.UNA != c.MAX && t.deadline == vtime.Never:
+		c.FailAt(t.shown.at, t.shown.record, rule.Requester, "no timer runs with requests outstanding")
+	case c.UNA != c.MAX:
+		c.FailAt(t.shown.at, t.shown.record, rule.Requester, "the timer is not restarted by this acknowledgement")
+	}
+}
+
+func (t *timerWatch) event(e *trace.Event) {
+	if !t.c.Mine(e) {
+		return
+	}
+	if t.c.UNA != t.una {
+		t.una, t.due, t.shown = t.c.UNA, t.reply.at, t.reply
+	}
+	switch e.Kind {
+	case trace.Timer:
+		t.deadline = e.Deadline
+		if t.due != vtime.Never && e.At >= t.due && (e.Deadline == vtime.Never) == (t.c.UNA == t.c.MAX) {
+			t.due = vtime.Never
+			t.c.Met()
+		}
+	case trace.Timeout:
+		if t.c.UNA == t.c.MAX && t.c.Started {
+			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
+		}
+	}
+}
+
+func (t *timerWatch) end(at vtime.Time) { t.settle(at) }
+
+func timerDisabled() rule.Rule {
+	return rule.Rule{
+		ID: "RC-TMO-004", Level: rule.Must,
+		Title: "A timeout code of 0 turns the timer off: silence causes no retransmission",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, 11.2.5.2", Quote: "A local ACK timeout of zero means that the transport timer is " +
+			"disabled."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole, with timeout code 0", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := rounds{c: c, una: c.Start}
+			off := c.Attr.TransportTimer() == 0
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					if begun, ok := r.sight(s); ok && begun.byTimer && off {
+						c.Failf(rule.Requester, "%s is sent again after %v, the timer is off", c.Rel(s.Pkt.PSN), begun.max)
+					}
+				},
+				End: func(at vtime.Time) {
+					if off && c.UNA != c.MAX && !c.Failed && at.Sub(r.touched) > patience {
+						c.Met()
+					}
+				},
+			}
+		},
+	}
+}
+
+func timerProfile() rule.Rule {
+	return rule.Rule{
+		ID: "RC-TMO-005", Level: rule.Should,
+		Title: "T_tr is at least 1.5 times the round-trip time of the path; otherwise expect spurious timeouts",
+		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Quote: "A timer shorter than the round trip expires before any acknowledgement " +
+			"can return, so every request is sent twice."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.ResponseIn, Stimulus: "an acknowledged request, which measures the round trip", BlackBox: "EMU",
+		New: func(c *rule.Context) rule.Check {
+			least := vtime.Duration(vtime.Never) // shortest round trip seen
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and Partridge 1987).
+					if t := c.Sent(s.Pkt.PSN); s.Intact() && t != nil && t.Times == 1 && s.Pkt.PSN.In(c.UNA, c.MAX) {
+						least = min(least, s.At.Sub(t.First))
+					}
+				},
+				End: func(vtime.Time) {
+					t := c.Attr.TransportTimer()
+					switch {
+					case least == vtime.Duration(vtime.Never) || t == 0:
+					case 2*t < 3*least:
+						c.Failf(rule.Requester, "T_tr is %v, the round trip takes %v: spurious timeouts expected", t, least)
+					default:
+						c.Met()
+					}
+				},
+			}
+		},
+	}
+}
