@@ -46,7 +46,7 @@ func NewClock(start int64) *Clock {
 			c.anchor, c.offset = before.Add(gap/2), mono-start
 		}
 	}
-	c.resync(time.Now())
+	c.resync()
 	return c
 }
 
@@ -58,14 +58,30 @@ func (c *Clock) At(wall int64) vtime.Time { return toRun(wall + c.wall) }
 
 // Refresh takes the distance to the wall clock again if the last reading is old. Receive calls it once per batch.
 func (c *Clock) Refresh() {
-	if now := time.Now(); now.Sub(c.read) >= wallEvery {
-		c.resync(now)
+	if time.Since(c.read) >= wallEvery {
+		c.resync()
 	}
 }
 
-func (c *Clock) resync(now time.Time) {
-	c.wall = c.offset + int64(now.Sub(c.anchor)) - now.UnixNano()
-	c.read = now
+// tight is a bracket around a reading of two clocks in which nothing can have come between.
+const tight = 2 * time.Microsecond
+
+// resync pairs the wall clock with the monotonic one. A time.Time holds both, but read one after the other, and a
+// thread can lose its processor in between: then the pair is wrong by milliseconds, and the bracket around it as wide.
+func (c *Clock) resync() {
+	best := time.Duration(1 << 62)
+	for range 16 {
+		before := time.Now()
+		pair := time.Now()
+		gap := time.Since(before)
+		if gap < best {
+			best = gap
+			c.wall, c.read = c.offset+int64(pair.Sub(c.anchor))-pair.UnixNano(), pair
+		}
+		if gap < tight {
+			return
+		}
+	}
 }
 
 func toRun(ns int64) vtime.Time { return vtime.Time(ns) * vtime.Time(vtime.Nanosecond) }

@@ -48,6 +48,9 @@ type Port struct {
 
 // Open binds a socket to the named device of the calling thread's network namespace. Frames that arrive before Open
 // returns are not delivered. The caller closes the Port. It needs CAP_NET_RAW.
+//
+// The kernel switches stamping on in the background, some milliseconds after the first socket of the host that wants it;
+// until then a frame bears the time at which Receive took it. A run that opens its Ports first never notices.
 func Open(device string, clock *Clock, options Options) (*Port, error) {
 	iface, err := net.InterfaceByName(device)
 	if err != nil {

@@ -1,0 +1,113 @@
+package packetio
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Two clocks of the same start, as two processes would have them, agree; so do the kernel's wall-clock stamps.
+func TestClocksAgree(t *testing.T) {
+	start := Monotonic() - int64(time.Hour)
+	a, b := NewClock(start), NewClock(start)
+	const slack = 50 * vtime.Microsecond
+	for range 100 {
+		x, y := a.Now(), b.Now()
+		wall := a.At(time.Now().UnixNano())
+		z := a.Now()
+		if y < x.Add(-slack) || y > z.Add(slack) || wall < x.Add(-slack) || wall > z.Add(slack) {
+			t.Fatalf("readings in order: %s, %s, stamp %s, %s", x.Micros(), y.Micros(), wall.Micros(), z.Micros())
+		}
+	}
+	if now := a.Now(); now < vtime.Time(vtime.Duration(3600)*vtime.Second) || now > vtime.Time(3601*vtime.Second) {
+		t.Errorf("an hour after the start it is %s us", now.Micros())
+	}
+	if NewClock(Monotonic()+int64(time.Second)).Now() >= 0 {
+		t.Error("before the start the time is not negative")
+	}
+}
+
+// A step of the wall clock is forgotten within wallEvery.
+func TestClockFollowsWallSteps(t *testing.T) {
+	c := NewClock(Monotonic())
+	c.wall += int64(time.Hour) // as if the wall clock had been set back
+	c.Refresh()
+	c.read = c.read.Add(-2 * wallEvery)
+	c.Refresh()
+	if d := c.Now().Sub(c.At(time.Now().UnixNano())); d < -vtime.Millisecond || d > vtime.Millisecond {
+		t.Errorf("stamps are off by %s", d.Std())
+	}
+}
+
+func TestWaitIsPrecise(t *testing.T) {
+	defer runtime.UnlockOSThread()
+	if err := LockThread(); err != nil {
+		t.Fatal(err)
+	}
+	c := NewClock(Monotonic())
+	for _, keeps := range []bool{false, true} {
+		w := NewWaiter(c)
+		if keeps {
+			w.KeepProcessor()
+		}
+		best := vtime.Second
+		for range 50 {
+			due := c.Now().Add(300 * vtime.Microsecond)
+			for c.Now() < due { // a signal ends a wait early
+				if err := w.Wait(due); err != nil {
+					t.Fatal(err)
+				}
+			}
+			best = min(best, c.Now().Sub(due))
+		}
+		if best > 500*vtime.Microsecond { // a busy machine delays many waits, but not all
+			t.Errorf("keeps %v: the best of 50 waits was %s late", keeps, best.Std())
+		}
+	}
+}
+
+func TestWaitEnds(t *testing.T) {
+	var fds [2]int
+	if err := unix.Pipe(fds[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[0])
+	c := NewClock(Monotonic())
+	w := NewWaiter(c, fds[0])
+	if err := w.Wait(c.Now().Add(-vtime.Second)); err != nil || w.Ready(0) {
+		t.Errorf("a wait for the past: %v, ready %v", err, w.Ready(0))
+	}
+	kept := NewWaiter(c, fds[0])
+	kept.KeepProcessor()
+	if err := kept.Wait(vtime.Never); err != nil || kept.Ready(0) {
+		t.Errorf("a kept wait did not give up: %v", err)
+	}
+	unix.Close(fds[1]) // the other end dies
+	if err := w.Wait(vtime.Never); err != nil || !w.Ready(0) {
+		t.Errorf("the end of a pipe: %v, ready %v", err, w.Ready(0))
+	}
+}
+
+func TestRealtimeIsGivenBack(t *testing.T) {
+	defer runtime.UnlockOSThread()
+	if err := LockThread(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Realtime(); err != nil {
+		t.Skipf("not granted: %v", err)
+	}
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil || a.Policy != unix.SCHED_FIFO || a.Priority != 1 {
+		t.Errorf("attributes %+v, %v", a, err)
+	}
+	if err := Ordinary(); err != nil {
+		t.Error(err)
+	}
+	if a, err := unix.SchedGetAttr(0, 0); err != nil || a.Policy != unix.SCHED_NORMAL {
+		t.Errorf("afterwards %+v, %v", a, err)
+	}
+}
