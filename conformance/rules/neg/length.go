@@ -1,0 +1,192 @@
+package neg
+
+import (
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// defective reports a packet that arrives and whose bytes do not decode for this reason.
+func defective(s *rule.Sight, reason string) bool {
+	return !s.Out && strings.Contains(s.Defect(), reason)
+}
+
+func truncated() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-001", Level: rule.Must,
+		Title: "A packet shorter than BTH and ICRC, or than the headers of its opcode, is dropped silently",
+		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
+			Quote: "A packet that is too short for the headers that its opcode calls for is discarded"},
+		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+		Stimulus: "craft(truncate at each byte)", BlackBox: "HW,RXE",
+		New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
+			return defective(s, roce.ErrTruncated.Error())
+		}),
+	}
+}
+
+func lengthFields() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-002", Level: rule.Must,
+		Title: "A packet whose UDP or IP length does not agree with the bytes present is dropped",
+		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
+			Quote: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
+		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+		Stimulus: "craft", BlackBox: "HW,RXE",
+		New: silently("packet with a wrong IP or UDP length", func(_ *rule.Context, s *rule.Sight) bool {
+			return defective(s, "ip length:") || defective(s, "udp length:")
+		}),
+	}
+}
+
+func notFull() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-003", Level: rule.Must,
+		Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+			Quote: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: refuses("FIRST or MIDDLE of another length than the MTU", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+			return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
+		}),
+	}
+}
+
+func emptyOrLong() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-004", Level: rule.Must,
+		Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+			Quote: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: refuses("LAST or ONLY of an impossible length", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+			return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
+		}),
+	}
+}
+
+func wrongDMALen() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-005", Level: rule.Must,
+		Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+			Quote: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: refuses("WRITE that does not add up to DMALen", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+			return s.Reason == rule.FaultDMALen
+		}),
+	}
+}
+
+func longSend() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-006", Level: rule.Must,
+		Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
+			Quote: "When an inbound SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
+		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "big SEND", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			b := buffers{c: c}
+			refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
+			return rule.Check{
+				Sight: func(s *rule.Sight) { b.sight(s, refused) },
+				Event: func(e *trace.Event) { b.event(e); refused.Event(e) },
+				End:   func(at vtime.Time) { refused.End(at); b.end() },
+			}
+		},
+	}
+}
+
+// buffers are the receives posted at the responder, of which every SEND and every immediate takes the oldest.
+type buffers struct {
+	c       *rule.Context
+	posted  []uint32
+	current int // length of the buffer that the SEND in progress fills; -1 when none is known
+	filled  int
+	over    bool // a SEND was too long, and its receive has not completed
+}
+
+// overrun tells whether a request overflows its buffer; the NAK names that request.
+func (b *buffers) overrun(s *rule.Sight) int {
+	size, filled := b.current, b.filled
+	if s.Pkt.Opcode.StartsMessage() {
+		size, filled = -1, 0
+		if len(b.posted) > 0 {
+			size = int(b.posted[0])
+		}
+	}
+	if s.Legal && s.Pkt.Opcode.IsSend() && size >= 0 && filled+s.Pkt.Len > size {
+		return 1
+	}
+	return 0
+}
+
+// sight lets the refusal judge first, then fills the buffer.
+func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
+	refused.Sight(s)
+	if s.Point != trace.ResponderIn || s.Relation != rule.InOrder || !s.Legal || b.c.Fatal {
+		return
+	}
+	b.over = b.over || b.overrun(s) > 0
+	if s.Pkt.Opcode.StartsMessage() {
+		b.current, b.filled = -1, 0
+	}
+	if rule.TakesReceive(s.Pkt.Opcode) && len(b.posted) > 0 {
+		b.current = int(b.posted[0])
+		b.posted = b.posted[:copy(b.posted, b.posted[1:])]
+	}
+	b.filled += s.Pkt.Len
+}
+
+// event follows the receives, and judges how the overrun one completes.
+func (b *buffers) event(e *trace.Event) {
+	switch {
+	case b.c.Mine(e):
+	case e.Kind == trace.Receive && len(b.posted) < 1<<16:
+		b.posted = append(b.posted, e.Len)
+	case e.Kind == trace.Recv && b.over:
+		b.over = false
+		if e.Body.Status != engine.StatusLocalLength {
+			b.c.Failf(rule.Responder, "the receive that a SEND overran completes with %v, must be %v",
+				e.Body.Status, engine.StatusLocalLength)
+		}
+	}
+}
+
+func (b *buffers) end() {
+	if b.over {
+		b.c.Fail(rule.Responder, "the receive that a SEND overran never completes")
+	}
+}
+
+func hugeDMALen() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-007", Level: rule.Must,
+		Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+			Quote: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "RXE,ENG",
+		New: refuses("request with a DMALen beyond 2^31", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+			return s.Reason == rule.FaultHuge
+		}),
+	}
+}
+
+func wrongPadding() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-LEN-008", Level: rule.Must,
+		Title: "A packet whose PadCnt contradicts its length is refused with NAK 0x61 or dropped, and never executed",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+			Quote: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
+		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+		Stimulus: "craft", BlackBox: "RXE,ENG",
+		New: func(c *rule.Context) rule.Check {
+			return (&silence{c: c, what: "packet with a wrong PadCnt", allow: roce.SyndromeInvalidReq,
+				bad: func(_ *rule.Context, s *rule.Sight) bool { return defective(s, "pad:") }}).check()
+		},
+	}
+}

@@ -1,0 +1,88 @@
+// Package neg holds the rules for malformed and hostile input: what a QP must not believe, execute or answer.
+//
+// The rules find their stimulus in the trace itself: a packet that arrives damaged, truncated, forged, or addressed to
+// somebody else. They come in four kinds. Some packets are dropped silently (silence), some are refused with a fatal NAK
+// (refusal), some a requester disregards (disregard), and a few are served (RKEY-004). What a response answers is told by
+// its PSN and by what else was there to answer, because several packets may be in flight.
+//
+// Sources: IBTA Vol 1 sections 9.6, 9.7 and 10.2 to 10.9; the order of checks is that of soft-RoCE.
+package neg
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Rules returns the NEG rules in the order of their IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		futureACK(), badICRCResponse(), reservedSyndrome(), forgedNAK(),
+		bogusSACK(), foreignDialect(),
+		fuzz(),
+		badICRC(), corruptedIsLost(),
+		truncated(), lengthFields(), notFull(), emptyOrLong(), wrongDMALen(), longSend(), hugeDMALen(), wrongPadding(),
+		undefinedOpcode(), wrongService(),
+		wrongPartition(),
+		farFuture(), past(),
+		wrongQKey(),
+		unknownQP(), wrongSource(),
+		unknownKey(), outOfBounds(), withoutRight(), zeroLength(),
+		wrongVersion(),
+	}
+}
+
+// reliable reports an opcode that a reliable connection uses.
+func reliable(o roce.Opcode) bool {
+	c := o.Class()
+	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse())
+}
+
+// addressed reports whether a packet that decodes is for the QP at the receiving end: version, QP number, partition.
+func addressed(c *rule.Context, s *rule.Sight) bool {
+	p, q := s.Pkt, &c.PeerAttr
+	if s.Point == trace.RequesterIn {
+		q = &c.Attr
+	}
+	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || samePartition(p.PKey, q.PKey))
+}
+
+// samePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
+func samePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
+
+// usable reports whether a request passes every check below the transport, so that the responder has to deal with it.
+func usable(c *rule.Context, s *rule.Sight) bool {
+	return s.Intact() && reliable(s.Pkt.Opcode) && addressed(c, s)
+}
+
+// acknowledged returns the last request PSN that a response acknowledges. NAKs and selective acknowledgements name the
+// one after it. ok is false for responses with PSNs of their own space: READ data of the extension classes, and the
+// acknowledgements of such data.
+func acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
+	o := p.Opcode
+	switch {
+	case o == roce.IRNReadAck || o == roce.FaSRReadAck, o.IsReadResponse() && o.Class() != roce.ClassRC:
+		return 0, false
+	case selective(p), o == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
+		return p.PSN.Prev(), true
+	}
+	return p.PSN, true
+}
+
+// selective reports an acknowledgement with a SACKETH.
+func selective(p *roce.Packet) bool { return p.Opcode.Layout()&roce.LayoutSACKETH != 0 }
+
+// asksAgain reports a response that makes a requester send again: a sequence NAK or a selective acknowledgement.
+func asksAgain(p *roce.Packet) bool {
+	return selective(p) || p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
+}
+
+// both runs two checks side by side.
+func both(a, b rule.Check) rule.Check {
+	return rule.Check{
+		Sight: func(s *rule.Sight) { a.Sight(s); b.Sight(s) },
+		Event: func(e *trace.Event) { a.Event(e); b.Event(e) },
+		End:   a.End,
+	}
+}

@@ -1,0 +1,90 @@
+package neg
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+func farFuture() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-PSN-001", Level: rule.Must,
+		Title: "A PSN far in the future is a sequence error: one NAK, and the packet is not received",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.4",
+			Quote: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and one NAK tells the expected PSN"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			j := future{c: c}
+			return rule.Check{Sight: j.sight}
+		},
+	}
+}
+
+// distant is how far ahead a packet must be that no window of outstanding requests explains.
+const distant = 1 << 22
+
+// future follows one far packet until the request in order comes. A responder that stores packets out of order may drop
+// what its store cannot hold without a NAK, so that silence proves nothing.
+type future struct {
+	c        *rule.Context
+	open     bool
+	psn      psn.PSN // of the far packet
+	expected psn.PSN // when it came
+	allowed  int     // requests to send again that packets out of order earn
+}
+
+func (j *future) sight(s *rule.Sight) {
+	switch {
+	case s.Point == trace.ResponderOut:
+		j.response(s.Pkt)
+	case j.c.Fatal || !usable(j.c, s):
+	case s.Relation == rule.InOrder:
+		j.open = false
+	case s.Relation == rule.Ahead && s.Pkt.PSN.Sub(j.c.EPSN) >= distant && !j.open && !j.c.GapOpen:
+		j.open, j.psn, j.expected, j.allowed = true, s.Pkt.PSN, j.c.EPSN, 1
+	case s.Relation == rule.Ahead:
+		j.allowed++
+	}
+}
+
+func (j *future) response(p *roce.Packet) {
+	last, ok := acknowledged(p)
+	if !j.open || !ok {
+		return
+	}
+	switch {
+	case p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome) && p.PSN == j.psn:
+		j.fail("draws a fatal NAK")
+	case j.expected.LessEq(last):
+		j.fail("makes the responder acknowledge " + j.c.Rel(last))
+	case asksAgain(p):
+		j.allowed--
+		repeated := p.Opcode == roce.Acknowledge && j.c.NAKsInGap > 0 // one NAK for a gap, however many packets show it
+		if repeated || j.allowed < 0 {
+			j.fail("draws a second NAK")
+			return
+		}
+		j.c.Met()
+	}
+}
+
+func (j *future) fail(text string) {
+	j.open = false
+	j.c.Failf(rule.Responder, "a packet %d PSNs ahead %s", j.psn.Sub(j.expected), text)
+}
+
+func past() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-PSN-002", Level: rule.Must,
+		Title: "A PSN up to 2^23 before the expected one is a duplicate, and is not executed",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.4, 9.7.5.1.4",
+			Quote: "A duplicate request is not executed again; a SEND or WRITE is answered by the acknowledgement of the newest request"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			return (&silence{c: c, what: "duplicate", answered: true, bad: func(c *rule.Context, s *rule.Sight) bool {
+				return s.Relation == rule.Duplicate && usable(c, s)
+			}}).check()
+		},
+	}
+}

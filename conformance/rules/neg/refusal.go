@@ -1,0 +1,110 @@
+package neg
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// refusal judges requests that a responder answers with a fatal NAK, after which its QP is in error and says nothing
+// more (IBTA 9.9.3). Only requests in order are judged, because others meet another check first.
+type refusal struct {
+	c    *rule.Context
+	what string        // the request, as findings name it
+	code roce.Syndrome // the NAK it deserves
+	// bad returns how many PSNs, from that of the request on, the NAK may name; 0 when the request is not at fault.
+	bad func(s *rule.Sight) int
+	// untouched says that memory must stay as it is.
+	untouched bool
+
+	waiting bool // for the NAK
+	refused bool
+	psn     psn.PSN
+	span    int
+	at      vtime.Time
+	record  uint64
+	loads   int // placements that legal packets have earned
+}
+
+// refuses makes the check for requests that deserve a NAK with this code.
+func refuses(what string, code roce.Syndrome, bad func(*rule.Sight) bool) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		return (&refusal{c: c, what: what, code: code, bad: func(s *rule.Sight) int {
+			if bad(s) {
+				return 1
+			}
+			return 0
+		}}).check()
+	}
+}
+
+func (j *refusal) check() rule.Check {
+	return rule.Check{Sight: j.sight, Event: j.event, End: j.end}
+}
+
+func (j *refusal) sight(s *rule.Sight) {
+	switch {
+	case s.Point == trace.ResponderOut:
+		j.response(s.Pkt)
+	case s.Point != trace.ResponderIn || j.waiting || j.c.Fatal || !usable(j.c, s):
+	case s.Relation == rule.InOrder && j.bad(s) > 0:
+		j.waiting, j.psn, j.span = true, s.Pkt.PSN, j.bad(s)
+		j.at, j.record = s.At, s.Index
+	case s.Pkt.Len > 0:
+		j.loads++
+	}
+}
+
+// response settles the request when the responder says what it made of it.
+func (j *refusal) response(p *roce.Packet) {
+	last, ok := acknowledged(p)
+	a := p.AETH.Syndrome
+	fatal := p.Opcode == roce.Acknowledge && rule.IsFatal(a)
+	switch {
+	case j.refused:
+		j.refused = false
+		j.c.Failf(rule.Responder, "%s: %v after the fatal NAK", j.what, p.Opcode)
+	case !j.waiting || !ok:
+	case fatal:
+		j.waiting, j.refused = false, true
+		j.named(p)
+	case p.Opcode == roce.Acknowledge && a.IsRNR() && p.PSN == j.psn:
+		j.waiting = false // the want of a receive is found before the fault
+	case !last.Less(j.psn.Add(j.span - 1)):
+		j.waiting = false
+		j.c.Failf(rule.Responder, "%s at %s is acknowledged", j.what, j.c.Rel(j.psn))
+	}
+}
+
+// named judges code and PSN of the NAK.
+func (j *refusal) named(p *roce.Packet) {
+	switch {
+	case !p.PSN.In(j.psn, j.psn.Add(j.span)):
+		j.c.Failf(rule.Responder, "%s at %s: the NAK names %s", j.what, j.c.Rel(j.psn), j.c.Rel(p.PSN))
+	case p.AETH.Syndrome != j.code:
+		j.c.Failf(rule.Responder, "%s at %s: NAK %#02x, must be %#02x", j.what, j.c.Rel(j.psn), uint8(p.AETH.Syndrome), uint8(j.code))
+	default:
+		j.c.Met()
+	}
+}
+
+func (j *refusal) event(e *trace.Event) {
+	if e.Kind != trace.Store || j.c.Mine(e) {
+		return
+	}
+	j.loads--
+	if j.loads < 0 {
+		j.loads = 0
+		if j.untouched && (j.waiting || j.refused) && j.span == 1 {
+			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x", j.what, j.c.Rel(j.psn), e.Len, e.VA)
+		}
+	}
+}
+
+func (j *refusal) end(vtime.Time) {
+	if j.waiting {
+		j.c.FailAt(j.at, j.record, rule.Responder, j.what+" is never refused")
+	}
+}

@@ -1,0 +1,181 @@
+package neg
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// region is a memory region of the responder, as it declares it: probes mr_rkey, then mr_va, mr_len, mr_access, mr_pd.
+type region struct {
+	rkey     uint32
+	va, n    uint64
+	access   engine.Access
+	pd       uint32
+	hasPD    bool
+	complete bool // its bounds are known
+}
+
+// regions are those that the responder has declared. While there are none, no key can be said to be bad.
+type regions struct {
+	c    *rule.Context
+	list []region
+}
+
+func (r *regions) event(e *trace.Event) {
+	if e.Kind != trace.Probe || r.c.Mine(e) {
+		return
+	}
+	if e.Name == "mr_rkey" && len(r.list) < 1<<12 {
+		r.list = append(r.list, region{rkey: uint32(e.Value), access: engine.AllAccess})
+	}
+	if len(r.list) == 0 {
+		return
+	}
+	m := &r.list[len(r.list)-1]
+	switch e.Name {
+	case "mr_va":
+		m.va = uint64(e.Value)
+	case "mr_len":
+		m.n, m.complete = uint64(e.Value), true
+	case "mr_access":
+		m.access = engine.Access(e.Value)
+	case "mr_pd":
+		m.pd, m.hasPD = uint32(e.Value), true
+	}
+}
+
+func (r *regions) find(rkey uint32) *region {
+	for i := range r.list {
+		if r.list[i].rkey == rkey {
+			return &r.list[i]
+		}
+	}
+	return nil
+}
+
+// reach returns the bytes that a request wants to touch and the right it needs; ok is false when it names no memory, or
+// none of its bytes.
+func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
+	p := s.Pkt
+	switch {
+	case !s.Legal || p.Opcode.Layout()&(roce.LayoutRETH|roce.LayoutAtomicETH) == 0:
+		return 0, 0, false
+	case p.Opcode.IsAtomic():
+		return 8, engine.RemoteAtomic, true
+	case p.Opcode.IsRead():
+		return uint64(p.RETH.DMALen), engine.RemoteRead, p.RETH.DMALen > 0
+	}
+	return uint64(p.RETH.DMALen), engine.RemoteWrite, p.RETH.DMALen > 0 && p.Opcode.StartsMessage()
+}
+
+// guarded makes the check for requests that violate a declared region.
+func guarded(what string, bad func(r *regions, s *rule.Sight) int) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		r := regions{c: c}
+		j := refusal{c: c, what: what, code: roce.SyndromeRemoteAccess, untouched: true,
+			bad: func(s *rule.Sight) int { return bad(&r, s) }}
+		check := j.check()
+		check.Event = func(e *trace.Event) {
+			r.event(e)
+			j.event(e)
+		}
+		return check
+	}
+}
+
+func unknownKey() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-RKEY-001", Level: rule.Must,
+		Title: "An unknown R_Key draws NAK 0x62; the QP is then in error, and memory is untouched",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
+			Quote: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
+		Needs: rule.TapResponder | rule.Probes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: guarded("request with an unknown R_Key", func(r *regions, s *rule.Sight) int {
+			if _, _, ok := reach(s); ok && len(r.list) > 0 && r.find(s.Pkt.RETH.RKey) == nil {
+				return 1
+			}
+			return 0
+		}),
+	}
+}
+
+func outOfBounds() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-RKEY-002", Level: rule.Must,
+		Title: "An address range that leaves the memory region, by wrapping at 2^64 too, draws NAK 0x62",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
+			Quote: "The range from the virtual address over the DMA length must lie within the bounds of the region, otherwise remote access error"},
+		Needs: rule.TapResponder | rule.Probes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: guarded("request beyond its region", func(r *regions, s *rule.Sight) int {
+			n, _, ok := reach(s)
+			m := r.find(s.Pkt.RETH.RKey)
+			if !ok || m == nil || !m.complete {
+				return 0
+			}
+			off := s.Pkt.RETH.VA - m.va // wraps to a huge offset below the region
+			if off <= m.n && n <= m.n-off {
+				return 0
+			}
+			// A responder that checks packet by packet finds the fault later in the message.
+			if s.Pkt.Opcode.IsWrite() {
+				return max(1, r.c.Packets(uint32(n)))
+			}
+			return 1
+		}),
+	}
+}
+
+func withoutRight() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-RKEY-003", Level: rule.Must,
+		Title: "An R_Key of another protection domain, or without the right that the operation needs, draws NAK 0x62",
+		Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
+			Quote: "The region must be of the protection domain of the queue pair and allow the operation, otherwise remote access error"},
+		Needs: rule.TapResponder | rule.Probes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: guarded("request without the right to its region", func(r *regions, s *rule.Sight) int {
+			_, need, ok := reach(s)
+			m := r.find(s.Pkt.RETH.RKey)
+			if ok && m != nil && (m.access&need == 0 || m.hasPD && r.c.Known && m.pd != r.c.PeerAttr.PD) {
+				return 1
+			}
+			return 0
+		}),
+	}
+}
+
+func zeroLength() rule.Rule {
+	return rule.Rule{
+		ID: "NEG-RKEY-004", Level: rule.Must,
+		Title: "A WRITE or READ of no bytes succeeds whatever its R_Key",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, C9-88",
+			Quote: "For a request of zero length the R_Key and the address are not checked"},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		New: func(c *rule.Context) rule.Check {
+			r := regions{c: c}
+			waiting, at := false, psn.PSN(0)
+			return rule.Check{Event: r.event, Sight: func(s *rule.Sight) {
+				p := s.Pkt
+				switch {
+				case s.Point == trace.ResponderIn:
+					empty := s.Legal && usable(c, s) && p.RETH.DMALen == 0 &&
+						(p.Opcode.IsRead() || p.Opcode.IsWrite() && p.Opcode.IsOnly())
+					if empty && !waiting && !c.Fatal && r.find(p.RETH.RKey) == nil {
+						waiting, at = true, p.PSN
+					}
+				case !waiting || p.PSN.Less(at):
+				case p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome) && p.PSN == at:
+					waiting = false
+					c.Failf(rule.Responder, "request of no bytes at %s draws NAK %#02x", c.Rel(at), uint8(p.AETH.Syndrome))
+				default:
+					if last, ok := acknowledged(p); ok && at.LessEq(last) {
+						waiting = false
+						c.Met()
+					}
+				}
+			}}
+		},
+	}
+}
