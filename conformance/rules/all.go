@@ -1,0 +1,17 @@
+// Package rules is the list of every conformance rule, by family.
+package rules
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gbn"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/neg"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/rc"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/wire"
+)
+
+// All returns every rule, in the order of the catalogue. The caller may keep and change the slice.
+func All() []rule.Rule {
+	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules())
+}
