@@ -85,6 +85,16 @@ func (s *Sight) Defect() string {
 // Intact reports whether the receiver of this packet can use it: it decodes, and its ICRC is not bad.
 func (s *Sight) Intact() bool { return s.ICRC != trace.Bad && s.Defect() == "" }
 
+// Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
+// (IBTA 9.6.1), as far as the attributes are known. What is not is dropped without an answer, so it moves nothing.
+func (c *Conversation) Addressed(s *Sight) bool {
+	p, q := s.Pkt, &c.PeerAttr
+	if s.Point.AtRequester() {
+		q = &c.Attr
+	}
+	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || (p.PKey^q.PKey)&0x7FFF == 0)
+}
+
 // reset starts a conversation from what the header knows of it.
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
@@ -150,7 +160,7 @@ func (c *Conversation) observe(s *Sight) {
 // update moves the state past s.
 func (c *Conversation) update(s *Sight) {
 	c.last[s.Point&3] = s.At
-	if s.ICRC == trace.Bad || s.Defect() != "" {
+	if !s.Intact() || !s.Out && !c.Addressed(s) {
 		return
 	}
 	c.learnMTU(s.Pkt)

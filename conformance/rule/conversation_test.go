@@ -212,3 +212,22 @@ func TestWindowForgetsBeyondItsLimit(t *testing.T) {
 		t.Errorf("a PSN never sent: %+v", x)
 	}
 }
+
+func TestPacketsForSomebodyElse(t *testing.T) {
+	for name, change := range map[string]func(*roce.Packet){
+		"QP number": func(p *roce.Packet) { p.DestQP = 8 },
+		"partition": func(p *roce.Packet) { p.PKey = 0x1234 },
+		"version":   func(p *roce.Packet) { p.TVer = 1 },
+	} {
+		w := newWalk(t, true)
+		w.c.Attr.QPN, w.c.PeerAttr.QPN, w.c.Attr.PKey, w.c.PeerAttr.PKey = 7, 9, 0x8001, 0x0001
+		good := func(p *roce.Packet) { p.DestQP, p.PKey = 9, 0x0001 }
+		s := w.see(trace.ResponderIn, roce.SendOnly, 0, 8, good, change)
+		w.want(name+": reason", s.Reason, FaultAddress)
+		w.want(name+": expected", w.c.EPSN, testStart)
+		w.want("the same for this QP", w.see(trace.ResponderIn, roce.SendOnly, 0, 8, good).Legal, true)
+		w.see(trace.RequesterOut, roce.SendOnly, 0, 8, good)
+		w.see(trace.RequesterIn, roce.Acknowledge, 0, 0, ack(roce.SyndromeACK), func(p *roce.Packet) { p.DestQP, p.PKey = 7, 0x8001 }, change)
+		w.want(name+": acknowledged", w.c.UNA, testStart)
+	}
+}

@@ -53,11 +53,12 @@ func (m *position) take(p *roce.Packet, o roce.Opcode) {
 	}
 }
 
-// The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first two are of
-// packets that it cannot even read; a fault of order is one of the next three; the others are faults of length.
+// The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first three are
+// of packets that never reach the transport; a fault of order is one of the next three; the others are faults of length.
 const (
 	FaultICRC      = "bad ICRC"
 	FaultDefect    = "does not decode"
+	FaultAddress   = "not for this QP"
 	FaultNoFirst   = "MIDDLE or LAST outside a message"
 	FaultInside    = "FIRST or ONLY inside a message"
 	FaultOperation = "operation changes inside a message"
@@ -125,6 +126,10 @@ func (c *Conversation) observeArrival(s *Sight) {
 		if s.ICRC == trace.Bad {
 			s.Reason = FaultICRC
 		}
+		return
+	}
+	if !c.Addressed(s) {
+		s.Reason = FaultAddress
 		return
 	}
 	r, p := &c.responder, s.Pkt

@@ -16,7 +16,7 @@ func futureACK() rule.Rule {
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: disregards("ACK of a PSN that was never sent", true, func(c *rule.Context, s *rule.Sight) bool {
 			last, ok := acknowledged(s.Pkt)
-			return ok && c.Started && s.Intact() && addressed(c, s) && c.MAX.LessEq(last)
+			return ok && c.Started && s.Intact() && c.Addressed(s) && c.MAX.LessEq(last)
 		}),
 	}
 }

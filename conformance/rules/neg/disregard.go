@@ -53,7 +53,7 @@ func (j *disregard) response(s *rule.Sight) {
 		j.seen, j.asked, j.psn = true, asksAgain(p) && !j.excused && !j.obeys, p.PSN
 		return
 	}
-	if !s.Intact() || !addressed(j.c, s) {
+	if !s.Intact() || !j.c.Addressed(s) {
 		return
 	}
 	j.latest, j.heard = s.At, true

@@ -39,21 +39,12 @@ func reliable(o roce.Opcode) bool {
 	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse())
 }
 
-// addressed reports whether a packet that decodes is for the QP at the receiving end: version, QP number, partition.
-func addressed(c *rule.Context, s *rule.Sight) bool {
-	p, q := s.Pkt, &c.PeerAttr
-	if s.Point == trace.RequesterIn {
-		q = &c.Attr
-	}
-	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || samePartition(p.PKey, q.PKey))
-}
-
 // samePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
 func samePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
 
 // usable reports whether a request passes every check below the transport, so that the responder has to deal with it.
 func usable(c *rule.Context, s *rule.Sight) bool {
-	return s.Intact() && reliable(s.Pkt.Opcode) && addressed(c, s)
+	return s.Intact() && reliable(s.Pkt.Opcode) && c.Addressed(s)
 }
 
 // acknowledged returns the last request PSN that a response acknowledges. NAKs and selective acknowledgements name the
