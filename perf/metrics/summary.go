@@ -10,10 +10,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Summary is the numbers of one run over all its connections and both directions.
+// Summary is the numbers of one run over all its connections and both directions. What a missing tap hides is zero: of one
+// tap alone, losses; and where only responders were tapped, a request counts as sent when it arrives.
 type Summary struct {
 	GoodputBps    float64 `json:"goodput_bps"`    // payload delivered once, per second of Elapsed
-	ThroughputBps float64 `json:"throughput_bps"` // layer-1 bytes that requesters put on the link, retransmissions included
+	ThroughputBps float64 `json:"throughput_bps"` // layer-1 bits of data packets put on the link, retransmissions included, per second of Elapsed
 	Utilisation   float64 `json:"utilisation"`    // goodput as a share of the line rate of the direction that carries it; 0 when unlimited
 	ElapsedNs     int64   `json:"elapsed_ns"`     // first packet sent to last byte delivered, or to the end of a timed run
 	Messages      int64   `json:"messages"`       // completed
@@ -22,14 +23,14 @@ type Summary struct {
 	Packets        int64  `json:"packets"`               // everything both sides sent
 	DataPackets    int64  `json:"data_packets"`          // packets with payload, or requests, first transmissions and others
 	Retransmitted  int64  `json:"retransmitted_packets"` // data packets sent again
-	Spurious       int64  `json:"spurious_packets"`      // of those, sent although an earlier copy had been delivered
-	Lost           int64  `json:"lost_packets"`          // taken by the link, for whatever reason
+	Spurious       int64  `json:"spurious_packets"`      // of those, sent although an earlier copy had arrived or was still to arrive
+	Lost           int64  `json:"lost_packets"`          // taken by the link, for whatever reason, or made unreadable by it
 	Acknowledges   int64  `json:"ack_packets"`           // positive acknowledgements sent
 	NAKs           int64  `json:"nak_packets"`           // sequence NAKs sent
 	RNRs           int64  `json:"rnr_packets"`           // RNR NAKs sent
 	Timeouts       int64  `json:"timeouts"`              // transport timers that expired, as endpoints report them
 	RetransmitByte int64  `json:"retransmitted_bytes"`   // payload bytes sent again
-	RecoveryNs     Spread `json:"recovery_ns"`           // from the loss of a data packet to its delivery
+	RecoveryNs     Spread `json:"recovery_ns"`           // from the first loss of a data packet to the first delivery of its PSN
 	FCT            Spread `json:"fct_ns"`                // flow completion time of a message
 }
 
@@ -44,8 +45,10 @@ type Spread struct {
 	Max   int64 `json:"max"`
 }
 
-// Timeline is payload delivered per interval, over all connections.
+// Timeline is payload delivered per interval, over all connections. The last interval may be cut short by the end of
+// what was measured, which is Start plus Summary.ElapsedNs.
 type Timeline struct {
+	Start vtime.Time     `json:"start_ps"` // first packet sent
 	Step  vtime.Duration `json:"step_ps"`
 	Bytes []int64        `json:"bytes"`
 }
@@ -62,15 +65,15 @@ type MarkKind uint8
 
 // The kinds of Mark.
 const (
-	SentFirst MarkKind = iota // first transmission
-	SentAgain                 // retransmission
-	LostMark                  // a transmission that the link took
-	AckMark                   // an acknowledgement arrives at the requester
-	NakMark                   // a NAK arrives at the requester
+	SentFirst MarkKind = iota // first transmission of a data packet that the link did not take
+	SentAgain                 // retransmission of one, likewise
+	LostMark                  // a transmission, first or not, that the link took
+	AckMark                   // an acknowledgement arrives at the requester; Offset is the last PSN it acknowledges
+	NakMark                   // a NAK of any kind arrives at the requester; Offset is the PSN it names
 )
 
-// Sequence is the PSN-against-time plot of one half-conversation, thinned to a limit: losses and retransmissions are kept
-// before first transmissions.
+// Sequence is the PSN-against-time plot of one half-conversation: the requests of side From, the READ responses to them,
+// and the acknowledgements. It is thinned to a limit, losses and retransmissions last.
 type Sequence struct {
 	Conn    int    `json:"conn"`
 	From    string `json:"from"`

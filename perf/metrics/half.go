@@ -1,0 +1,200 @@
+package metrics
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// half is a half-conversation: the requests of one side of a connection and the responses to them.
+//
+// Requests and READ responses have a space each. In the RC class the PSNs of both are the same numbers, because a READ
+// claims one PSN per response (IBTA 9.7.5.1.5); in the extension classes responses are numbered apart.
+type half struct {
+	c    *Collector
+	side trace.Side // the requester
+	conn *trace.End // the requester's end
+	mtu  int
+
+	requests, responses space
+	credited            int64 // requests before this offset have been counted as delivered
+
+	messages queue[message] // not completed, oldest first
+	reads    queue[read]    // RC: not wholly answered
+	apart    queue[message] // READs of the extension classes, which complete in their own order
+	inside   bool           // a message has begun and not ended
+
+	plot *plot
+}
+
+func newHalf(c *Collector, conn int, side trace.Side) *half {
+	h := &half{c: c, side: side, conn: &c.header.Conns[conn].Ends[side]}
+	h.mtu = h.conn.QP.MTU
+	if conn < plotted {
+		h.plot = newPlot(conn)
+	}
+	return h
+}
+
+// startReach is how far the first packet seen may be from the SendPSN that the header states, to take it as the origin.
+const startReach = 1 << 16
+
+// start numbers the requests from the first PSN of the connection, or from the first that is seen.
+func (h *half) start(at vtime.Time, p psn.PSN) {
+	origin := p
+	if q := h.conn.QP.SendPSN; h.conn.Known && p.Sub(q) >= 0 && p.Sub(q) < startReach {
+		origin = q
+	}
+	h.requests.begin(origin, 0)
+	h.c.begin(at)
+}
+
+// request takes a request that is sent, that arrives, or both at once.
+func (h *half) request(s *trace.Sight, sent, arrived bool) {
+	if sent && !h.requests.started {
+		h.start(s.At, s.Pkt.PSN)
+	}
+	o := h.requests.offset(s.Pkt.PSN)
+	if sent {
+		if o >= h.requests.next {
+			h.firstRequest(s, o)
+		} else {
+			h.resend(s, &h.requests, o, true)
+		}
+	}
+	if arrived {
+		h.arrive(s, &h.requests, o)
+	}
+}
+
+// firstRequest takes the first transmission of a request.
+func (h *half) firstRequest(s *trace.Sight, o int64) {
+	h.transmit(s, h.requests.extend(o, &h.c.budget), o)
+	op := s.Pkt.Opcode
+	if op.StartsMessage() && h.inside {
+		h.messages.back().last, h.inside = o-1, false // its end was not seen
+	}
+	switch {
+	case op.IsRead() && op.Class() != roce.ClassRC:
+		h.apart.push(message{first: s.At, last: open})
+	case op.IsRead() || op.IsAtomic():
+		h.readSent(s, o)
+	default:
+		h.messageSent(s, o)
+	}
+}
+
+// messageSent follows a message of one or more packets from its first to its last.
+func (h *half) messageSent(s *trace.Sight, o int64) {
+	op := s.Pkt.Opcode
+	if h.mtu == 0 && !op.EndsMessage() {
+		h.mtu = s.Pkt.Len // a packet that must be full
+	}
+	if op.StartsMessage() {
+		h.messages.push(message{first: s.At, last: open})
+		h.inside = true
+	}
+	if op.EndsMessage() && h.inside {
+		h.messages.back().last, h.inside = o, false
+	}
+}
+
+// readSent claims the PSNs of the responses to an RC READ, as far as their number is known.
+func (h *half) readSent(s *trace.Sight, o int64) {
+	n := h.span(s.Pkt)
+	last, end := open, open
+	if n > 0 {
+		last, end = o+int64(n)-1, o+int64(n)
+		if n > 1 {
+			h.requests.extend(last, &h.c.budget)
+		}
+	}
+	if !h.responses.started {
+		h.responses.begin(s.Pkt.PSN, o)
+	}
+	if h.reads.front() == nil {
+		h.responses.advance(o)
+	}
+	h.messages.push(message{first: s.At, last: last})
+	h.reads.push(read{next: o, end: end})
+}
+
+// span is how many PSNs a READ or atomic takes; 0 when that depends on an MTU not known.
+func (h *half) span(p *roce.Packet) int {
+	switch n := p.RETH.DMALen; {
+	case p.Opcode.IsAtomic() || n <= 256: // the smallest path MTU
+		return 1
+	case h.mtu <= 0:
+		return 0
+	default:
+		return min((int(n)+h.mtu-1)/h.mtu, psn.Half-1)
+	}
+}
+
+// transmit counts the first transmission of a data packet into its slot.
+func (h *half) transmit(s *trace.Sight, t *slot, o int64) {
+	c := h.c
+	c.sum.DataPackets++
+	c.wire += int64(s.Rec.WireBytes)
+	t.bytes, t.sent = int32(s.Pkt.Len), true
+	kind := SentFirst
+	if h.fate(s, t) {
+		kind = LostMark
+	}
+	h.plot.add(s.At, o, kind)
+}
+
+// resend counts a further transmission. The requester's PSNs below the window are acknowledged, so an earlier copy had
+// arrived; again says that even a PSN not seen before is a repetition, such as a READ asked for from the middle on.
+func (h *half) resend(s *trace.Sight, sp *space, o int64, again bool) {
+	c, t := h.c, sp.find(o)
+	if t != nil && !t.sent && !again {
+		h.transmit(s, t, o)
+		return
+	}
+	c.sum.DataPackets++
+	c.wire += int64(s.Rec.WireBytes)
+	c.sum.Retransmitted++
+	c.sum.RetransmitByte += int64(s.Pkt.Len)
+	if t == nil || t.safe {
+		c.sum.Spurious++
+	}
+	kind := SentAgain
+	if t != nil && h.fate(s, t) || t == nil && taken(s.Rec) {
+		kind = LostMark
+	}
+	h.plot.add(s.At, o, kind)
+	if t != nil {
+		t.sent = true
+	}
+}
+
+// fate notes in the slot what becomes of this transmission, and reports whether the link takes it.
+func (h *half) fate(s *trace.Sight, t *slot) bool {
+	lost := taken(s.Rec)
+	switch {
+	case lost && !t.safe && t.lost == notLost:
+		t.lost = s.At
+	case !lost && s.Rec.Fate != trace.Unknown:
+		t.safe = true
+	}
+	return lost
+}
+
+// arrive ends the recovery of a PSN, and tells where fates are unknown that a copy is there.
+func (h *half) arrive(s *trace.Sight, sp *space, o int64) *slot {
+	t := sp.find(o)
+	if t == nil {
+		return nil
+	}
+	if s.Out {
+		return t // departure stands for arrival because nobody looked there: nothing is known of it
+	}
+	if t.lost != notLost {
+		h.c.recovery.add(s.At.Sub(t.lost))
+		t.lost = notLost
+	}
+	t.safe = true
+	return t
+}

@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Limits of sequence plots: the first connections, and 48 000 marks when four connections have one requester each.
+const (
+	plotted    = 4
+	firstMarks = 30_000
+	otherMarks = 6_000
+)
+
+// plot collects the marks of one half-conversation. When it is full, every second mark of the kind that matters least is
+// dropped and only every second of that kind is taken from then on, and so forth: deterministic, and even over time.
+type plot struct {
+	marks  []Mark
+	limit  int
+	stride [5]int // by kind: one mark in so many is kept
+	seen   [5]int
+}
+
+func newPlot(conn int) *plot {
+	p := &plot{limit: otherMarks, stride: [5]int{1, 1, 1, 1, 1}}
+	if conn == 0 {
+		p.limit = firstMarks
+	}
+	return p
+}
+
+// thinned are the kinds in the order in which they are thinned, as groups.
+var thinned = [][]MarkKind{{SentFirst, AckMark}, {SentAgain}, {LostMark, NakMark}}
+
+// add notes a mark; a nil plot notes nothing.
+func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
+	if p == nil {
+		return
+	}
+	n := p.seen[kind]
+	p.seen[kind]++
+	if n%p.stride[kind] != 0 {
+		return
+	}
+	if len(p.marks) == p.limit {
+		p.thin()
+		if n%p.stride[kind] != 0 {
+			return
+		}
+	}
+	p.marks = append(p.marks, Mark{At: at, Offset: offset, Kind: kind})
+}
+
+// thin makes room: it halves the first group that fills a quarter of the plot, or else the largest.
+func (p *plot) thin() {
+	var count [5]int
+	for i := range p.marks {
+		count[p.marks[i].Kind]++
+	}
+	best, most := 0, -1
+	for g, kinds := range thinned {
+		n := 0
+		for _, k := range kinds {
+			n += count[k]
+		}
+		if n >= p.limit/4 {
+			best = g
+			break
+		}
+		if n > most {
+			best, most = g, n
+		}
+	}
+	for _, k := range thinned[best] {
+		p.halve(k)
+	}
+}
+
+// halve drops every second mark of a kind. Those kept are the ones at multiples of the stride, from the first on.
+func (p *plot) halve(kind MarkKind) {
+	n := 0
+	p.marks = slices.DeleteFunc(p.marks, func(m Mark) bool {
+		if m.Kind != kind {
+			return false
+		}
+		n++
+		return n%2 == 0
+	})
+	p.stride[kind] *= 2
+}
+
+// sequence returns what was collected.
+func (p *plot) sequence(conn int, side trace.Side) Sequence {
+	return Sequence{Conn: conn, From: side.String(), Marks: slices.Clone(p.marks), Thinned: p.stride != [5]int{1, 1, 1, 1, 1}}
+}
