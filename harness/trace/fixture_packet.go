@@ -40,13 +40,17 @@ func (p *fixtureParser) packet(at stamped, from, to string, words []string) erro
 	if err != nil {
 		return err
 	}
+	changed := got != nil
+	if got, err = p.recordWords(&r, got); err != nil {
+		return err
+	}
 	if line.sent, err = p.packetText(words); err != nil {
 		return err
 	}
 	if line.start, err = p.parse(&r, &line.sent, &r.Packet); err != nil {
 		return err
 	}
-	if got != nil {
+	if changed {
 		if err := p.gotWords(&r, &line, got); err != nil {
 			return err
 		}
@@ -80,7 +84,7 @@ func (r *Record) direction(from, to string, at vtime.Time) error {
 func cutWord(words []string, w string) (before, after []string) {
 	for i := range words {
 		if words[i] == w {
-			return words[:i], words[i+1:]
+			return words[:i], append([]string{}, words[i+1:]...)
 		}
 	}
 	return words, nil

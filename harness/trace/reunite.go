@@ -72,6 +72,9 @@ func (r *reunion) start(f *Frame) {
 	rec.Sent, rec.Recv, rec.Fate, rec.Copy, rec.Cause = n.sent, n.recv, n.fate, n.copied, n.cause
 	rec.Conn, rec.WireBytes = n.conn, n.wire
 	waits := n.changed && r.taps[A] && r.taps[B]
+	if !r.taps[A] || !r.taps[B] {
+		rec.oneTap(n.out)
+	}
 	if !waits && r.queue.n == 0 {
 		r.emit(n.index, rec)
 		return
@@ -86,6 +89,16 @@ func (r *reunion) start(f *Frame) {
 		s.at = max(n.sent, n.recv)
 	}
 	r.queue.push(s)
+}
+
+// oneTap leaves what one tap alone can say, as of any capture.
+func (rec *Record) oneTap(out bool) {
+	rec.Fate, rec.Cause = Unknown, ""
+	if out {
+		rec.Recv = vtime.Never
+	} else {
+		rec.Sent = vtime.Never
+	}
 }
 
 // complete adds the form at the other tap. The first frame gave the form at its own tap, as if it were the one sent.
