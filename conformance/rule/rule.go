@@ -44,8 +44,8 @@ const Both = TapRequester | TapResponder
 
 // Source is where a rule comes from.
 type Source struct {
-	Ref   string // "IBTA 9.7.5.2", "GB1 IV-A"
-	Quote string // the sentence, or a paraphrase of the standard's requirement in one sentence
+	Ref   string `json:"ref"`   // "IBTA 9.7.5.2", "GB1 IV-A"
+	Quote string `json:"quote"` // the sentence, or a paraphrase of the standard's requirement in one sentence
 }
 
 // Class is a set of packet classes at one or more points: which sights a check wants to be called for.

@@ -258,3 +258,21 @@ func (e *Endpoint) Vars(i int) []engine.Var {
 	}
 	return vars
 }
+
+// Pending returns how many signalled work requests have not completed.
+func (e *Endpoint) Pending() int { return e.pending }
+
+// Share returns which part of the counted work is done, 0 to 1; 1 when there is none.
+func (e *Endpoint) Share() float64 {
+	done, total := 0, 0
+	for i := range e.qps {
+		for _, l := range e.qps[i].loads {
+			done += l.done
+			total += l.Count
+		}
+	}
+	if total == 0 {
+		return 1
+	}
+	return float64(done) / float64(total)
+}

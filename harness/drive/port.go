@@ -12,8 +12,8 @@ func Addr(side trace.Side) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, 0, byte(side) + 1})
 }
 
-// MAC is the Ethernet address of a side, locally administered.
-func MAC(side trace.Side) [6]byte { return [6]byte{0x02, 0x67, 0x6e, 0x74, 0, byte(side) + 1} }
+// MAC is the Ethernet address of a side, locally administered; the netns bench sets its devices to it.
+func MAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x77, 0, byte(side) + 1} }
 
 // SourcePort is the UDP source port of connection i, the same in both directions: the flow's entropy (annex A17).
 func SourcePort(i int) uint16 { return uint16(0xC000 + i%0x4000) }

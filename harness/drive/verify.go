@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Work is one request of a peer as far as memory is concerned: what it was, and whether it is known to be done.
@@ -17,7 +18,8 @@ type Work struct {
 // result as Memory events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request
 // named and that changed nevertheless. Requests that were posted and did not complete may have been placed or not, so
 // their ranges are not judged. work is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
-func (e *Endpoint) Verify(i int, work []Work) (mismatch, guard int64, ok bool) {
+func (e *Endpoint) Verify(now vtime.Time, i int, work []Work) (mismatch, guard int64, ok bool) {
+	e.now = max(e.now, now)
 	l := &e.layout
 	got := e.memory.Load(Target(i), int(l.slot*l.slots))
 	if got == nil {

@@ -268,7 +268,7 @@ func (w *World) verify() {
 	}
 	for side := range w.end {
 		for i := range w.spec.QPs {
-			w.end[side].Verify(i, w.end[1-side].Posted(i))
+			w.end[side].Verify(w.now, i, w.end[1-side].Posted(i))
 		}
 	}
 }

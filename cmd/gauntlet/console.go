@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// release is the version of the tool; it is set when a release is built (-ldflags -X main.release=…).
+var release = "0.1.0-dev"
+
+func version() string { return release }
+
+// commit returns the revision that the binary was built from, "" when the build did not record it.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	rev, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			rev = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if rev == "" {
+		return ""
+	}
+	return rev + dirty
+}
+
+// commandLine is how this process was started, quoted for a shell.
+func commandLine() string {
+	words := []string{"gauntlet"}
+	for _, a := range os.Args[1:] {
+		if a == "" || strings.ContainsAny(a, " \t'\"$&|<>;*?()#\\") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// colored decides whether output to f is coloured: "auto" asks for a terminal and respects NO_COLOR.
+func colored(mode string, f *os.File) bool {
+	switch mode {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+}
+
+// progress draws one line that is rewritten in place; it draws nothing when its output is not a terminal.
+type progress struct {
+	out   io.Writer
+	on    bool
+	began time.Time
+	last  time.Time
+	drawn bool
+}
+
+func newProgress(f *os.File, wanted bool) *progress {
+	return &progress{out: f, on: wanted && term.IsTerminal(int(f.Fd())), began: time.Now()}
+}
+
+// show draws the line, ten times a second at most.
+func (p *progress) show(share float64, what string) {
+	now := time.Now()
+	if !p.on || now.Sub(p.last) < 100*time.Millisecond {
+		return
+	}
+	p.last, p.drawn = now, true
+	share = min(max(share, 0), 1)
+	const width = 30
+	bar := strings.Repeat("█", int(share*width))
+	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, left(now.Sub(p.began), share), what)
+}
+
+// left estimates the time to go from the time spent.
+func left(spent time.Duration, share float64) string {
+	if share < 0.02 {
+		return "…"
+	}
+	return (time.Duration(float64(spent) * (1 - share) / share)).Round(time.Second).String() + " left"
+}
+
+// done removes the line.
+func (p *progress) done() {
+	if p.drawn {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

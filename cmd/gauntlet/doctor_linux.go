@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/netem/tc"
+)
+
+// network looks at what the netns bench needs.
+func network() []finding {
+	privileged := netns.Privileged() == nil
+	out := []finding{privilege(privileged)}
+	s := tc.Probe()
+	link := finding{Name: "link", State: "ok", Found: "tc-netem of kernel " + s.Kernel}
+	switch {
+	case !privileged:
+		link.State, link.Found = "limited", "not looked at: trying netem needs privilege"
+		link.Remedy = "sudo gauntlet doctor"
+	case !s.Netem:
+		link.State, link.Found = "ok", "the user-space relay will be used: kernel "+s.Kernel+" has no netem ("+s.Reason+")"
+		link.Remedy = "modprobe sch_netem, or install the kernel's extra modules, if you want the kernel's netem"
+	case !s.Seed:
+		link.State, link.Found = "limited", link.Found+"; "+s.Reason
+		link.Remedy = "use --link relay for losses that repeat"
+	}
+	return append(out, link)
+}
+
+// privilege says how the netns bench will get what it needs.
+func privilege(have bool) finding {
+	f := finding{Name: "bench netns", State: "ok", Found: "root: namespaces, devices and packet sockets can be made"}
+	if have {
+		return f
+	}
+	f.Found = "not root: runs will use a user namespace"
+	if raw, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err != nil || string(raw) == "0\n" {
+		f.State, f.Found = "missing", "not root, and user namespaces are off"
+		f.Remedy = "run as root, or sysctl user.max_user_namespaces=10000"
+	}
+	return f
+}
+
+// freeSpace returns the bytes free for this user on the file system of dir.
+func freeSpace(dir string) (uint64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return st.Bavail * uint64(st.Bsize), nil
+}

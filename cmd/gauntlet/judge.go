@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
+)
+
+func judgeCommand() *cobra.Command {
+	var scheme, color, report string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "judge FOLDER|FILE",
+		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
+		Long: `Judge a trace by the rules, whoever made it: a run folder, a trace.ndjson, or a pcap or pcapng file of RoCEv2 traffic.
+
+A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			result, err := run.Judge(run.JudgeOptions{Path: args[0], Rules: rules.All(), Scheme: scheme, Schemes: schemes(),
+				Command: commandLine(), Version: version(), Commit: commit(), Report: report})
+			if err != nil {
+				return exit{exitBroken, err.Error()}
+			}
+			if asJSON {
+				result.Sequences, result.Timeline.Bytes = nil, nil
+				out := json.NewEncoder(os.Stdout)
+				out.SetIndent("", "  ")
+				err = out.Encode(result)
+			} else {
+				err = terminal.Write(os.Stdout, result, terminal.Options{Color: colored(color, os.Stdout)})
+			}
+			if err != nil {
+				return exit{exitBroken, err.Error()}
+			}
+			if code := run.ExitCode(result); code != 0 {
+				return exit{code: code}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
+	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
+	return c
+}
+
+// schemes maps the implementations to their recovery schemes.
+func schemes() map[string]string {
+	m := map[string]string{}
+	for _, i := range all.Implementations() {
+		m[i.Name] = i.Recover
+	}
+	return m
+}
+
+func ladderCommand() *cobra.Command {
+	o := run.LadderOptions{}
+	c := &cobra.Command{
+		Use:   "ladder FOLDER|FILE",
+		Short: "Draw a trace as a ladder of packets",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Path = args[0]
+			if err := run.Ladder(os.Stdout, o); err != nil {
+				return exit{exitBroken, fmt.Sprintf("ladder: %v", err)}
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVar(&o.Conn, "conn", 0, "connection to draw, -1 for all")
+	c.Flags().Uint64Var(&o.From, "from", 0, "index of the first packet record")
+	c.Flags().IntVar(&o.Count, "count", 200, "packet records to draw")
+	c.Flags().BoolVar(&o.Absolute, "absolute", false, "print PSNs as they are, not relative to the first")
+	c.Flags().BoolVar(&o.Everything, "all", false, "print every attribute, and placements, timers and counters")
+	return c
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/relay"
+)
+
+// processCommands are the bodies of the processes that a bench starts from this same binary. They speak lines of JSON on
+// their standard streams and are not for people.
+func processCommands() []*cobra.Command {
+	parent := &cobra.Command{Use: "process", Hidden: true, Short: "Bodies of the processes that a bench starts"}
+	parent.AddCommand(
+		&cobra.Command{Use: "endpoint", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			return broken(netns.EndpointMain(os.Stdin, os.Stdout, all.Find))
+		}},
+		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			return broken(relay.Main(os.Stdin, os.Stdout, dialect))
+		}},
+		&cobra.Command{Use: "janitor NAME...", Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+			return broken(netns.JanitorMain(names, os.Stdin))
+		}},
+	)
+	return []*cobra.Command{parent}
+}
+
+// dialect teaches a relay RoCEv2: its configuration is the text of the Spec, from which connections are known.
+func dialect(config json.RawMessage) (relay.Classifier, relay.Alter, error) {
+	var text string
+	if err := json.Unmarshal(config, &text); err != nil {
+		return nil, nil, fmt.Errorf("relay: dialect: %w", err)
+	}
+	s, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("relay: spec line %w", err)
+	}
+	return wire.NewClassifier(s), func(frame []byte, v *channel.Verdict) { wire.Alter(frame, v) }, nil
+}
+
+// broken is an error of the harness.
+func broken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit{exitBroken, err.Error()}
+}

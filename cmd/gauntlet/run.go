@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
+)
+
+// runFlags are the flags of run, as text: they become scenario lines, so that a flag and a line of a Spec file mean the
+// same and are checked by the same code.
+type runFlags struct {
+	impl, bench, rate, rtt, jitter, loss, burst, msg, op, out, link, codec, color, expose string
+	queue, mtu, qps, qd, cqmod, count, timeout, store                                     int
+	duration                                                                              time.Duration
+	seed                                                                                  uint64
+	params, faults                                                                        []string
+	json, quiet                                                                           bool
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [SPEC]",
+		Short: "Run a workload over an emulated link, judge it and report",
+		Long: `Run a workload over an emulated link, judge the trace and write a report.
+
+The common case is given by flags, everything by a Spec file; flags change what the file says.`,
+		Example: `  gauntlet run --impl gbn --bench netns --rate 100M --rtt 20ms --loss 1e-3 --msg 64KiB --count 200 --seed 7
+  gauntlet run --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --qd 512 --duration 10s
+  gauntlet run --bench sim --burst enter=1e-4,len=8,loss=0.3 --fault 'drop A psn=+2 tx=1' --count 10`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := f.spec(c, args)
+			if err != nil {
+				return usage(err)
+			}
+			return f.execute(c.Context(), s)
+		},
+	}
+	f.define(c)
+	return c
+}
+
+// define declares the flags.
+func (f *runFlags) define(c *cobra.Command) {
+	d := c.Flags()
+	d.StringVar(&f.impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls)")
+	d.StringVar(&f.bench, "bench", "sim", "where to run: sim (virtual time) or netns (real packets between network namespaces)")
+	d.StringVar(&f.rate, "rate", "1G", "line rate, layer 1: 100M, 10G; 0 is unlimited")
+	d.StringVar(&f.rtt, "rtt", "10ms", "round-trip propagation delay")
+	d.StringVar(&f.jitter, "jitter", "0s", "each packet's one-way delay varies by up to this much")
+	d.StringVar(&f.loss, "loss", "0", "loss probability (1e-4, 0.1%), or a model: 'gemodel p=1% r=30%', 'state p13=1%', 'tape file=F'")
+	d.StringVar(&f.burst, "burst", "", "burst loss: enter=1e-4,len=8,loss=0.3")
+	d.IntVar(&f.queue, "queue", 0, "packets that may wait for the line (default: twice the bandwidth-delay product, 1000 at least)")
+	d.IntVar(&f.mtu, "mtu", 1024, "path MTU: 256, 512, 1024, 2048 or 4096")
+	d.StringVar(&f.msg, "msg", "64KiB", "message size")
+	d.StringVar(&f.op, "op", "write", "operation: write, write-imm, send, send-imm or read")
+	d.IntVar(&f.qps, "qps", 1, "connections")
+	d.IntVar(&f.qd, "qd", 128, "queue depth: requests outstanding per connection")
+	d.IntVar(&f.cqmod, "cqmod", 1, "one signalled completion in so many")
+	d.IntVar(&f.count, "count", 0, "messages per connection (default 100, unless --duration is given)")
+	d.DurationVar(&f.duration, "duration", 0, "run for so long instead of a count")
+	d.IntVar(&f.timeout, "timeout", -1, "local ACK timeout code (default: 14, or what covers 1.5 RTT)")
+	d.Uint64Var(&f.seed, "seed", 1, "seed of every random stream")
+	d.StringArrayVar(&f.params, "param", nil, "parameter of the scheme, name=value; may be repeated")
+	d.StringArrayVar(&f.faults, "fault", nil, "scripted fault, such as 'drop A psn=+2 tx=1'; may be repeated")
+	d.StringVar(&f.link, "link", "auto", "netns: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
+	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
+	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
+	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
+	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
+	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+}
+
+// spec builds the Spec from the file, if there is one, and the flags.
+func (f *runFlags) spec(c *cobra.Command, args []string) (*scenario.Spec, error) {
+	s := scenario.Default()
+	if len(args) == 1 {
+		var err error
+		if s, err = scenario.ReadFile(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	given := func(name string) bool { return len(args) == 0 || c.Flags().Changed(name) }
+	lines, err := f.lines(given)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		if err := s.Line(l); err != nil {
+			return nil, err
+		}
+	}
+	if len(args) == 0 || c.Flags().Changed("msg") || c.Flags().Changed("count") || c.Flags().Changed("op") {
+		s.Loads = nil
+		if err := s.Line(f.load()); err != nil {
+			return nil, err
+		}
+	}
+	f.fit(s, c, len(args) == 0)
+	return s, s.Validate()
+}
+
+// lines turns flags into scenario lines.
+func (f *runFlags) lines(given func(string) bool) ([]string, error) {
+	var out []string
+	add := func(name, format string, args ...any) {
+		if given(name) {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	rtt, err := vtime.ParseDuration(f.rtt)
+	if err != nil {
+		return nil, fmt.Errorf("--rtt: %w", err)
+	}
+	add("impl", "impl %s", strings.ReplaceAll(f.impl, ",", " "))
+	add("rate", "link rate=%s", f.rate)
+	add("rtt", "link delay=%s", rtt/2)
+	add("jitter", "link jitter=%s", f.jitter)
+	add("loss", "loss %s", f.lossModel())
+	if f.burst != "" {
+		out = append(out, "loss burst:"+f.burst)
+	}
+	add("mtu", "qp mtu=%d", f.mtu)
+	add("qps", "qp count=%d", f.qps)
+	add("qd", "qp qd=%d", f.qd)
+	add("cqmod", "qp cqmod=%d", f.cqmod)
+	add("seed", "seed %d", f.seed)
+	if f.duration != 0 {
+		out = append(out, fmt.Sprintf("run for=%s", vtime.FromStd(f.duration)))
+	}
+	for _, p := range f.params {
+		out = append(out, "param "+p)
+	}
+	return append(out, f.faults...), nil
+}
+
+// lossModel reads --loss: a bare number is independent loss.
+func (f *runFlags) lossModel() string {
+	if f.loss == "0" {
+		return "none"
+	}
+	if strings.ContainsAny(f.loss[:1], "0123456789.-+") {
+		return "random p=" + f.loss
+	}
+	return f.loss
+}
+
+// load is the workload line of the flags.
+func (f *runFlags) load() string {
+	count := f.count
+	if count == 0 && f.duration == 0 {
+		count = 100
+	}
+	return fmt.Sprintf("load %s msg=%s count=%d", f.op, f.msg, count)
+}
+
+// fit chooses what the flags left open from what they said: a queue that holds the bandwidth-delay product twice, and a
+// transport timer that outlasts the round trip.
+func (f *runFlags) fit(s *scenario.Spec, c *cobra.Command, flagsOnly bool) {
+	if c.Flags().Changed("queue") {
+		s.Link.AB.Queue, s.Link.BA.Queue = f.queue, f.queue
+	} else if flagsOnly {
+		bdp := s.Link.AB.BDPPackets(s.RTT(), f.mtu+82)
+		s.Link.AB.Queue = max(1000, 2*bdp)
+		s.Link.BA.Queue = s.Link.AB.Queue
+	}
+	if c.Flags().Changed("timeout") {
+		for side := range s.QP {
+			s.QP[side].Timeout = engine.LocalACKTimeout(min(max(f.timeout, 0), 31))
+		}
+	} else if flagsOnly {
+		s.FitTimeout()
+	}
+}
+
+// execute runs the Spec and prints the result.
+func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
+	b, err := findBench(f.bench, f.expose)
+	if err != nil {
+		return err
+	}
+	var impls [2]engine.Implementation
+	for side, name := range s.Impl {
+		impl, ok := all.Find(name)
+		if !ok {
+			return usage(fmt.Errorf("implementation %q: unknown; known: %s", name, strings.Join(all.Names(), " ")))
+		}
+		impls[side] = impl
+	}
+	bar := newProgress(os.Stderr, !f.quiet && !f.json)
+	result, err := run.Execute(ctx, run.Options{
+		Spec: s, Bench: b, Name: f.bench, Impls: impls, Rules: rules.All(), Folder: f.folder(s), Codec: run.Codec(f.codec), Link: f.link,
+		Store: f.store, Command: commandLine(), Version: version(), Commit: commit(), Progress: bar.show,
+	})
+	bar.done()
+	return f.print(result, err)
+}
+
+// folder is where the run is kept: --out, or a new folder below runs/.
+func (f *runFlags) folder(s *scenario.Spec) string {
+	if f.out != "" {
+		return f.out
+	}
+	name := fmt.Sprintf("%s-%s-%s-%s", time.Now().UTC().Format("20060102-150405"), strings.Join(unique(s.Impl[:]), "+"), f.bench, s.Hash()[:8])
+	dir := filepath.Join("runs", name)
+	for n := 2; ; n++ {
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return dir
+		}
+		dir = filepath.Join("runs", fmt.Sprintf("%s-%d", name, n))
+	}
+}
+
+// print shows the result and turns it into the exit code.
+func (f *runFlags) print(r *model.Result, err error) error {
+	if f.json {
+		short := *r
+		short.Sequences, short.Timeline.Bytes = nil, nil
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		if encodeErr := out.Encode(short); encodeErr != nil {
+			return exit{exitBroken, encodeErr.Error()}
+		}
+	} else if printErr := terminal.Write(os.Stdout, r, terminal.Options{Color: colored(f.color, os.Stdout)}); printErr != nil {
+		return exit{exitBroken, printErr.Error()}
+	}
+	if err != nil {
+		return exit{exitBroken, err.Error()}
+	}
+	if code := run.ExitCode(r); code != 0 {
+		return exit{code: code}
+	}
+	return nil
+}
+
+func unique(names []string) []string {
+	if len(names) == 2 && names[0] == names[1] {
+		return names[:1]
+	}
+	return names
+}

@@ -1,0 +1,40 @@
+// Package bench is what a place to run a Spec has to offer. The benches themselves are the packages below.
+package bench
+
+import (
+	"context"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+)
+
+// Job is one run as a bench sees it.
+type Job struct {
+	Spec  *scenario.Spec
+	Impls [2]engine.Implementation // at A and B
+	Taps  string                   // folder for the captures; "" keeps none
+	Bytes bool                     // virtual time: encode every packet (real benches always do)
+	Link  string                   // real benches: "auto", "netem" or "relay"
+
+	// Open is called once, before the first record, and returns where the trace goes.
+	Open func(trace.Header) (trace.Sink, error)
+	// Progress is called now and then with the share of the run that is done, 0 to 1, and what is happening.
+	Progress func(share float64, what string)
+}
+
+// Evidence is what a bench knows of a run beside its trace.
+type Evidence struct {
+	Certificates []certify.Certificate // of the link, before and after
+	Notes        []string              // choices that were made, and why
+	Environment  [][2]string           // name and value: kernel, link kind, clock
+	Counters     [][2]string           // of endpoints and link, those that are not zero
+	Incomplete   string                // not empty: work was outstanding when the run ended, and this is why
+}
+
+// Bench is a place where a Spec can run. Run returns when everything it made is gone again, also when the context is
+// cancelled; the evidence gathered until then comes with the error.
+type Bench interface {
+	Run(ctx context.Context, job *Job) (*Evidence, error)
+}

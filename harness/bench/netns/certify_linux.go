@@ -1,0 +1,3 @@
+package netns
+
+func (s *session) certify() {}

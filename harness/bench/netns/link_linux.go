@@ -1,0 +1,240 @@
+package netns
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+	"github.com/rdma-gauntlet/gauntlet/netem/relay"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+	"github.com/rdma-gauntlet/gauntlet/netem/tc"
+)
+
+// link is what carries the frames between the namespaces: the kernel's netem or the relay.
+type link interface {
+	open() error
+	quiet() error                // rate and delay only, so that measuring consumes no draws
+	loud(epoch vtime.Time) error // everything, from fresh random streams
+	report() (linkReport, error) // of the traffic so far
+	fates() ([]trace.LinkFate, error)
+}
+
+// linkReport is what the link says of itself, for the certificate.
+type linkReport struct {
+	LateP99  vtime.Duration // departures behind their time; 0 for netem, which does not say
+	LateMax  vtime.Duration
+	Overflow uint64 // packets for which the bench, not the emulated queue, had no room
+	Exact    bool   // losses are known packet by packet
+}
+
+// linkKind is how the link is made.
+type linkKind string
+
+const (
+	netemLink linkKind = "netem"
+	relayLnk  linkKind = "relay"
+)
+
+// chooseLink decides between netem and the relay and says why; the choice is never silent.
+func chooseLink(job *bench.Job) (linkKind, string, error) {
+	only := relayOnly(job)
+	if job.Link == string(relayLnk) {
+		return relayLnk, "user-space relay, as asked for", nil
+	}
+	support := tc.Probe()
+	switch {
+	case job.Link == string(netemLink) && only != "":
+		return "", "", fmt.Errorf("netns: --link netem: netem has no %s; use the relay", only)
+	case job.Link == string(netemLink) && !support.Netem:
+		return "", "", fmt.Errorf("netns: --link netem: this kernel (%s) has none (%s); use the relay", support.Kernel, support.Reason)
+	case job.Link != "" && job.Link != "auto" && job.Link != string(netemLink):
+		return "", "", fmt.Errorf("netns: link %q: want auto, netem or relay", job.Link)
+	case only != "":
+		return relayLnk, "user-space relay, because netem has no " + only, nil
+	case !support.Netem:
+		return relayLnk, fmt.Sprintf("user-space relay, because kernel %s has no netem (%s)", support.Kernel, support.Reason), nil
+	}
+	return netemLink, "tc-netem of kernel " + support.Kernel, nil
+}
+
+// relayOnly names the first thing in a Spec that netem cannot do, "" when there is none.
+func relayOnly(job *bench.Job) string {
+	s := job.Spec
+	switch {
+	case len(s.Faults) > 0:
+		return "scripted faults"
+	case len(s.Injections) > 0:
+		return "crafted packets"
+	}
+	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
+		if _, err := tc.Translate(l, tc.Options{Packet: s.QP[0].MTU + frameOverhead}); errors.Is(err, tc.ErrUnsupported) {
+			return fmt.Sprintf("such link (%v)", err)
+		}
+	}
+	return ""
+}
+
+// relayLink is the user-space link.
+type relayLink struct {
+	*session
+	child  *child
+	remote *relay.Remote
+	last   relay.Stats
+}
+
+func (l *relayLink) log() string { return filepath.Join(l.dir, "fates") }
+
+func (l *relayLink) open() error {
+	setup, err := l.setup()
+	if err != nil {
+		return err
+	}
+	if l.child, err = l.bench.spawn(l.topology, l.topology.M, "relay"); err != nil {
+		return err
+	}
+	l.later(func() error { return l.shut() })
+	l.remote, err = relay.Attach(l.child.stdin, l.child.stdout, setup)
+	if err != nil {
+		return fmt.Errorf("%w%s", err, l.child.stderr.last())
+	}
+	return nil
+}
+
+// setup describes the link to the relay process.
+func (l *relayLink) setup() (relay.Setup, error) {
+	s := l.job.Spec
+	dialect, err := json.Marshal(s.String())
+	if err != nil {
+		return relay.Setup{}, fmt.Errorf("netns: relay: %w", err)
+	}
+	setup := relay.Setup{Start: l.base, A: PortA, B: PortB, Link: s.Link, Faults: s.Faults, SeedAB: s.Seed * 2, SeedBA: s.Seed*2 + 1,
+		Dialect: dialect, Foreign: relay.Drop, Log: l.log(), Realtime: true}
+	for _, in := range s.Injections {
+		frame, err := wire.Craft(s, in)
+		if err != nil {
+			return setup, err
+		}
+		setup.Injections = append(setup.Injections, relay.Injection{From: wire.FaultSide(in.To.Other()), At: in.At, Frame: frame})
+	}
+	return setup, nil
+}
+
+func (l *relayLink) quiet() error {
+	stats, err := l.remote.Phase(relay.Command{Phase: relay.ProbePhase})
+	if stats.Phase == relay.RunPhase {
+		l.last = stats
+	}
+	return err
+}
+
+func (l *relayLink) loud(epoch vtime.Time) error {
+	_, err := l.remote.Phase(relay.Command{Phase: relay.RunPhase, Epoch: epoch})
+	return err
+}
+
+func (l *relayLink) report() (linkReport, error) {
+	st, err := l.remote.Stats()
+	return linkReport{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Exact: true,
+		Overflow: st.AB.Overflow + st.BA.Overflow + st.AB.KernelDrops + st.BA.KernelDrops + st.AB.Oversize + st.BA.Oversize}, err
+}
+
+// shut ends the relay process; a second call does nothing.
+func (l *relayLink) shut() error {
+	if l.child == nil {
+		return nil
+	}
+	c := l.child
+	l.child = nil
+	return c.close()
+}
+
+// fates ends the relay and reads its log.
+func (l *relayLink) fates() ([]trace.LinkFate, error) {
+	if err := l.shut(); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(l.log())
+	if err != nil {
+		return nil, fmt.Errorf("netns: relay: %w", err)
+	}
+	defer f.Close()
+	var out []trace.LinkFate
+	err = relay.ReadLog(f, func(r relay.Record) error {
+		if r.Fate == relay.Delivered && r.Cause == "" || r.Fate == relay.Injected || r.At < l.epoch {
+			return nil
+		}
+		out = append(out, fateOf(r, l.epoch))
+		return nil
+	})
+	return out, err
+}
+
+func fateOf(r relay.Record, epoch vtime.Time) trace.LinkFate {
+	f := trace.LinkFate{At: r.At - epoch, PSN: psn.PSN(r.PSN), Lost: r.Fate != relay.Delivered, Cause: r.Cause}
+	if r.Fate == relay.Overflow {
+		f.Cause = "relay overflow"
+	}
+	if r.From == fault.B {
+		f.From = trace.B
+	}
+	f.Opcode, _ = roce.ParseOpcode(r.Type)
+	return f
+}
+
+// kernelLink is tc-netem on the ports of a bridge.
+type kernelLink struct{ *session }
+
+func (l *kernelLink) open() error { return nil }
+
+func (l *kernelLink) quiet() error {
+	bare := func(s spec.Link) spec.Link {
+		return spec.Link{Rate: s.Rate, Delay: s.Delay, Jitter: s.Jitter, Queue: s.Queue}
+	}
+	return l.apply(spec.Duplex{AB: bare(l.job.Spec.Link.AB), BA: bare(l.job.Spec.Link.BA)})
+}
+
+func (l *kernelLink) loud(vtime.Time) error { return l.apply(l.job.Spec.Link) }
+
+// apply sets both directions and keeps what the kernel reports. A direction acts where its frames leave the link.
+func (l *kernelLink) apply(d spec.Duplex) error {
+	seeded := tc.Probe().Seed
+	for i, dir := range []struct {
+		name, device string
+		link         spec.Link
+	}{{"A>B", PortB, d.AB}, {"B>A", PortA, d.BA}} {
+		o := tc.Options{Packet: l.job.Spec.QP[0].MTU + frameOverhead}
+		if seed := l.job.Spec.Seed*2 + uint64(i); seeded {
+			o.Seed = &seed
+		}
+		applied, err := tc.Apply(l.topology.M.Fd(), dir.device, dir.link, o)
+		if err != nil {
+			return err
+		}
+		l.evidence.Environment = append(l.evidence.Environment, [2]string{"netem " + dir.name, summary(applied.Values)})
+	}
+	return nil
+}
+
+// summary prints the values that the kernel reports, those that are set.
+func summary(values []tc.Value) string {
+	text := ""
+	for _, v := range values {
+		if v.Got != "0" && v.Got != "" {
+			text += v.Name + "=" + v.Got + " "
+		}
+	}
+	return text
+}
+
+func (l *kernelLink) report() (linkReport, error) { return linkReport{}, nil }
+
+func (l *kernelLink) fates() ([]trace.LinkFate, error) { return nil, nil }

@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Bench is the virtual-time bench.
+type Bench struct{}
+
+var _ bench.Bench = Bench{}
+
+// Run implements bench.Bench.
+func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
+	w, err := New(job.Spec, job.Impls, Options{Bytes: job.Bytes})
+	if err != nil {
+		return nil, err
+	}
+	sink, err := job.Open(w.Header())
+	if err != nil {
+		return nil, err
+	}
+	w.out.sink = sink
+	w.opts.Progress = func(now vtime.Time) {
+		if ctx.Err() != nil {
+			w.opts.Steps = w.steps // ends the loop at its next turn
+		}
+		if job.Progress != nil {
+			job.Progress(w.share(now), fmt.Sprintf("virtual time %s", vtime.Duration(now).Std()))
+		}
+	}
+	err = w.Run()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return w.evidence(), err
+}
+
+// share estimates how much of the run is done.
+func (w *World) share(now vtime.Time) float64 {
+	if w.spec.For > 0 {
+		return float64(now) / float64(w.spec.For)
+	}
+	return w.end[trace.A].Share()
+}
+
+func (w *World) evidence() *bench.Evidence {
+	ev := &bench.Evidence{Environment: [][2]string{{"clock", "virtual"}, {"events", fmt.Sprint(w.steps)}}}
+	codec := "packets crossed the link as structures with lengths: no codec, no ICRC, no payload"
+	if w.opts.Bytes {
+		codec = "every packet was encoded with its ICRC and decoded on arrival"
+	}
+	ev.Notes = append(ev.Notes, "link: emulated in virtual time", codec)
+	for side := trace.A; side <= trace.B; side++ {
+		ev.Counters = append(ev.Counters, drops(side, w.end[side].Counters())...)
+	}
+	if w.spec.For == 0 {
+		ev.Incomplete = w.incomplete()
+	}
+	return ev
+}
+
+// incomplete says what kept the work from ending.
+func (w *World) incomplete() string {
+	for side := trace.A; side <= trace.B; side++ {
+		if n := w.end[side].Pending(); n > 0 {
+			return fmt.Sprintf("%d requests of %s never completed and nothing was left to happen", n, side)
+		}
+	}
+	return ""
+}
+
+// drops lists an endpoint's counters in the order of their names.
+func drops(side trace.Side, counts map[string]int64) [][2]string {
+	var out [][2]string
+	for name, n := range counts {
+		out = append(out, [2]string{fmt.Sprintf("%s dropped: %s", side, name), fmt.Sprint(n)})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i][0] < out[j][0] })
+	return out
+}

@@ -1,0 +1,160 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// JudgeOptions say what to judge.
+type JudgeOptions struct {
+	Path    string // run folder, trace.ndjson, pcap or pcapng
+	Rules   []rule.Rule
+	Scheme  string            // recovery scheme whose rules apply; "" takes that of the implementation
+	Schemes map[string]string // implementation to scheme
+	Report  string            // path of an HTML report; "" writes none
+	Command string
+	Version string
+	Commit  string
+}
+
+// foreignScheme is what a device is taken for that this project did not make: commodity RoCEv2 recovers by go-back-N.
+const foreignScheme = "gbn"
+
+// Judge judges a trace that exists already. The status of the result is that of its verdicts; an error means that the
+// trace could not be read to the end.
+func Judge(o JudgeOptions) (*model.Result, error) {
+	started := time.Now()
+	h, play, err := trace.Open(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	judge := rule.NewJudge(h, o.Rules, rule.Options{Features: o.features(&h)})
+	collector := metrics.NewCollector(&h, metrics.Options{})
+	if err := play(trace.NewTimeline(&h, both{judge, collector})); err != nil {
+		return nil, err
+	}
+	r := &model.Result{
+		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
+		Command: o.Command, Bench: "file", Folder: o.Path, Verdicts: judge.Verdicts(),
+		Summary: collector.Summary(), Timeline: collector.Timeline(), Sequences: collector.Sequences(),
+	}
+	r.Notes = append(r.Notes, describe(&h))
+	if len(h.Conns) > 0 {
+		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
+	}
+	if err := Ladders(r, h, play, centres(r.Verdicts)); err != nil {
+		return nil, err
+	}
+	r.Wall = time.Since(started).Seconds()
+	settle(r, nil)
+	return r, o.report(r)
+}
+
+// features is what the traced implementation declares.
+func (o *JudgeOptions) features(h *trace.Header) []string {
+	scheme := o.Scheme
+	if scheme == "" && len(h.Conns) > 0 {
+		scheme = o.Schemes[h.Conns[0].Ends[0].Impl]
+	}
+	if scheme == "" {
+		scheme = foreignScheme
+	}
+	return []string{"rc", scheme}
+}
+
+// describe says what kind of trace it is.
+func describe(h *trace.Header) string {
+	taps := "both ends were tapped"
+	switch h.Taps {
+	case [2]bool{true, false}, [2]bool{false, true}:
+		taps = "one end was tapped: rules that need the other are inconclusive"
+	case [2]bool{}:
+		taps = "no packets"
+	}
+	return fmt.Sprintf("%d connections; %s", len(h.Conns), taps)
+}
+
+func (o *JudgeOptions) report(r *model.Result) error {
+	if o.Report == "" {
+		return nil
+	}
+	f, err := os.Create(o.Report)
+	if err != nil {
+		return fmt.Errorf("judge: %w", err)
+	}
+	r.Report = o.Report
+	if err := html.Write(f, r); err != nil {
+		_ = f.Close() // the write error says more
+		return fmt.Errorf("judge: write %s: %w", o.Report, bare(err))
+	}
+	return f.Close()
+}
+
+// LadderOptions say what to draw.
+type LadderOptions struct {
+	Path       string
+	Conn       int // -1 draws all
+	From       uint64
+	Count      int
+	Absolute   bool
+	Everything bool
+}
+
+// ladderMost bounds a drawing; a longer one is not for people.
+const ladderMost = 20_000
+
+// Ladder draws a part of a trace.
+func Ladder(w io.Writer, o LadderOptions) error {
+	if o.Count < 1 || o.Count > ladderMost {
+		return fmt.Errorf("count %d: want 1 to %d", o.Count, ladderMost)
+	}
+	h, play, err := trace.Open(o.Path)
+	if err != nil {
+		return err
+	}
+	if o.Conn >= len(h.Conns) {
+		return fmt.Errorf("connection %d: the trace has %d, numbered from 0", o.Conn, len(h.Conns))
+	}
+	s := &section{from: o.From, count: o.Count, conn: o.Conn}
+	if err := play(s); err != nil {
+		return err
+	}
+	return trace.Ladder(w, &h, s.Records, s.Events, trace.LadderOptions{Absolute: o.Absolute, Everything: o.Everything,
+		AllEvents: o.Everything, OneConn: o.Conn >= 0, Conn: o.Conn, First: o.From})
+}
+
+// section collects count records of a connection from an index on, and the events between them.
+type section struct {
+	trace.Collector
+	from  uint64
+	count int
+	conn  int
+	index uint64
+}
+
+// Packet implements trace.Sink.
+func (s *section) Packet(r *trace.Record) {
+	if s.index >= s.from && len(s.Records) < s.count && (s.conn < 0 || r.Conn == s.conn) {
+		s.Collector.Packet(r)
+	}
+	s.index++
+}
+
+// Event implements trace.Sink.
+func (s *section) Event(e *trace.Event) {
+	if s.index >= s.from && len(s.Records) < s.count && (s.conn < 0 || e.Conn == s.conn) {
+		s.Collector.Event(e)
+	}
+}
+
+// End implements trace.Sink.
+func (s *section) End(vtime.Time) {}

@@ -1,0 +1,33 @@
+// Package all is the list of implementations in this repository: explicit, sorted by name, in one place.
+package all
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+)
+
+// Implementations returns the registry.
+func Implementations() []engine.Implementation {
+	return []engine.Implementation{
+		gbn.Implementation(),
+	}
+}
+
+// Find looks an implementation up by its name.
+func Find(name string) (engine.Implementation, bool) {
+	for _, impl := range Implementations() {
+		if impl.Name == name {
+			return impl, true
+		}
+	}
+	return engine.Implementation{}, false
+}
+
+// Names returns the names in the order of the list.
+func Names() []string {
+	var names []string
+	for _, impl := range Implementations() {
+		names = append(names, impl.Name)
+	}
+	return names
+}
