@@ -107,3 +107,8 @@ func TestCompareNamesDifferences(t *testing.T) {
 		t.Errorf("the kernel's own seed counted as a difference: %v", err)
 	}
 }
+
+// linkOf is a link that passes validation.
+func linkOf(l spec.Loss) spec.Link {
+	return spec.Link{Rate: 100e6, Delay: 20 * vtime.Millisecond, Queue: 100, Loss: l}
+}

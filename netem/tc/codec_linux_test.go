@@ -8,9 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
 // recorded are the TCA_OPTIONS payloads that iproute2 6.1 sent for the given arguments of "tc qdisc add … netem",
@@ -178,14 +175,9 @@ func TestDecodeRejects(t *testing.T) {
 }
 
 func TestProbabilityEnds(t *testing.T) {
-	for x, want := range map[float64]Probability{0: 0, 1: math.MaxUint32, 2: math.MaxUint32, -1: 0, 0.5: 1<<31 - 0} {
+	for x, want := range map[float64]Probability{0: 0, 1: math.MaxUint32, 2: math.MaxUint32, -1: 0, 0.5: 1 << 31} {
 		if got := probability(x); got != want {
 			t.Errorf("probability(%g) = %d, want %d", x, got, want)
 		}
 	}
-}
-
-// linkOf is a link that passes validation.
-func linkOf(l spec.Loss) spec.Link {
-	return spec.Link{Rate: 100e6, Delay: 20 * vtime.Millisecond, Queue: 100, Loss: l}
 }
