@@ -70,9 +70,9 @@ func (t *Timeline) Event(e *Event) {
 	t.view.Event(e)
 }
 
-// End implements Sink: what still waits is shown, and the end is not earlier than it.
+// End implements Sink. A packet that would arrive after the end was still in flight: nobody received it.
 func (t *Timeline) End(at vtime.Time) {
-	t.release(vtime.Never)
+	t.release(at)
 	t.view.End(max(at, t.last))
 }
 

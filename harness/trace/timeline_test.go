@@ -49,8 +49,13 @@ func TestTimelineOrder(t *testing.T) {
 			s.Packet(rec(0, 10, A, 1))
 			s.Event(&Event{At: 10, Side: B, Kind: CQE})
 			s.Packet(rec(10, 20, B, 2))
-			s.End(15)
-		}, "0 A out #0 psn=1 |10 B in #0 psn=1 |10 B cqe|10 B out #1 psn=2 |20 A in #1 psn=2 |20 end"},
+			s.End(25)
+		}, "0 A out #0 psn=1 |10 B in #0 psn=1 |10 B cqe|10 B out #1 psn=2 |20 A in #1 psn=2 |25 end"},
+		{"in flight at the end", [2]bool{true, true}, func(s Sink) {
+			s.Packet(rec(0, 10, A, 1))
+			s.Packet(rec(1, 11, A, 2))
+			s.End(10)
+		}, "0 A out #0 psn=1 |1 A out #1 psn=2 |10 B in #0 psn=1 |10 end"},
 		{"overtaking, loss and injection", [2]bool{true, true}, func(s Sink) {
 			s.Packet(rec(0, 50, A, 1))
 			s.Packet(rec(1, 20, A, 2))
@@ -102,7 +107,7 @@ func TestTimelineKeepsWaitingBytes(t *testing.T) {
 			copy(r.Raw, "-----")
 			copy(r.Packet.Payload, "---")
 		}
-		tl.End(0)
+		tl.End(20)
 		if want := "head0/ad0 head1/ad1 head2/ad2 "; got != want {
 			t.Errorf("shared=%v: saw %q, want %q", shared, got, want)
 		}
@@ -129,7 +134,7 @@ func TestTimelineIsASort(t *testing.T) {
 			tl.Packet(rec(at[swap], at[1-swap], Side(rapid.IntRange(0, 1).Draw(t, "side")), 0))
 			want = append(want, at[:]...)
 		}
-		tl.End(now)
+		tl.End(now + 40)
 		slices.Sort(want)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("sights out of order (-want +got)\n%s", d)
