@@ -36,6 +36,7 @@ type batch struct {
 	snap     int
 }
 
+// newBatch allocates a batch of n frames of up to snap bytes and points the kernel's structures at it once and for all.
 func newBatch(n, snap int) *batch {
 	b := &batch{
 		messages: make([]message, n),
@@ -124,6 +125,7 @@ type outbox struct {
 	vectors  []unix.Iovec
 }
 
+// newOutbox allocates the vectors of n frames; the frames themselves belong to the caller of send.
 func newOutbox(n int) *outbox {
 	o := &outbox{messages: make([]message, n), vectors: make([]unix.Iovec, n)}
 	for i := range n {

@@ -84,4 +84,5 @@ func (c *Clock) resync() {
 	}
 }
 
+// toRun converts the kernel's nanoseconds to the unit of a run.
 func toRun(ns int64) vtime.Time { return vtime.Time(ns) * vtime.Time(vtime.Nanosecond) }

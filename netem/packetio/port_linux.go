@@ -21,6 +21,7 @@ type Options struct {
 	RoCE     bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) pass
 }
 
+// withDefaults fills in what the caller left open.
 func (o Options) withDefaults() Options {
 	if o.Batch <= 0 {
 		o.Batch = 64
@@ -74,6 +75,7 @@ func Open(device string, clock *Clock, options Options) (*Port, error) {
 	return p, nil
 }
 
+// configure sets what has to be in force before the first frame arrives.
 func (p *Port) configure() error {
 	grow(p.fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, p.options.Buffer)
 	grow(p.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, p.options.Buffer)

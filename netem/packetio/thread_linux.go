@@ -26,6 +26,7 @@ func Realtime() error {
 // Ordinary takes it back, before the thread is unlocked.
 func Ordinary() error { return schedule(unix.SchedAttr{Policy: unix.SCHED_NORMAL}) }
 
+// schedule sets the policy of the calling thread alone; other threads of the process keep theirs.
 func schedule(a unix.SchedAttr) error {
 	a.Size = unix.SizeofSchedAttr
 	if err := unix.SchedSetAttr(0, &a, 0); err != nil {

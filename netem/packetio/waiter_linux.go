@@ -55,6 +55,7 @@ func (w *Waiter) Wait(until vtime.Time) error {
 	return nil
 }
 
+// poll is ppoll, with or without telling Go's scheduler that the thread blocks.
 func (w *Waiter) poll(limit *unix.Timespec) error {
 	if !w.keeps {
 		_, err := unix.Ppoll(w.polls, limit, nil)

@@ -136,6 +136,8 @@ func (c *Config) channels(p Phase) (ab, ba *channel.Channel, err error) {
 	return ab, ba, err
 }
 
+// unimpaired is what stays of a link while it is probed: nothing in it draws a random number except jitter, whose draws
+// are numbered by packet and start again with the next phase.
 func unimpaired(l spec.Link) spec.Link {
 	return spec.Link{Rate: l.Rate, Delay: l.Delay, Jitter: l.Jitter, Queue: l.Queue}
 }

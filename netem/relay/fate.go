@@ -62,6 +62,7 @@ func (r *Record) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
+// appendTime, like the rest of the way to the log, allocates nothing: it runs once per packet.
 func appendTime(b []byte, t vtime.Time) []byte {
 	if t == vtime.Never {
 		return append(b, '-')
@@ -69,6 +70,7 @@ func appendTime(b []byte, t vtime.Time) []byte {
 	return strconv.AppendInt(b, int64(t), 10)
 }
 
+// appendWord keeps the number of fields of a line constant.
 func appendWord(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, '-')
@@ -100,6 +102,7 @@ func ParseRecord(line string) (Record, error) {
 // parser keeps the first error of a line.
 type parser struct{ err error }
 
+// number reads an integer that fits so many bits, sign included.
 func (p *parser) number(s string, bits int) int64 {
 	x, err := strconv.ParseInt(s, 10, bits)
 	if err != nil && p.err == nil {
@@ -108,6 +111,7 @@ func (p *parser) number(s string, bits int) int64 {
 	return x
 }
 
+// time is the inverse of appendTime.
 func (p *parser) time(s string) vtime.Time {
 	if s == "-" {
 		return vtime.Never
@@ -115,6 +119,7 @@ func (p *parser) time(s string) vtime.Time {
 	return vtime.Time(p.number(s, 64))
 }
 
+// word is the inverse of appendWord.
 func word(s string) string {
 	if s == "-" {
 		return ""

@@ -36,6 +36,8 @@ func newJournal(w io.Writer) *journal {
 	return j
 }
 
+// drain writes pages until there are no more. After an error it goes on returning pages, so that nothing blocks; the
+// error comes out of close.
 func (j *journal) drain(w io.Writer) {
 	for page := range j.full {
 		if j.err == nil {

@@ -96,6 +96,8 @@ func (r *relay) turn(waiter *packetio.Waiter) error {
 		}
 		busy = busy || some
 	}
+	// Receiving comes first, so that a frame that has just arrived on a link without delay leaves in the same turn. A turn
+	// takes one batch from each device and gives each one batch at most, so neither direction starves the other.
 	now, until := r.config.Clock.Now(), vtime.Never
 	for _, p := range [...]*path{r.ab, r.ba} {
 		p.release(now)
@@ -131,6 +133,7 @@ func (r *relay) begin(phase Phase, epoch vtime.Time) error {
 		if err != nil {
 			return err
 		}
+		// The queue stays: what is in flight was judged by the phase in which it was sent.
 		p.base, p.stats, p.script = counts, PathStats{}, newScript(injections, p.side, epoch)
 	}
 	r.ab.channel, r.ab.delay = ab, r.config.Link.AB.Delay
@@ -171,6 +174,7 @@ func (r *relay) stats() Stats {
 	return s
 }
 
+// summary adds to the counters of the path those of the channel and of the kernel.
 func (p *path) summary() PathStats {
 	s := p.stats
 	s.Channel, s.InFlight = p.channel.Counters(), p.queue.len()+p.nheld+len(p.leaving)-p.gone
@@ -202,6 +206,7 @@ type inbox struct {
 	done     sync.WaitGroup
 }
 
+// newInbox starts listening; the inbox must be closed after the context has ended.
 func newInbox(ctx context.Context, commands <-chan Command) (*inbox, error) {
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -212,6 +217,8 @@ func newInbox(ctx context.Context, commands <-chan Command) (*inbox, error) {
 	return in, nil
 }
 
+// listen passes on commands until the context ends. A closed channel of commands is not the end of the relay: its owner
+// may have no more to say.
 func (in *inbox) listen(ctx context.Context, commands <-chan Command) {
 	for {
 		select {
@@ -234,6 +241,7 @@ func (in *inbox) listen(ctx context.Context, commands <-chan Command) {
 	}
 }
 
+// wake makes the descriptor readable. It cannot block: the counter of an eventfd never comes near its limit here.
 func (in *inbox) wake() { _, _ = unix.Write(in.event, binary.NativeEndian.AppendUint64(nil, 1)) }
 
 // next takes a command that waits.
@@ -244,6 +252,7 @@ func (in *inbox) next() Command {
 	return <-in.commands
 }
 
+// close waits for listen, which may still use the descriptor.
 func (in *inbox) close() {
 	in.done.Wait()
 	_ = unix.Close(in.event)

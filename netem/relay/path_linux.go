@@ -36,6 +36,7 @@ type parked struct {
 	record Record
 }
 
+// newPath returns a path without a channel; begin gives it one.
 func newPath(r *relay, side fault.Side, in, out Device) *path {
 	return &path{relay: r, side: side, in: in, out: out,
 		leaving: make([]departure, 0, batchSize), frames: make([][]byte, 0, batchSize)}
@@ -53,7 +54,7 @@ func (p *path) receive() (bool, error) {
 // accept decides what becomes of one frame.
 func (p *path) accept(f *packetio.Packet) {
 	p.stats.Received++
-	if f.Length > len(f.Data) {
+	if f.Length > len(f.Data) { // only segmentation offload makes such frames, and the topology switches it off
 		p.stats.Oversize++
 		return
 	}
@@ -62,6 +63,8 @@ func (p *path) accept(f *packetio.Packet) {
 		p.foreign(f)
 		return
 	}
+	// The kernel's stamp, not the time of this call, is when the packet entered the link: what the relay is late by
+	// does not add to the delay, nor to the time on the line.
 	v := &p.verdict
 	*v = p.channel.Offer(f.Time, f.Length+wireOverhead, p.side, id)
 	record := Record{
@@ -106,6 +109,7 @@ func (p *path) keep(data []byte, v *channel.Verdict, record *Record) {
 	}
 	p.relay.journal.add(record)
 	p.queue.push(v.Arrive, frame)
+	// Copies are copied from a queued frame: it cannot leave, and be overwritten, before this thread comes to that.
 	for i := range v.Copies {
 		p.enqueue(v.Copy(v.Arrive, i+1), frame)
 	}
@@ -156,6 +160,7 @@ func (p *path) depart(now vtime.Time) error {
 		return nil
 	}
 	n, err := p.out.Send(p.frames[p.gone:])
+	// Lateness includes the system call, which on a veth ends with the frame in the receiver's queue.
 	sent := p.relay.config.Clock.Now()
 	for _, d := range p.leaving[p.gone:][:n] {
 		p.relay.lateness.record(sent.Sub(d.due))

@@ -48,6 +48,7 @@ type speaker struct {
 	out *json.Encoder
 }
 
+// say writes one line.
 func (s *speaker) say(a Answer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,6 +72,7 @@ func Main(stdin io.Reader, stdout io.Writer, dialect Dialect) error {
 	return err
 }
 
+// serveProcess does the work of Main; its error is the one that Main reports.
 func serveProcess(stdin io.Reader, out *speaker, dialect Dialect) (err error) {
 	lines := bufio.NewScanner(stdin)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -93,6 +95,7 @@ func serveProcess(stdin io.Reader, out *speaker, dialect Dialect) (err error) {
 	debug.SetMemoryLimit(int64(config.memory()) + spareMemory)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	// Two goroutines and no more: one reads orders, this one forwards. The end of the input cancels the context.
 	commands := make(chan Command)
 	config.Commands = commands
 	go func() {
@@ -202,6 +205,7 @@ func (r *Remote) Stats() (Stats, error) { return r.order(Command{Op: GetStats}) 
 // Close ends the process; the caller waits for it.
 func (r *Remote) Close() error { return r.stdin.Close() }
 
+// order sends a command and waits for its answer.
 func (r *Remote) order(c Command) (Stats, error) {
 	if err := json.NewEncoder(r.stdin).Encode(c); err != nil {
 		return Stats{}, fmt.Errorf("relay: send %s: %w", c.Op, err)

@@ -9,6 +9,7 @@ type departure struct {
 	frame []byte
 }
 
+// before is the order of leaving. It is total, so a run of equal times keeps its order in the ring and in the heap.
 func (d *departure) before(e *departure) bool {
 	return d.due < e.due || d.due == e.due && d.seq < e.seq
 }
@@ -37,6 +38,7 @@ func (q *queue) push(due vtime.Time, frame []byte) {
 	q.n++
 }
 
+// grow doubles the ring. Frames are bounded by the memory of the store, and so is the ring.
 func (q *queue) grow() {
 	bigger := make([]departure, max(64, 2*len(q.ring)))
 	for i := range q.n {
@@ -53,6 +55,7 @@ func (q *queue) next() vtime.Time {
 	return vtime.Never
 }
 
+// first returns the earlier of the two fronts, nil when nothing waits.
 func (q *queue) first() *departure {
 	switch {
 	case len(q.heap) == 0 && q.n == 0:
@@ -74,7 +77,7 @@ func (q *queue) pop(now vtime.Time) (departure, bool) {
 		q.lower()
 		return out, true
 	}
-	d.frame = nil
+	d.frame = nil // the buffer has a new owner
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--
 	return out, true

@@ -62,6 +62,7 @@ func (p *path) injectBehind(v *channel.Verdict) {
 	}
 }
 
+// inject logs a crafted frame and queues it past the channel.
 func (p *path) inject(in *Injection, due vtime.Time) {
 	p.stats.Injected++
 	id, _ := p.relay.config.Classifier.Classify(p.side, in.Frame) // a crafted frame may well be foreign

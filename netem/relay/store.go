@@ -41,7 +41,7 @@ func (s *store) get(n int) []byte {
 	if s.used+size > s.limit {
 		return nil
 	}
-	s.used += size
+	s.used += size // never given back: free buffers of one class do not serve another, and a run's mix is steady
 	return make([]byte, n, size)
 }
 

@@ -37,6 +37,7 @@ func Apply(namespace int, device string, l spec.Link, o Options) (Applied, error
 	if err != nil {
 		return Applied{}, err
 	}
+	// Changing in place would keep the chain's state, and kernels differ in whether it reseeds.
 	if err := Remove(namespace, device); err != nil {
 		return Applied{}, err
 	}
@@ -191,6 +192,7 @@ func Probe() Support {
 	return s
 }
 
+// release returns what "uname -r" prints; results depend on it, because netem has changed over the years.
 func release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

@@ -61,6 +61,7 @@ func (n Netem) encode() []byte {
 	return b
 }
 
+// encodeLoss returns the nested attribute of a Markov model. Independent losses have none: they are in tc_netem_qopt.
 func (n Netem) encodeLoss() *nl.RtAttr {
 	switch {
 	case n.GE != nil:
@@ -78,6 +79,7 @@ func ticks(ns int64) (uint32, bool) {
 	return uint32(min(t, math.MaxUint32)), t*tick == ns && t <= math.MaxUint32
 }
 
+// words lays u32 values out as the kernel's structures do, in host order.
 func words(xs ...uint32) []byte {
 	var b []byte
 	for _, x := range xs {
@@ -149,6 +151,7 @@ func (n *Netem) decodeAttr(kind int, v []byte) error {
 	return nil
 }
 
+// decodeLoss refuses models that it does not know: taking them for "no loss" would let Compare pass.
 func (n *Netem) decodeLoss(b []byte) error {
 	attrs, err := nl.ParseRouteAttr(b)
 	if err != nil {

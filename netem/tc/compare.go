@@ -42,6 +42,7 @@ func mismatch(values []Value) error {
 	return fmt.Errorf("the kernel did not keep the settings: %s: %w", strings.Join(bad, "; "), ErrUnsupported)
 }
 
+// setting is one line of a comparison.
 type setting struct{ name, value string }
 
 // settings prints the configuration in a fixed order, probabilities in the kernel's steps so that equal means equal.

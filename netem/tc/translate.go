@@ -40,7 +40,7 @@ func Translate(l spec.Link, o Options) (Netem, error) {
 		Seed:      o.Seed,
 	}
 	if n.Reorder != 0 {
-		n.Gap = 1
+		n.Gap = 1 // 0 would switch reordering off, whatever its probability
 	}
 	if l.Reorder > 0 && n.Latency == 0 {
 		return Netem{}, fmt.Errorf("tc: reorder without delay: %w, or set a delay", ErrUnsupported)
@@ -49,6 +49,7 @@ func Translate(l spec.Link, o Options) (Netem, error) {
 		return Netem{}, fmt.Errorf("tc: jitter %s, netem takes less than 2^31 ns: %w", l.Jitter, ErrUnsupported)
 	}
 	if l.Rate > 0 {
+		// Netem counts a frame from its Ethernet header on and without FCS; the rate of a Spec is that of layer 1.
 		n.Rate, n.Overhead = uint64((l.Rate+4)/8), WireOverhead
 		if n.Rate == 0 {
 			return Netem{}, fmt.Errorf("tc: rate %s is less than a byte per second: %w", l.Rate, ErrUnsupported)
