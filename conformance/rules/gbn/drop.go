@@ -1,0 +1,154 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+func earlyDiscarded() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-DRP-001", Level: rule.Must,
+		Title: "Data that comes before its turn is discarded: neither placed in memory nor acknowledged until it is sent again",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A", Quote: "Packets after a missing one are dropped by the receiver, " +
+			"so that the sender has to send all of them again."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
+		Stimulus: "a lost request followed by others", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			e := early{c: c}
+			return rule.Check{Sight: e.sight, Event: e.event}
+		},
+	}
+}
+
+// early remembers the latest packets that came before their turn.
+type early struct {
+	c    *rule.Context
+	kept [256]payload
+	n    int
+}
+
+// payload identifies the bytes of a packet.
+type payload struct {
+	psn psn.PSN
+	len int
+	sum uint32
+}
+
+func (e *early) sight(s *rule.Sight) {
+	c, p := e.c, s.Pkt
+	switch {
+	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && isData(p.Opcode):
+		c.Met()
+		e.kept[e.n%len(e.kept)] = payload{p.PSN, p.Len, s.Sum}
+		e.n++
+	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && e.holds(p.PSN):
+		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again", c.Rel(p.PSN))
+	}
+}
+
+// holds reports whether p came early and has not come again.
+func (e *early) holds(p psn.PSN) bool {
+	for _, k := range e.kept[:min(e.n, len(e.kept))] {
+		if k.psn == p && !p.Less(e.c.EPSN) {
+			return true
+		}
+	}
+	return false
+}
+
+// event compares what is placed with what came early. A placement shows its bytes and not its PSN, so an equal payload
+// that is due would be mistaken for an early one; within a window of messages payloads differ.
+func (e *early) event(ev *trace.Event) {
+	if ev.Kind != trace.Store || e.c.Mine(ev) || ev.Sum == 0 {
+		return
+	}
+	for i := range e.kept[:min(e.n, len(e.kept))] {
+		if k := &e.kept[i]; k.sum == ev.Sum && k.len == int(ev.Len) && !k.psn.Less(e.c.EPSN) {
+			e.c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn", e.c.Rel(k.psn))
+			return
+		}
+	}
+}
+
+func wasteBounded() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-EFF-001", Level: rule.Must,
+		Title: "An isolated loss costs what was in flight when the NAK came, give or take one message: about one BDP",
+		Source: rule.Source{Ref: "GB1 IV-A", Quote: "With go-back-N, one lost packet makes the receiver discard all that is in flight " +
+			"behind it, a bandwidth-delay product."},
+		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.ResponseIn, Features: []string{scheme},
+		Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			w := waste{c: c}
+			return rule.Check{Sight: w.sight}
+		},
+	}
+}
+
+// waste counts what the responder throws away because of one loss: what comes early, and what comes twice.
+type waste struct {
+	c         *rule.Context
+	open      bool // a lone loss is being followed
+	psn       psn.PSN
+	inFlight  int // requests sent behind it when the NAK came; -1 before
+	end       psn.PSN
+	discarded int
+	granule   int // packets of the longest message
+}
+
+// granuleLeast allows for packets that had left the send queue and not the port when the NAK came.
+const granuleLeast = 16
+
+func (w *waste) sight(s *rule.Sight) {
+	c, p := w.c, s.Pkt
+	switch s.Point {
+	case trace.RequesterOut:
+		w.granule = max(w.granule, s.Offset+1, granuleLeast)
+		w.request(s)
+	case trace.RequesterIn:
+		switch {
+		case !w.open || !s.Intact():
+		case isNAK(p) && p.PSN == w.psn && w.inFlight < 0:
+			w.inFlight, w.end = c.MAX.Sub(p.PSN)-1, c.MAX
+		case p.Opcode.IsReadResponse() || endsRecovery(p):
+			w.open = false
+		}
+	default:
+		w.arrival(s)
+	}
+}
+
+// request starts with a first transmission that is lost. A second loss on the way, or a READ, whose PSNs are not
+// packets, ends it without a judgement.
+func (w *waste) request(s *rule.Sight) {
+	gone := lost(s.Rec)
+	switch {
+	case w.open && (gone || !isData(s.Pkt.Opcode)):
+		w.open = false
+	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && isData(s.Pkt.Opcode):
+		w.open, w.psn, w.inFlight, w.discarded = true, s.Pkt.PSN, -1, 0
+	}
+}
+
+func (w *waste) arrival(s *rule.Sight) {
+	if !w.open || !s.Intact() {
+		return
+	}
+	switch {
+	case s.Relation == rule.Ahead, s.Relation == rule.Duplicate && !s.Pkt.PSN.Less(w.psn):
+		w.discarded++
+	case s.Relation == rule.InOrder && w.inFlight >= 0 && w.end.LessEq(s.Pkt.PSN.Next()):
+		w.open = false
+		w.judge()
+	}
+}
+
+func (w *waste) judge() {
+	w.c.Met()
+	if more := w.discarded - w.inFlight; more > w.granule || -more > w.granule {
+		w.c.Failf(rule.Requester, "the loss of %s made the responder discard %d packets; %d were in flight when the NAK came",
+			w.c.Rel(w.psn), w.discarded, w.inFlight)
+	}
+}

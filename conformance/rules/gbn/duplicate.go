@@ -1,0 +1,90 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func duplicateAnswered() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-DUP-001", Level: rule.Must,
+		Title: "A SEND or WRITE packet that comes again is acknowledged with the newest completed PSN and not executed again",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-105", Quote: "For a duplicate SEND or RDMA WRITE request the responder shall send an " +
+			"acknowledgement for the most recently completed request, and shall not execute the duplicate."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
+		Stimulus: "lost ACKs and the retransmission that follows", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			d := duplicates{c: c}
+			return rule.Check{Sight: d.sight, Event: d.event, End: d.overdue}
+		},
+	}
+}
+
+// duplicates follows the oldest duplicate that waits for its answer. Only one that requests an ACK does: the answer to
+// the others may be coalesced with it.
+type duplicates struct {
+	c       *rule.Context
+	waiting bool
+	newest  psn.PSN // completed when it came
+	at      vtime.Time
+	record  uint64
+	latest  payload // the newest arrival, when it was a duplicate
+	credit  int     // packets executed whose placement has not been reported
+}
+
+func (d *duplicates) sight(s *rule.Sight) {
+	c, p := d.c, s.Pkt
+	d.overdue(s.At)
+	switch {
+	case c.Fatal || c.RNRWait:
+		d.waiting = false // nothing, or something else, has to be said now
+	case s.Point == trace.ResponderOut:
+		d.answer(p)
+	case !s.Intact() || !isData(p.Opcode):
+	case s.Relation == rule.Duplicate:
+		d.latest = payload{p.PSN, p.Len, s.Sum}
+		if p.AckReq && !d.waiting {
+			d.waiting, d.newest, d.at, d.record = true, c.EPSN.Prev(), s.At, s.Index
+		}
+	case s.Legal:
+		d.latest = payload{}
+		if p.Len > 0 {
+			d.credit++
+		}
+	}
+}
+
+// answer takes a response: everything from the newest PSN on says that the duplicate had arrived before.
+func (d *duplicates) answer(p *roce.Packet) {
+	if d.waiting && !p.PSN.Less(d.newest) {
+		d.waiting = false
+		d.c.Met()
+	}
+}
+
+// overdue judges the waiting duplicate when its time has run out.
+func (d *duplicates) overdue(now vtime.Time) {
+	if d.waiting && now.Sub(d.at) >= patience {
+		d.waiting = false
+		if !d.c.Fatal {
+			d.c.FailAt(d.at, d.record, rule.Responder, "a duplicate is not answered with an ACK of "+d.c.Rel(d.newest))
+		}
+	}
+}
+
+// event counts placements: there is one for each executed packet, and one too many is the duplicate's.
+func (d *duplicates) event(e *trace.Event) {
+	if e.Kind != trace.Store || d.c.Mine(e) {
+		return
+	}
+	if d.credit > 0 {
+		d.credit--
+		return
+	}
+	if l := &d.latest; l.sum != 0 && l.sum == e.Sum && l.len == int(e.Len) {
+		d.c.Failf(rule.Responder, "%s came again and its payload is placed again", d.c.Rel(l.psn))
+	}
+}

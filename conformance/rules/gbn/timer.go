@@ -1,0 +1,137 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// onlyTimer follows a packet that nothing but the transport timer can bring back: it has to be sent again, and within
+// four times the timer's value after the last response that restarted it (IBTA 9.7.6.1.3).
+type onlyTimer struct {
+	c       *rule.Context
+	what    string // what was lost
+	waiting bool
+	psn     psn.PSN
+	at      vtime.Time // of the loss
+	record  uint64
+	heard   vtime.Time // the loss, or the latest response after it
+}
+
+// lose starts the wait for p, whose loss s shows.
+func (o *onlyTimer) lose(s *rule.Sight, p psn.PSN) {
+	if o.c.Attr.TransportTimer() != 0 {
+		o.waiting, o.psn, o.at, o.record, o.heard = true, p, s.At, s.Index, s.At
+	}
+}
+
+// see takes every request that leaves the requester and every response that reaches it.
+func (o *onlyTimer) see(s *rule.Sight) {
+	c := o.c
+	switch {
+	case !o.waiting:
+	case c.Failed || o.psn.Less(c.UNA):
+		o.waiting = false // given up for another reason, or it had arrived after all
+	case s.Point == trace.RequesterIn:
+		o.heard = s.At
+	case s.Relation == rule.Again && s.Pkt.PSN.LessEq(o.psn):
+		o.waiting = false
+		c.Met()
+		if late := s.At.Sub(o.heard); late > o.limit() {
+			c.Failf(rule.Requester, "%s is sent again only %v after %s", c.Rel(o.psn), late, o.what)
+		}
+	}
+}
+
+func (o *onlyTimer) limit() vtime.Duration { return 4*o.c.Attr.TransportTimer() + patience }
+
+func (o *onlyTimer) end(at vtime.Time) {
+	if o.waiting && !o.c.Failed && !o.psn.Less(o.c.UNA) && at.Sub(o.heard) > o.limit() {
+		o.c.FailAt(o.at, o.record, rule.Requester, o.c.Rel(o.psn)+" is never sent again after "+o.what)
+	}
+}
+
+func headLost() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-RTX-006", Level: rule.Must,
+		Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3", Quote: "A sequence NAK is sent once per error, so the loss of the retried " +
+			"packet is detected by the requester's transport timer."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Stimulus: "the same request lost twice", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			o := onlyTimer{c: c, what: "its retransmission was lost"}
+			var head psn.PSN
+			known := false  // head was NAKed
+			second := false // and NAKed again since the loss
+			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
+				p := s.Pkt.PSN
+				if s.Point == trace.RequesterIn {
+					if isNAK(s.Pkt) && s.Intact() && interval(c) == 0 {
+						second = o.waiting && p == o.psn
+						head, known = p, true
+					}
+					o.see(s)
+					return
+				}
+				if o.waiting && second && p == o.psn && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
+					c.Failf(rule.Requester, "%s is sent again upon a second NAK, before the timer", c.Rel(p))
+				}
+				o.see(s)
+				if known && p == head && s.Relation == rule.Again && lost(s.Rec) {
+					second = false
+					o.lose(s, p)
+				}
+			}}
+		},
+	}
+}
+
+func nakLost() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-RTX-007", Level: rule.Must,
+		Title: "When the NAK is lost, the timer repairs the gap",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "The requester's transport timer detects that a response is missing, also when " +
+			"the response was a NAK."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses, Features: []string{scheme},
+		Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			o := onlyTimer{c: c, what: "the loss of its NAK"}
+			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
+				if s.Point != trace.ResponderOut {
+					o.see(s)
+				} else if isNAK(s.Pkt) && lost(s.Rec) {
+					o.lose(s, s.Pkt.PSN)
+				}
+			}}
+		},
+	}
+}
+
+func tailLost() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-TAIL-001", Level: rule.Must,
+		Title: "The loss of the last packet of the last message is repaired by the timer",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "A lost request that no other follows leaves nothing for the responder to NAK; " +
+			"the transport timer detects it."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Stimulus: "the last request lost", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			o := onlyTimer{c: c, what: "the loss of the last packet"}
+			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
+				o.see(s)
+				if s.Point != trace.RequesterOut {
+					return
+				}
+				if s.Relation == rule.First {
+					o.waiting = false // it was not the last: what follows it can draw a NAK
+				}
+				next := s.Pkt.PSN.Add(max(1, c.Span(s.Pkt)))
+				if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && lost(s.Rec) {
+					o.lose(s, s.Pkt.PSN)
+				}
+			}}
+		},
+	}
+}

@@ -1,0 +1,87 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// interval returns the nack_interval that the responder was given: how long after a sequence NAK it repeats it. Zero,
+// the default and the standard, is one NAK per gap.
+func interval(c *rule.Context) vtime.Duration {
+	d, err := vtime.ParseDuration(c.PeerAttr.Params["nack_interval"])
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// chunk returns the backto0 that the requester was given: the go-back point is rounded down to a multiple of so many
+// bytes of the message. Zero is the packet itself.
+func chunk(c *rule.Context) int {
+	n, err := unit.ParseSize(c.Attr.Params["backto0"])
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+func nakInterval() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-NAK-004", Level: rule.Observation,
+		Title: "With nack_interval, the NAK of a gap repeats no more often than that",
+		Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval", Quote: "The receiver repeats the NACK of a gap when the interval has " +
+			"passed since the last one, or when the expected number has changed."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut, Features: []string{scheme, "nack_interval"},
+		Stimulus: "a lost request whose first retransmission is lost too", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			var named psn.PSN
+			at := vtime.Never
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Point != trace.ResponderOut || !isNAK(s.Pkt) || interval(c) == 0 {
+					return
+				}
+				if at != vtime.Never && s.Pkt.PSN == named {
+					c.Met()
+					if since := s.At.Sub(at); since < interval(c) {
+						c.Failf(rule.Responder, "NAK of %s repeats after %v, the interval is %v", c.Rel(named), since, interval(c))
+					}
+				}
+				named, at = s.Pkt.PSN, s.At
+			}}
+		},
+	}
+}
+
+func goBackRounded() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-BT0-001", Level: rule.Observation,
+		Title: "With backto0, the requester goes back to the last multiple of the chunk before the missing packet",
+		Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0", Quote: "A NACK moves the sender back to the beginning of the chunk that " +
+			"the missing byte lies in."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme, "backto0"},
+		Stimulus: "a lost request in the middle of a chunk", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			var want psn.PSN
+			armed := false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Point == trace.RequesterIn {
+					if t := c.Sent(s.Pkt.PSN); isNAK(s.Pkt) && s.Intact() && t != nil && chunk(c) > 0 && c.MTU > 0 && isData(t.Opcode) {
+						armed, want = true, s.Pkt.PSN.Add(t.Offset*c.MTU/chunk(c)*chunk(c)/c.MTU-t.Offset)
+					}
+					return
+				}
+				if !armed || s.Relation != rule.Again {
+					return
+				}
+				armed = false
+				c.Met()
+				if s.Pkt.PSN != want {
+					c.Failf(rule.Requester, "goes back to %s, the chunk begins at %s", c.Rel(s.Pkt.PSN), c.Rel(want))
+				}
+			}}
+		},
+	}
+}
