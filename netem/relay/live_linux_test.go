@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,6 +277,37 @@ func compareLog(t *testing.T, path string, got []arrival) {
 	}
 	if !slices.Equal(delivered, arrived) {
 		t.Errorf("the log delivers %v, the wire %v", delivered, arrived)
+	}
+}
+
+// A wrong order is answered and does no harm; a dead process is an error, not a wait.
+func TestRemoteErrors(t *testing.T) {
+	r := newRig(t)
+	link := spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
+	remote, cmd := r.process(t, relay.Setup{Start: r.start, A: netns.PortA, B: netns.PortB, Link: link})
+	if _, err := remote.Phase(relay.Command{Phase: "sideways"}); err == nil || !strings.Contains(err.Error(), "sideways") {
+		t.Errorf("phase sideways: %v", err)
+	}
+	if s, err := remote.Stats(); err != nil || s.Phase != relay.ProbePhase {
+		t.Errorf("after a wrong order: %+v, %v", s, err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, err := remote.Stats(); err == nil {
+		t.Error("a killed process answered")
+	}
+}
+
+// A setup that cannot work is refused by the process and told by Attach.
+func TestAttachReportsRefusal(t *testing.T) {
+	down, up := io.Pipe()
+	answers, replies := io.Pipe()
+	go func() {
+		relay.Main(down, replies, dialect)
+		replies.Close()
+	}()
+	if _, err := relay.Attach(up, answers, relay.Setup{A: "nosuch0", B: "nosuch1"}); err == nil || !strings.Contains(err.Error(), "nosuch0") {
+		t.Errorf("attach: %v", err)
 	}
 }
 
