@@ -203,8 +203,10 @@ func (j *Judge) Event(e *trace.Event) {
 		j.report(j.stray, e)
 		return
 	}
-	if h := j.halves[e.Conn][j.begins(e)&1]; !h.started {
-		j.start(h)
+	for side := range j.halves[e.Conn] {
+		if h := j.halves[e.Conn][side]; !h.started && begins(e, trace.Side(side)) {
+			j.start(h)
+		}
 	}
 	for side := range j.halves[e.Conn] {
 		if h := j.halves[e.Conn][side]; h.started {
@@ -213,12 +215,16 @@ func (j *Judge) Event(e *trace.Event) {
 	}
 }
 
-// begins returns the requester of the half-conversation that an event belongs to: receives are the responder's.
-func (j *Judge) begins(e *trace.Event) trace.Side {
-	if e.Kind == trace.Receive || e.Kind == trace.Recv {
-		return e.Side.Other()
+// begins reports whether e begins the half-conversation of requester side: work of its own, a receive of its peer's, or
+// what either end declares.
+func begins(e *trace.Event, side trace.Side) bool {
+	switch e.Kind {
+	case trace.Post, trace.CQE:
+		return e.Side == side
+	case trace.Receive, trace.Recv:
+		return e.Side != side
 	}
-	return e.Side
+	return e.Kind == trace.Probe
 }
 
 func (j *Judge) report(h *half, e *trace.Event) {

@@ -175,8 +175,9 @@ func TestEventsReachBothHalves(t *testing.T) {
 	j := NewJudge(testHeader(1), []Rule{r}, Options{})
 	j.Event(&trace.Event{Side: trace.B, Kind: trace.Receive})
 	j.Event(&trace.Event{Side: trace.A, Kind: trace.Post})
+	j.Event(&trace.Event{Side: trace.A, Kind: trace.Probe})
 	j.Event(&trace.Event{Side: trace.B, Kind: trace.Fatal})
-	want := "Areceive Apost Afatal Bfatal"
+	want := "Areceive Apost Aprobe Bprobe Afatal Bfatal"
 	if got := strings.Join(seen, " "); got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}

@@ -46,13 +46,9 @@ func (a *ackDemand) sight(s *rule.Sight) {
 		}
 		return
 	}
-	upTo := p.PSN // the newest PSN acknowledged
-	switch syn := p.AETH.Syndrome; {
-	case p.Opcode != roce.Acknowledge:
-	case syn == roce.SyndromePSNSeqErr:
-		upTo = p.PSN.Prev()
-	case !syn.IsACK():
-		a.open = false // refused: it comes again, or the QP is in error
+	upTo := newestAcked(p)
+	if syn := p.AETH.Syndrome; p.Opcode == roce.Acknowledge && (syn.IsRNR() || rule.IsFatal(syn)) {
+		upTo = p.PSN // refused: it comes again, or the QP is in error
 	}
 	if !a.open || upTo.Less(a.oldest.psn) {
 		return
@@ -79,11 +75,7 @@ func ackIsReceived() rule.Rule {
 				if !c.Started || c.Fatal {
 					return
 				}
-				// A NAK or a selective acknowledgement names the PSN expected and acknowledges those before it.
-				last := s.Pkt.PSN
-				if s.Pkt.Opcode.Class() != roce.ClassRC && !s.Pkt.Opcode.IsReadResponse() || s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr {
-					last = last.Prev()
-				}
+				last := newestAcked(s.Pkt)
 				if !last.Less(c.EPSN) {
 					c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
 				} else {
@@ -92,6 +84,16 @@ func ackIsReceived() rule.Rule {
 			}}
 		},
 	}
+}
+
+// newestAcked returns the newest request that a response acknowledges: a NAK names the request that it refuses or misses,
+// a selective acknowledgement the one expected, and both acknowledge those before.
+func newestAcked(p *roce.Packet) psn.PSN {
+	o := p.Opcode
+	if o == roce.Acknowledge && p.AETH.Syndrome.IsACK() || o.IsReadResponse() || o == roce.AtomicAck {
+		return p.PSN
+	}
+	return p.PSN.Prev()
 }
 
 func ackMonotonic() rule.Rule {
@@ -238,15 +240,16 @@ func (r *replyOrder) sight(s *rule.Sight) {
 		}
 		return
 	}
+	newest := newestAcked(p)
 	switch {
-	case !r.any || r.last.LessEq(p.PSN):
+	case !r.any || r.last.LessEq(newest):
 		if r.any {
 			r.c.Met()
 		}
-	case r.replays > 0 && r.floor.LessEq(p.PSN):
+	case r.replays > 0 && r.floor.LessEq(newest):
 		r.replays--
 	default:
-		r.c.Failf(rule.Responder, "response to %s after one to %s", r.c.Rel(p.PSN), r.c.Rel(r.last))
+		r.c.Failf(rule.Responder, "response to %s after one to %s", r.c.Rel(newest), r.c.Rel(r.last))
 	}
-	r.any, r.last = true, p.PSN
+	r.any, r.last = true, newest
 }

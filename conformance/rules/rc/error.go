@@ -61,21 +61,16 @@ func (e *silence) end(at vtime.Time) {
 func accessError() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ERR-002", Level: rule.Must,
-		Title: "A bad R_Key is answered with NAK 0x62, and nothing of that message is written past the violation",
+		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is written past the violation",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Quote: "A remote access violation is answered with a NAK remote access error; " +
 			"the responder does not execute the request."},
-		Needs: rule.TapResponder | rule.Completions | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut,
-		Stimulus: "a crafted request with an R_Key that no work request names", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut,
+		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			keys := map[uint32]bool{} // those that the application named
-			denied := false
-			bad := func(s *rule.Sight) bool {
-				p := s.Pkt
-				return s.Legal && s.Rec.Fate == trace.Injected && p.Opcode.Layout()&roce.LayoutRETH != 0 &&
-					p.RETH.DMALen > 0 && !keys[p.RETH.RKey]
-			}
-			check := refusing(c, roce.SyndromeRemoteAccess, bad)
+			var m regions
+			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && m.forbids(s.Pkt) })
 			refuse := check.Sight
+			denied := false
 			check.Sight = func(s *rule.Sight) {
 				refuse(s)
 				if s.Point == trace.ResponderOut && s.Pkt.AETH.Syndrome == roce.SyndromeRemoteAccess && !denied {
@@ -85,9 +80,10 @@ func accessError() rule.Rule {
 			}
 			check.Event = func(e *trace.Event) {
 				switch {
-				case e.Kind == trace.Post && c.Mine(e) && len(keys) < queueLimit:
-					keys[e.RKey] = true
-				case e.Kind == trace.Store && !c.Mine(e) && denied:
+				case c.Mine(e):
+				case e.Kind == trace.Probe:
+					m.probe(e)
+				case e.Kind == trace.Store && denied:
 					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62", e.Len, e.VA)
 				}
 			}

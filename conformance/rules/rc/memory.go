@@ -24,11 +24,14 @@ func psnIdempotent() rule.Rule {
 	}
 }
 
-// placements attributes every store of a responder to a request that arrived in order, as long as one is owed.
+// placements attributes every store of a responder to a request that arrived in order, as long as one is owed. A side
+// that also reads stores READ data; when it declares its regions, what lies outside them is not looked at, and SENDs,
+// whose data go to receive buffers, are left to RC-CQE-005.
 type placements struct {
 	c         *rule.Context
+	regions   regions
 	owed      int  // payloads accepted and not yet stored
-	duplicate bool // the latest request to arrive was a duplicate
+	duplicate bool // the latest request that writes was a duplicate
 	last      map[uint64]placement
 }
 
@@ -36,23 +39,32 @@ type placements struct {
 type placement struct{ size, sum uint32 }
 
 func (p *placements) sight(s *rule.Sight) {
-	if s.Point == trace.ResponderOut {
+	o := s.Pkt.Opcode
+	switch {
+	case s.Point == trace.ResponderOut:
 		if s.Pkt.AETH.Syndrome.IsRNR() {
 			p.owed = 0 // what was refused is not stored
 		}
-		return
-	}
-	p.duplicate = s.Relation == rule.Duplicate
-	switch {
-	case p.duplicate && (s.Pkt.Len > 0 || s.Pkt.Opcode.IsAtomic()):
+	case s.Pkt.Len == 0 && !o.IsAtomic(), o.IsSend() && p.regions.declared():
+	case s.Relation == rule.Duplicate:
+		p.duplicate = true
 		p.c.Met()
-	case s.Legal && (s.Pkt.Len > 0 || s.Pkt.Opcode.IsAtomic()):
-		p.owed++
+	default:
+		p.duplicate = false
+		if s.Legal {
+			p.owed++
+		}
 	}
 }
 
 func (p *placements) event(e *trace.Event) {
-	if e.Kind != trace.Store || p.c.Mine(e) {
+	if p.c.Mine(e) {
+		return
+	}
+	if e.Kind == trace.Probe {
+		p.regions.probe(e)
+	}
+	if e.Kind != trace.Store || p.regions.declared() && !p.regions.hold(e.VA) {
 		return
 	}
 	now := placement{e.Len, e.Sum}

@@ -65,12 +65,24 @@ func operationRefused() rule.Rule {
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
-				need := map[rule.Operation]engine.Access{rule.Read: engine.RemoteRead, rule.Write: engine.RemoteWrite,
-					rule.Atomic: engine.RemoteAtomic}[rule.OperationOf(s.Pkt.Opcode)]
-				return s.Legal && need&^c.PeerAttr.Access != 0
+				need, ok := accessOf(s.Pkt.Opcode)
+				return s.Legal && ok && need&^c.PeerAttr.Access != 0
 			})
 		},
 	}
+}
+
+// accessOf returns the right that a request needs; ok is false for a SEND, which needs none.
+func accessOf(o roce.Opcode) (need engine.Access, ok bool) {
+	switch rule.OperationOf(o) {
+	case rule.Read:
+		return engine.RemoteRead, true
+	case rule.Write:
+		return engine.RemoteWrite, true
+	case rule.Atomic:
+		return engine.RemoteAtomic, true
+	}
+	return 0, false
 }
 
 // refusing is a check that the first request which is bad, arriving in order, is answered with a NAK of this code and

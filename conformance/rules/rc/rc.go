@@ -3,7 +3,7 @@
 // All 46 are judged from one trace. Three are narrower than a test bench with a debugger in each device could make them:
 //
 //	RC-PSN-003  two runs are not compared; the run across the wrap is judged for the ways in which one goes wrong
-//	RC-ERR-002  a bad R_Key is known only when the harness injected it: a trace does not list memory regions
+//	RC-ERR-002  a bad R_Key is known only when the responder declares its regions, as probes
 //	RC-ORD-001  only writes of the same address and length are paired
 //
 // Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: see

@@ -18,7 +18,8 @@ type rounds struct {
 	restart  vtime.Time // the latest event that restarts the timer for certain
 	touched  vtime.Time // the latest event that may restart it: any response, any request
 	reply    vtime.Time // latest response
-	asked    bool       // a response asked for the retransmission: a NAK, a selective acknowledgement, a gap in READ data
+	asked    bool       // a response asked for a retransmission: a NAK, a selective acknowledgement, a gap in READ data
+	askedAt  vtime.Time // when
 	expected psn.PSN    // what follows the latest request if a burst goes on
 	sent     bool
 	count    int // rounds without progress, those that a response asked for included
@@ -36,13 +37,15 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt
 	if c.UNA != r.una {
 		r.una, r.count, r.replies = c.UNA, 0, 0
-		r.restart, r.asked = max(r.restart, r.reply), false
+		r.restart = max(r.restart, r.reply)
+		r.asked = r.asked && r.reply.Sub(r.askedAt) <= drain // progress answers what was asked for longer ago
 	}
 	if s.Point == trace.RequesterIn {
 		r.response(s)
 		return round{}, false
 	}
-	follows := r.sent && p.PSN == r.expected
+	// A burst goes on with the next packet, or beyond what was acknowledged in the meantime.
+	follows := r.sent && (p.PSN == r.expected || r.expected.Less(p.PSN) && p.PSN == c.UNA)
 	r.expected, r.sent = p.PSN.Add(max(1, c.Span(p))), true
 	if s.Relation != rule.Again {
 		if c.UNA == c.MAX {
@@ -71,12 +74,11 @@ func (r *rounds) response(s *rule.Sight) {
 	}
 	r.reply, r.touched = s.At, s.At
 	ack := p.Opcode == roce.Acknowledge
-	first, next, end, reading := r.c.OldestRead()
+	first, next, _, reading := r.c.OldestRead()
 	switch {
-	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck:
-		r.asked = true
-	case reading && first.LessEq(p.PSN) && p.PSN != next && (ack || p.PSN.Less(end)):
-		r.asked = true // data of the READ are missing before it
+	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
+		reading && first.LessEq(p.PSN) && p.PSN != next: // data of the READ are missing before it
+		r.asked, r.askedAt = true, s.At
 	}
 }
 
