@@ -1,69 +1,77 @@
 package netns
 
 import (
+	"strings"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
 // census counts what the two taps saw of the link, per direction, to hold against the Spec and against the link's own
-// log.
+// log. Scripted faults and what a full queue refused are not the work of random processes and count apart.
 type census struct {
 	paths [2]pathCount // by sender
-	known int          // losses that the link's log names
 }
 
 // pathCount is one direction.
 type pathCount struct {
-	Sent      int64 // packets that left, copies and crafted ones not counted
-	Lost      int64
-	Bursts    int64 // runs of consecutive losses
-	Reordered int64 // arrivals that were sent before an earlier arrival
-	Altered   int64
-	Copies    int64
-	Unknown   int64 // a tap cannot tell
-	inBurst   bool
-	newest    vtime.Time
-}
-
-func newCensus(fates []trace.LinkFate) *census {
-	c := &census{}
-	for _, f := range fates {
-		if f.Lost {
-			c.known++
-		}
-	}
-	return c
+	losses  certify.Losses
+	changes certify.Changes
+	unknown uint64 // packets whose fate the taps cannot tell
+	frames  uint64
+	first   vtime.Time
+	inRun   bool       // the packet before was lost
+	newest  vtime.Time // sending time of the latest-sent packet that has arrived
+	seen    bool
 }
 
 // Packet implements trace.Sink.
 func (c *census) Packet(r *trace.Record) {
 	p := &c.paths[r.From]
+	p.frames++
+	scripted := strings.HasSuffix(r.Cause, "]") || r.Cause == "inject"
 	switch {
-	case r.Copy:
-		p.Copies++
+	case r.Copy && !scripted:
+		p.changes.Duplicated++
 		return
-	case r.Fate == trace.Injected:
+	case r.Copy, r.Fate == trace.Injected:
 		return
 	case r.Fate == trace.Unknown:
-		p.Unknown++
-	case r.Fate == trace.Corrupted:
-		p.Altered++
+		p.unknown++
 	}
-	p.Sent++
+	if !p.seen {
+		p.seen, p.first = true, r.Sent
+	}
+	p.losses.Over = r.Sent.Sub(p.first)
+	if r.Fate == trace.Dropped && (scripted || r.Cause == "queue") {
+		return
+	}
+	p.count(r, scripted)
+}
+
+// count takes a packet that only the random processes of the link have touched.
+func (p *pathCount) count(r *trace.Record, scripted bool) {
+	p.losses.Sent++
 	lost := r.Fate == trace.Dropped
 	if lost {
-		p.Lost++
-		if !p.inBurst {
-			p.Bursts++
+		p.losses.Lost++
+		if !p.inRun {
+			p.losses.Runs++
 		}
 	}
-	p.inBurst = lost
-	if r.Recv != vtime.Never {
-		if r.Recv < p.newest {
-			p.Reordered++
-		}
-		p.newest = max(p.newest, r.Recv)
+	p.inRun = lost
+	if r.Recv == vtime.Never {
+		return
 	}
+	p.changes.Delivered++
+	if r.Fate == trace.Corrupted && !scripted {
+		p.changes.Corrupted++
+	}
+	if r.Recv < p.newest && !scripted {
+		p.changes.Reordered++
+	}
+	p.newest = max(p.newest, r.Recv)
 }
 
 // Event implements trace.Sink.

@@ -32,8 +32,9 @@ type link interface {
 type linkReport struct {
 	LateP99  vtime.Duration // departures behind their time; 0 for netem, which does not say
 	LateMax  vtime.Duration
-	Overflow uint64 // packets for which the bench, not the emulated queue, had no room
-	Exact    bool   // losses are known packet by packet
+	Overflow uint64    // packets for which the bench, not the emulated queue, had no room
+	Exact    bool      // the link counts its losses exactly
+	Lost     [2]uint64 // those of the loss process, by sender
 }
 
 // linkKind is how the link is made.
@@ -143,7 +144,7 @@ func (l *relayLink) loud(epoch vtime.Time) error {
 
 func (l *relayLink) report() (linkReport, error) {
 	st, err := l.remote.Stats()
-	return linkReport{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Exact: true,
+	return linkReport{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Exact: true, Lost: [2]uint64{st.AB.Channel.Lost, st.BA.Channel.Lost},
 		Overflow: st.AB.Overflow + st.BA.Overflow + st.AB.KernelDrops + st.BA.KernelDrops + st.AB.Oversize + st.BA.Oversize}, err
 }
 

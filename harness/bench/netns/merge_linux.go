@@ -59,7 +59,7 @@ func (s *session) merge(context.Context) error {
 		}
 		sources = append(sources, src)
 	}
-	s.census = newCensus(fates)
+	s.census = &census{}
 	out := &weave{sinks: []trace.Sink{sink, s.census, trace.NewTimeline(&h, captures)}, events: events, end: vtime.Time(s.elapsed)}
 	_, err = trace.Merge(&h, sources, trace.MergeOptions{Zero: s.wall, Window: s.job.Spec.RTT() + 500*vtime.Millisecond, Fates: fates}, out)
 	return errors.Join(err, captures.close())

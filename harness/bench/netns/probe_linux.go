@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -18,7 +19,8 @@ import (
 type probe struct {
 	from   trace.Side
 	clock  *packetio.Clock
-	tx, rx *packetio.Port
+	mouth  *packetio.Port // sends
+	tx, rx *packetio.Port // watch both ends; a socket does not see what it sends itself
 	mtu    int
 	sent   map[psn.PSN]vtime.Time
 	got    []arrival
@@ -33,36 +35,39 @@ type arrival struct {
 
 // probed is what was measured.
 type probed struct {
-	Delays    []vtime.Duration // one per single probe that arrived, in order of sending
-	Rate      unit.Rate        // 0 when it was not measured
-	Sent      int
-	Lost      int
-	Reordered int
+	Delays []vtime.Duration // one per single probe that arrived, in order of sending
+	Sent   int              // single probes
+	Burst  certify.Burst    // all zero when it was not measured
 }
 
 // The shape of a measurement.
 const (
 	probeQP      = 0xFFFFFF
 	probeSingles = 60
+	probePayload = 16
+	probeBytes   = probePayload + frameOverhead
 	probeGap     = 2 * vtime.Millisecond
 	probeBurst   = 20 * vtime.Millisecond // of line time
 )
 
 // measure probes both directions, one after the other.
 func measure(t *Topology, clock *packetio.Clock, mtu int, rate [2]unit.Rate, rtt vtime.Duration) (out [2]probed, err error) {
-	var ports [2]*packetio.Port
+	var ears, mouths [2]*packetio.Port
 	for side, n := range []*Namespace{t.A, t.B} {
 		device := []string{DeviceA, DeviceB}[side]
-		if err := n.Do(func() (err error) {
-			ports[side], err = packetio.Open(device, clock, packetio.Options{Outgoing: true, RoCE: true})
-			return err
-		}); err != nil {
-			return out, err
+		for _, port := range []**packetio.Port{&ears[side], &mouths[side]} {
+			err := n.Do(func() (err error) {
+				*port, err = packetio.Open(device, clock, packetio.Options{Outgoing: true, RoCE: true})
+				return err
+			})
+			if err != nil {
+				return out, err
+			}
+			defer func() { err = errors.Join(err, (*port).Close()) }()
 		}
-		defer func() { err = errors.Join(err, ports[side].Close()) }()
 	}
 	for side := range out {
-		p := &probe{from: trace.Side(side), clock: clock, tx: ports[side], rx: ports[1-side], mtu: mtu, sent: map[psn.PSN]vtime.Time{}}
+		p := &probe{from: trace.Side(side), clock: clock, mouth: mouths[side], tx: ears[side], rx: ears[1-side], mtu: mtu, sent: map[psn.PSN]vtime.Time{}}
 		if err := p.run(rate[side], rtt); err != nil {
 			return out, fmt.Errorf("netns: probe from %s: %w", p.from, err)
 		}
@@ -87,7 +92,7 @@ func (p *probe) run(rate unit.Rate, rtt vtime.Duration) error {
 	}
 	never := func() bool { return false }
 	for range probeSingles {
-		if err := p.send(1, 16); err != nil {
+		if err := p.send(1, probePayload); err != nil {
 			return err
 		}
 		if err := until(p.clock.Now().Add(probeGap), never); err != nil {
@@ -124,7 +129,7 @@ func (p *probe) send(n, payload int) error {
 		p.next = p.next.Next()
 	}
 	for len(frames) > 0 {
-		k, err := p.tx.Send(frames)
+		k, err := p.mouth.Send(frames)
 		if err != nil {
 			return err
 		}
@@ -161,23 +166,19 @@ func (p *probe) collect() error {
 
 // result evaluates what was collected.
 func (p *probe) result() probed {
-	r := probed{Sent: int(p.next), Lost: int(p.next) - len(p.got)}
-	var burst []vtime.Time
-	for i, a := range p.got {
-		if i > 0 && a.psn.Less(p.got[i-1].psn) {
-			r.Reordered++
-		}
+	r := probed{Sent: probeSingles}
+	var first vtime.Time
+	for _, a := range p.got {
 		sent, ok := p.sent[a.psn]
 		switch {
-		case !a.psn.Less(p.burst):
-			burst = append(burst, a.at)
-		case ok:
+		case a.psn.Less(p.burst) && ok:
 			r.Delays = append(r.Delays, a.at.Sub(sent))
-		}
-	}
-	if n := len(burst); n >= 10 {
-		if span := burst[n-1].Sub(burst[0]); span > 0 {
-			r.Rate = unit.Rate(float64(n-1) * float64(p.mtu+frameOverhead) * 8 / span.Seconds())
+		case a.psn.Less(p.burst):
+		case r.Burst.Arrived == 0:
+			first, r.Burst = a.at, certify.Burst{Arrived: 1, WireBytes: p.mtu + frameOverhead}
+		default:
+			r.Burst.Arrived++
+			r.Burst.Span = a.at.Sub(first)
 		}
 	}
 	return r
