@@ -14,11 +14,11 @@ import (
 
 // Limits of what is learnt from a capture.
 const (
-	flowLimit   = 1 << 16
-	startLimit  = 1000    // packets of a flow among which the first PSN is sought
-	voteLimit   = 8       // answers that settle which flow answers which
-	echoLimit   = 1 << 16 // frames remembered to find out which tap sees them first
-	requestLate = 1 << 12 // how far behind the newest request an answer may lie
+	flowLimit  = 1 << 16
+	startLimit = 1000    // packets of a flow among which the first PSN is sought
+	voteLimit  = 8       // answers that settle which flow answers which
+	echoLimit  = 1 << 16 // frames remembered to find out which tap sees them first
+	answerLate = 1 << 16 // how far behind the newest request an answer may lie
 )
 
 // learner finds out from frames alone what a capture is of: the connections, their path MTU and start PSNs, and which
@@ -46,6 +46,7 @@ type commID struct {
 // flow is one direction of a connection.
 type flow struct {
 	key         flowKey
+	index       int // in learner.order
 	port        uint16
 	requests    int
 	first, last psn.PSN // of the requests
@@ -100,7 +101,7 @@ func (l *learner) frame(f *Frame) {
 	}
 	switch {
 	case p.Opcode.IsRequest():
-		w.request(p.PSN)
+		w.request(p)
 	case p.Opcode.IsResponse():
 		l.answer(w, p.PSN)
 	}
@@ -142,7 +143,7 @@ func (l *learner) vote(a netip.Addr, s Side) {
 func (l *learner) flow(k flowKey, port uint16) *flow {
 	w := l.flows[k]
 	if w == nil && len(l.order) < flowLimit {
-		w = &flow{key: k, port: port, answers: map[*flow]int{}}
+		w = &flow{key: k, index: len(l.order), port: port, answers: map[*flow]int{}}
 		l.flows[k] = w
 		l.order = append(l.order, w)
 		hosts := [2]netip.Addr{k.src, k.dst}
@@ -152,14 +153,19 @@ func (l *learner) flow(k flowKey, port uint16) *flow {
 }
 
 // request notes a request's PSN. The first few may come out of order, so the earliest of them is the start.
-func (w *flow) request(p psn.PSN) {
-	switch {
-	case w.requests == 0:
-		w.first, w.last = p, p
-	case w.requests < startLimit && p.Less(w.first):
-		w.first = p
+func (w *flow) request(p *roce.Packet) {
+	last := p.PSN
+	if p.Opcode.IsRead() {
+		// A READ takes as many PSNs as its response has packets: at most this many, as the MTU is 256 at least.
+		last = last.Add(int(min(p.RETH.DMALen/256, psn.Half/2)))
 	}
-	w.last = psn.Max(w.last, p)
+	if w.requests == 0 {
+		w.first, w.last = p.PSN, last
+	}
+	if w.requests < startLimit && p.PSN.Less(w.first) {
+		w.first = p.PSN
+	}
+	w.last = psn.Max(w.last, last)
 	w.requests++
 }
 
@@ -169,7 +175,7 @@ func (l *learner) answer(w *flow, p psn.PSN) {
 		return
 	}
 	for _, r := range l.hosts[[2]netip.Addr{w.key.dst, w.key.src}] {
-		if behind := r.last.Sub(p); r.requests > 0 && behind >= -requestLate && behind < requestLate && r.first.LessEq(p) {
+		if behind := r.last.Sub(p); r.requests > 0 && behind >= 0 && behind < answerLate && r.first.LessEq(p) {
 			w.answers[r]++
 			w.settled = w.answers[r] >= voteLimit && len(w.answers) == 1 || w.answers[r] >= voteLimit*voteLimit
 		}
@@ -235,9 +241,9 @@ func (l *learner) pair() {
 		at    int
 	}
 	var claims []claim
-	for i, w := range l.order {
+	for _, w := range l.order {
 		for r, n := range w.answers {
-			claims = append(claims, claim{w, r, n, i*flowLimit + slices.Index(l.order, r)})
+			claims = append(claims, claim{w, r, n, w.index*flowLimit + r.index})
 		}
 	}
 	slices.SortFunc(claims, func(a, b claim) int {

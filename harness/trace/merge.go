@@ -141,8 +141,8 @@ func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 func (m *merger) step(n *lane) {
 	m.now = n.at
 	m.link(n.at)
-	m.expire(n.at.Add(-m.window))
 	m.explain(n.at.Add(-slack))
+	m.expire(n.at.Add(-m.window))
 	f := m.flight()
 	headers := f.rec.take(&n.frame)
 	where := m.atlas.find(&headers)
