@@ -12,12 +12,14 @@ import (
 func (r *Requester) handleAcknowledge(now vtime.Time, p *roce.Packet) {
 	switch s := p.AETH.Syndrome; {
 	case s.IsACK():
+		// An ACK names the newest packet it acknowledges, a NAK the oldest that it does not.
 		if !r.advance(now, p.PSN.Next()) {
 			r.goBack(now)
 		}
 	case s.IsRNR():
 		r.handleRNR(now, p.PSN, roce.RNRTimer(s.Timer()))
 	case s == roce.SyndromePSNSeqErr:
+		// Whether or not a READ stops advance, una is what is missing first.
 		r.advance(now, p.PSN)
 		r.goBack(now)
 	case s == roce.SyndromeInvalidReq:
@@ -42,7 +44,7 @@ func (r *Requester) advance(now vtime.Time, upTo psn.PSN) bool {
 			break
 		}
 		if upTo.LessEq(w.last) {
-			r.win.una = upTo
+			r.win.una = upTo // inside this message
 			break
 		}
 		r.win.una = w.last.Next()
@@ -54,8 +56,9 @@ func (r *Requester) advance(now vtime.Time, upTo psn.PSN) bool {
 	return !r.win.una.Less(upTo)
 }
 
-// progress follows every move of una. It reloads the retry counters, ends what was being retried, and restarts the
-// transport timer while a packet is out, or stops it (IBTA 9.7.6.1.3).
+// progress follows every move of una. It reloads the retry counters (RC-TMO-002), ends what was being retried, and
+// restarts the transport timer while a packet is out, or stops it (IBTA 9.7.6.1.3; RC-TMO-003). Responses without
+// progress leave the timer alone, so that no flood of them can keep a dead request alive.
 func (r *Requester) progress(now vtime.Time) {
 	r.retry = retry{left: r.qp.RetryCount, rnrLeft: r.qp.RNRRetry}
 	if r.win.nxt.Less(r.win.una) {

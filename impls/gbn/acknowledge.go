@@ -19,7 +19,8 @@ type pendingACK struct {
 	timer timer
 }
 
-// request notes that the packet psn, now executed, asks for an ACK.
+// request notes that the packet psn, now executed, asks for an ACK. However it is delayed, an ACK with a PSN not below
+// this one will follow (RC-ACK-001), and none names a PSN that has not been executed (RC-ACK-002).
 func (a *pendingACK) request(now vtime.Time, psn psn.PSN, msn psn.MSN, coalesce int) {
 	a.psn, a.msn = psn, msn
 	if a.asked++; a.asked >= coalesce || a.timer.period == 0 {
@@ -43,7 +44,7 @@ func (a *pendingACK) clear() {
 
 // impliedBy forgets an ACK when a response to a later packet says the same; sent after it, the ACK would go backwards.
 func (a *pendingACK) impliedBy(later psn.PSN) {
-	if a.asked > 0 && !a.due && a.psn.Less(later) {
+	if a.psn.Less(later) {
 		a.clear()
 	}
 }
@@ -69,14 +70,11 @@ func (r *Responder) sendACK(p *roce.Packet) {
 	r.ack.clear()
 }
 
-// sendNAK makes the NAK. After a fatal one the QP is in the error state, which is silent (IBTA 10.3.1).
+// sendNAK makes the NAK. After a fatal one nothing is left to send, and the QP is silent (IBTA 10.3.1).
 func (r *Responder) sendNAK(p *roce.Packet) {
 	*p = r.response(roce.Acknowledge, r.nak.psn, r.msn)
 	p.AETH.Syndrome = r.nak.syndrome
 	r.nak.queued = false
-	if r.state == closing {
-		r.state = silent
-	}
 }
 
 // response makes the part that all responses share. The MSN is the number of requests completed up to the one that is

@@ -7,13 +7,14 @@ import (
 )
 
 // build makes the packet under the cursor. It depends on the request and the position alone, so that a retransmission
-// equals the original: a MIDDLE stays a MIDDLE and gets no RETH (IBTA 9.7).
+// equals the original: a MIDDLE stays a MIDDLE and gets no RETH (IBTA 9.7; RC-PSN-005, GBN-RTX-004).
 func (r *Requester) build(p *roce.Packet, w *wqe) {
 	*p = roce.Packet{BTH: roce.BTH{PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: r.win.nxt}}
 	switch w.Op {
 	case engine.OpRead:
 		r.buildRead(p, w)
 	case engine.OpCompareSwap, engine.OpFetchAdd:
+		// One packet there and one back, whatever the MTU.
 		p.Opcode, p.AckReq = requestOpcodes[w.Op][2], true
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey}
 		p.Atomic = roce.AtomicETH{SwapAdd: w.SwapAdd, Compare: w.Compare}
@@ -32,14 +33,18 @@ func (r *Requester) buildRead(p *roce.Packet, w *wqe) {
 
 // buildData makes a packet of a SEND or WRITE.
 func (r *Requester) buildData(p *roce.Packet, w *wqe) {
+	// All packets but the last are full, so the position gives the offset.
 	off := r.sq.pkt * r.qp.MTU
 	first, last := off == 0, r.sq.pkt == w.packets-1
 	p.Opcode = position(first, last, &requestOpcodes[w.Op])
 	p.AckReq = last || r.asks()
 	p.Len = min(r.qp.MTU, int(w.Len)-off)
 	if p.Len > 0 {
+		// By reference: the application owns the bytes again only when the request has completed.
 		p.Payload = r.mem.Load(w.LocalVA+uint64(off), p.Len)
 	}
+	// Only the first packet says where the message goes. The others follow it, which is why the responder can take them
+	// in order only (LoWAR and IRN give this as the reason for go-back-N).
 	if first && w.Op >= engine.OpWrite {
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey, DMALen: w.Len}
 	}

@@ -59,10 +59,13 @@ func (r *Responder) lacksReceive(s *shape) bool {
 func (r *Responder) checkLength(p *roce.Packet, s *shape) verdict {
 	n := p.Len
 	switch {
+	// A packet of its own accord: no more than the MTU, padded to whole words, bytes and length in agreement.
 	case n < 0 || n > r.qp.MTU || p.Pad != 0 && p.Pad != pad(n) || p.Payload != nil && len(p.Payload) != n:
 		return invalid
+	// Against its position in the message (NEG-LEN-003, NEG-LEN-004).
 	case !s.last && n != r.qp.MTU || s.last && !s.first && n == 0:
 		return invalid
+	// Against what may still come: the receive buffer of a SEND (NEG-LEN-006), the DMALen of a WRITE (NEG-LEN-005).
 	case s.kind == kindSend && uint32(n) > r.msg.left:
 		return tooLong
 	case s.kind == kindWrite && (uint32(n) > r.msg.left || s.last && uint32(n) != r.msg.left):

@@ -18,7 +18,8 @@ type message struct {
 }
 
 // accept executes the packet whose PSN is expected. The order of the checks is that of soft-RoCE: opcode sequence,
-// operation allowed, resources, length, key and bounds.
+// operation allowed, resources, length, key and bounds. It decides which error a packet with several gets, and that a
+// packet for which no receive is posted may be checked again, later, as if it were new.
 func (r *Responder) accept(now vtime.Time, p *roce.Packet, s *shape) {
 	v := r.checkSequence(s)
 	if v == fine {
@@ -46,7 +47,7 @@ func (r *Responder) notReady(now vtime.Time) {
 // refuse answers a request that must not be executed and moves the QP to the error state; the answer still goes out,
 // after those to earlier requests.
 func (r *Responder) refuse(v verdict) {
-	r.state = closing
+	r.state = refused
 	r.queueNAK(v.syndrome)
 	r.endMessage(v.status)
 	r.events.push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: r.epsn})
@@ -61,6 +62,7 @@ func (r *Responder) execute(now vtime.Time, p *roce.Packet, s *shape) verdict {
 	case kindAtomic:
 		return r.executeAtomic(p)
 	}
+	// A SEND takes its receive before the length is known to fit, so that a misfit completes that receive with the error.
 	if s.first {
 		r.open(p, s)
 	}
@@ -131,7 +133,8 @@ func (r *Responder) finish(p *roce.Packet, s *shape) verdict {
 	return fine
 }
 
-// consume moves epsn on. What was answered for the gap, and is not sent yet, has become wrong.
+// consume moves epsn on. The gap, if there was one, is closed, and the next draws a NAK again (GBN-NAK-003). A NAK that
+// waits for the link has become wrong: it would make the requester repeat what has arrived.
 func (r *Responder) consume(psns int) {
 	r.epsn = r.epsn.Add(psns)
 	r.accepted += uint64(psns)
@@ -144,6 +147,7 @@ func (r *Responder) executeRead(p *roce.Packet) verdict {
 	if v := r.checkRead(p); v != fine {
 		return v
 	}
+	// All PSNs of the responses are used up at once, so that the next request has the one after them (IBTA 9.7.1).
 	r.msn = r.msn.Next()
 	n := r.qp.Packets(p.RETH.DMALen)
 	r.replay.remember(resource{

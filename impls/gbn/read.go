@@ -11,15 +11,23 @@ import (
 // handleReadResponse places one response of a READ. Responses come in PSN order; the first that is missing is asked for
 // again as soon as a later one shows the gap (IBTA 9.7.3), or at the timer with read_gap=wait.
 //
-// The opcode is not held against the position: after a re-issue, FIRST stands in the middle of the original READ.
+// Example, a READ of four packets at PSN 0, whose second response is lost:
+//
+//	READ_REQUEST 0 (4 packets) ->    <- 0 FIRST, 1 MIDDLE (lost), 2 MIDDLE: gap, 3 LAST: the same gap, not asked again
+//	READ_REQUEST 1 (3 packets) ->    <- 1 FIRST, 2 MIDDLE, 3 LAST
+//
+// The opcode is therefore not held against the position: after a re-issue, FIRST stands inside the original READ. PSN
+// and length say all that is needed to place the data.
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	w := r.sq.owner(p.PSN)
 	if w.Op != engine.OpRead {
 		r.ignored++
 		return
 	}
+	// Requests before the READ are acknowledged by its response, because the peer answers in order (C9-110).
 	first := w.first
 	if !r.advance(now, p.PSN) {
+		// A gap inside this READ is the wire's; one before it, in an older READ, is an implied NAK in any case.
 		inside := r.sq.at(0).first == first
 		if !inside || !r.cfg.waitOnGap {
 			r.goBack(now)
@@ -34,6 +42,7 @@ func (r *Requester) placeRead(now vtime.Time, p *roce.Packet) {
 	w := r.sq.at(0)
 	off := p.PSN.Sub(w.first) * r.qp.MTU
 	n := min(r.qp.MTU, int(w.Len)-off)
+	// Data of another length than was asked for cannot be trusted at all, and asking again would bring the same.
 	if p.Len != n || p.Payload != nil && len(p.Payload) != n {
 		r.fail(now, engine.StatusLocalLength)
 		return

@@ -17,7 +17,7 @@ type resource struct {
 	result uint64
 
 	stream   stream
-	answered bool // its last response went out at least once
+	answered bool // a stream of it has run to its end
 }
 
 // stream is the run of responses that is being sent for a resource: all of them, or what a duplicate asked for.
@@ -59,7 +59,8 @@ func (q *replayRing) remember(res resource, depth int) {
 	q.active++
 }
 
-// next returns the resource whose response goes next, or nil.
+// next returns the resource whose response goes next, or nil. The oldest comes first: a replay of an old READ goes before
+// what remains of a newer one, which the requester cannot use before it has the old (C9-110).
 func (q *replayRing) next() *resource {
 	if q.active == 0 {
 		return nil
@@ -81,7 +82,8 @@ func (q *replayRing) find(pos uint64) (*resource, int) {
 	return nil, 0
 }
 
-// restart runs a stream of the resource, replacing one that runs: a requester that asks again ignores what is on its way.
+// restart runs a stream of the resource, replacing one that runs: a requester that asks again ignores what is on its way,
+// and duplicates cannot pile up.
 func (q *replayRing) restart(res *resource, s stream) {
 	if !res.stream.active {
 		q.active++
@@ -98,8 +100,7 @@ func (r *Responder) replayRead(p *roce.Packet, back uint64) {
 		return
 	}
 	off := uint64(k) * uint64(r.qp.MTU)
-	inside := p.RETH.VA == res.reth.VA+off && p.RETH.RKey == res.reth.RKey &&
-		uint64(p.RETH.DMALen) <= uint64(res.reth.DMALen)-off
+	inside := p.RETH.VA == res.reth.VA+off && uint64(p.RETH.DMALen) <= uint64(res.reth.DMALen)-off
 	if !inside || !r.permits(p, p.RETH.DMALen, engine.RemoteRead) {
 		return
 	}
@@ -130,14 +131,9 @@ func (r *Responder) sendResponse(p *roce.Packet, res *resource) {
 	if s.sent == s.packets {
 		s.active = false
 		r.replay.active--
-		res.answered = res.answered || s.endsWith(res)
+		res.answered = true
 	}
 	r.ack.impliedBy(p.PSN)
-}
-
-// endsWith reports whether the stream's last response is that of the resource.
-func (s *stream) endsWith(res *resource) bool {
-	return res.kind == kindAtomic || s.va+uint64(s.length) == res.reth.VA+uint64(res.reth.DMALen)
 }
 
 // fillRead makes a READ response: opcode by position, AETH on all but MIDDLE, data from memory as it is now (IBTA 9.4.4).

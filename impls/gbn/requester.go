@@ -8,6 +8,10 @@ import (
 )
 
 // Requester turns work requests into request packets and recovers what the network loses.
+//
+// Its life is three loops. Transmission takes the packet under the cursor and moves the cursor on (PollTransmit).
+// Acknowledgement moves una and completes requests (ack.go, read.go). Recovery moves the cursor back to una (retry.go);
+// it never makes a packet itself, so a retransmission is a transmission like any other.
 type Requester struct {
 	qp     engine.QP
 	cfg    config
@@ -26,6 +30,12 @@ type Requester struct {
 
 // window says which PSNs are out: [una, max) was sent and is not acknowledged, and transmission goes on at nxt. While
 // nxt is before max, packets are retransmissions.
+//
+//	   acknowledged   | sent, to be sent again | retransmissions |  never sent
+//	------------------+------------------------+-----------------+-------------
+//	                 una      (in flight)     nxt   (pending)   max
+//
+// The names are those of RFC 9293, where the same three exist for bytes. They are PSNs, so "before" is serial.
 type window struct {
 	una, nxt, max psn.PSN
 }
@@ -48,7 +58,9 @@ func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
 	}
 }
 
-// Post implements engine.Requester.
+// Post implements engine.Requester. The request gets no PSNs yet: they are given out in the order of transmission, and
+// the span of those that are out stays below 2^23 however much is queued (RC-PSN-004). What counts against QueueDepth is
+// what has not completed, sent or not (RC-WIN-001).
 func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
@@ -66,7 +78,8 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 
 // HandlePacket implements engine.Engine.
 func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
-	// A response is about a PSN that is sent and not acknowledged, or it is a ghost (IBTA 9.7.5).
+	// A response is about a PSN that is sent and not acknowledged, or it is a ghost: a duplicate, one that is older than
+	// what acknowledged the same, or a forgery from the future (IBTA 9.7.5; RC-ACK-004, NEG-ACK-001).
 	if r.failed || !r.win.holds(p.PSN) {
 		r.ignored++
 		return
@@ -83,7 +96,8 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine.
+// PollTransmit implements engine.Engine. The transport timer runs from the first packet that asks for an answer: before
+// that none can come, and after it the last packet of the message always asks (RC-ACK-005).
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed || now < r.retry.until || !r.mayTransmit() {
 		return false
@@ -107,7 +121,7 @@ func (r *Requester) mayTransmit() bool {
 		return true // a retransmission takes no new PSN
 	}
 	if q.cur < q.begun {
-		return r.room(1)
+		return r.room(1) // the next packet of a message that is on its way
 	}
 	w := q.at(q.cur)
 	n := 1
@@ -147,7 +161,8 @@ func (r *Requester) step(w *wqe) {
 	}
 }
 
-// HandleTimer implements engine.Engine.
+// HandleTimer implements engine.Engine. The end of an RNR wait needs no action but to be noticed; PollTransmit then finds
+// the cursor where handleRNR left it.
 func (r *Requester) HandleTimer(now vtime.Time) {
 	if r.retry.until <= now {
 		r.retry.until = 0
@@ -168,7 +183,8 @@ func (r *Requester) PollTimer() (vtime.Time, bool) {
 // PollEvent implements engine.Engine.
 func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.pop() }
 
-// Flush implements engine.Engine.
+// Flush implements engine.Engine. The caller has completed the request that failed, if one did; what is left completes
+// in order, none is lost and none completes twice (RC-CQE-004).
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
 	r.timer.stop()

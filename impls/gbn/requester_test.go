@@ -63,6 +63,7 @@ var requesterScripts = []script{
 	{"ghost responses", nil, `
 		post 1 WRITE 1
 		< ACK psn=+0 msn=1
+		< ACK psn=-8388608
 		> WRITE_ONLY psn=+0 len=1 A
 		< ACK psn=-1 msn=1
 		< ACK psn=+1 msn=1
@@ -72,7 +73,7 @@ var requesterScripts = []script{
 		< READ_RESP_ONLY psn=+0
 		< ATOMIC_ACK psn=+0
 		< SEND_ONLY psn=+0
-		ignored=9
+		ignored=10
 		idle
 		snd_una=0`},
 
@@ -182,6 +183,30 @@ var requesterScripts = []script{
 		< ACK psn=+0
 		timer 100us
 		CQE 1 WRITE SUCCESS psn=+0`},
+
+	{"the first NAK after a timeout is news", func(qp *engine.QP) { qp.RetryCount = 3 }, `
+		post 1 WRITE 512
+		> WRITE_FIRST psn=+0 len=256
+		timer none
+		> WRITE_LAST psn=+1 len=256 A
+		timer 100us
+		< NAK psn=+0 PSN_SEQ_ERR
+		> WRITE_FIRST psn=+0 len=256
+		> WRITE_LAST psn=+1 len=256 A
+		+100us
+		TIMEOUT psn=+0
+		> WRITE_FIRST psn=+0 len=256
+		< ACK psn=+0
+		> WRITE_LAST psn=+1 len=256 A
+		< NAK psn=+1 PSN_SEQ_ERR
+		> WRITE_LAST psn=+1 len=256 A
+		+100us
+		TIMEOUT psn=+1
+		> WRITE_LAST psn=+1 len=256 A
+		idle
+		< NAK psn=+1 PSN_SEQ_ERR
+		> WRITE_LAST psn=+1 len=256 A
+		retry=0`},
 
 	{"no timeout, no timer", func(qp *engine.QP) { qp.RTO = 0 }, `
 		post 1 WRITE 1
@@ -424,6 +449,13 @@ var requesterScripts = []script{
 		reject 1 READ 2147483648 raise the MTU
 		reject 2 READ 2147483393 raise the MTU
 		post 3 READ 2147483392`},
+	{"READs share the PSN space", nil, `
+		post 1 READ 1073741824
+		post 2 READ 1073741824
+		> READ_REQUEST psn=+0 va=0x8000 dmalen=1073741824 A
+		idle
+		< READ_RESP_FIRST psn=+0 len=256
+		> READ_REQUEST psn=+4194304 va=0x8000 dmalen=1073741824 A`},
 
 	{"go back to a chunk", set("backto0", "512"), `
 		post 1 WRITE 1280
@@ -479,7 +511,10 @@ func TestUnacknowledgedSpan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p roce.Packet
-	n := 0
+	req.PollTransmit(0, &p)
+	// Skip to the end of the span, as if the packets in between had been sent.
+	n := psn.Half - 5
+	req.sq.pkt, req.win.nxt, req.win.max = n, qp.SendPSN.Add(n), qp.SendPSN.Add(n)
 	for req.PollTransmit(0, &p) {
 		n++
 	}

@@ -8,6 +8,11 @@ import (
 )
 
 // Responder executes requests in PSN order and answers them in PSN order.
+//
+// A packet is judged by its PSN: the expected one is executed (execute.go), an earlier one is answered again (replay.go),
+// a later one is dropped. Answers are not a queue of packets but three small facts, namely an ACK that is pending,
+// streams of READ responses, and a NAK (acknowledge.go, replay.go); PollTransmit makes the packet that comes first. No
+// input can therefore make the responder grow.
 type Responder struct {
 	qp  engine.QP
 	cfg config
@@ -36,8 +41,8 @@ type state uint8
 
 const (
 	ready   state = iota
-	closing       // a fatal NAK is queued; nothing more is executed
-	silent        // error state: nothing is answered
+	refused       // error state by a request that had to be refused: queued answers, the last a NAK, still go out
+	flushed       // error state by the other half or the application: nothing is sent
 )
 
 // gap says what was done about packets that came before their turn. It ends when epsn arrives.
@@ -80,8 +85,9 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleEarly drops a packet that came before its turn: its data is not kept. The first of a gap draws a NAK with the
-// PSN that is missing; the others draw none until it has arrived (IBTA 9.7.5.2). With nack_interval the NAK repeats.
+// handleEarly drops a packet that came before its turn: its data is not kept (GBN-DRP-001). The first of a gap draws a NAK
+// with the PSN that is missing; the others draw none until it has arrived (IBTA 9.7.5.2; GBN-NAK-001 to 003), because the
+// whole rest of the window is on its way and would draw one each. With nack_interval the NAK repeats (GBN-NAK-004).
 func (r *Responder) handleEarly(now vtime.Time) {
 	r.early++
 	repeat := r.gap.sequence && r.cfg.nackInterval > 0 && now.Sub(r.gap.at) >= r.cfg.nackInterval
@@ -93,7 +99,8 @@ func (r *Responder) handleEarly(now vtime.Time) {
 }
 
 // handleDuplicate answers a packet that was executed before and executes nothing: SEND and WRITE with an ACK of the
-// newest completed PSN (C9-105), READ and atomic from what is remembered. back is the distance behind epsn.
+// newest completed PSN (C9-105), READ and atomic from what is remembered. back is the distance behind epsn. Each
+// duplicate is answered, asked or not: the requester that sends it has lost the first answer (GBN-DUP-001).
 func (r *Responder) handleDuplicate(p *roce.Packet, s *shape, back uint64) {
 	r.duplicates++
 	switch s.kind {
@@ -109,7 +116,7 @@ func (r *Responder) handleDuplicate(p *roce.Packet, s *shape, back uint64) {
 // PollTransmit implements engine.Engine. Responses go out in the order of the requests' PSNs (C9-110): an ACK waits for
 // the READ responses before it, and a NAK, which is about epsn, comes last.
 func (r *Responder) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
-	if r.state == silent {
+	if r.state == flushed {
 		return false
 	}
 	res := r.replay.next()
@@ -141,10 +148,10 @@ func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.pop() }
 
 // Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
 func (r *Responder) Flush(vtime.Time) {
-	if r.state == closing {
+	if r.state == refused {
 		return
 	}
-	r.state = silent
+	r.state = flushed
 	r.ack.timer.stop()
 	r.endMessage(engine.StatusFlushed)
 	r.flushReceives()

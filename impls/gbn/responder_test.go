@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
 var responderScripts = []script{
@@ -74,6 +74,13 @@ var responderScripts = []script{
 		+1us
 		< SEND_ONLY psn=+3 len=1
 		> NAK psn=+0 msn=0 PSN_SEQ_ERR`},
+
+	{"an RNR NAK does not repeat as a sequence NAK", set("nack_interval", "4us"), `
+		< SEND_ONLY psn=+0 len=1
+		> RNR psn=+0 msn=0 timer=12
+		+5us
+		< SEND_ONLY psn=+1 len=1
+		idle`},
 
 	{"a NAK that is not out yet dies with its gap", nil, `
 		< WRITE_ONLY psn=+1 len=1 dmalen=1 A
@@ -217,6 +224,13 @@ var responderScripts = []script{
 		FATAL REM_INV_REQ_ERR psn=+2
 		> READ_RESP_LAST psn=+1 len=256 msn=1
 		> NAK psn=+2 msn=1 INVALID_REQ`},
+	{"more atomics than agreed", func(qp *engine.QP) { qp.MaxDestRd = 1 }, `
+		< FETCH_ADD psn=+0 swapadd=0x5 A
+		< FETCH_ADD psn=+1 swapadd=0x5 A
+		FATAL REM_INV_REQ_ERR psn=+1
+		> ATOMIC_ACK psn=+0 msn=1
+		> NAK psn=+1 msn=1 INVALID_REQ
+		word 5`},
 	{"no READs agreed", func(qp *engine.QP) { qp.MaxDestRd = 0 }, `
 		< READ_REQUEST psn=+0 dmalen=1 A
 		FATAL REM_INV_REQ_ERR psn=+0
@@ -235,6 +249,8 @@ var responderScripts = []script{
 		word 9
 		< CMP_SWAP psn=+2 compare=0x5 swapadd=0x1 A
 		> ATOMIC_ACK psn=+2 msn=3 result=0x9
+		< CMP_SWAP psn=+1 va=0x8008 compare=0x5 swapadd=0x9 A
+		< READ_REQUEST psn=+1
 		< CMP_SWAP psn=+0 swapadd=0x5 A
 		< FETCH_ADD psn=+2 swapadd=0x5 A
 		idle
@@ -388,6 +404,16 @@ func TestFatalNAKSurvivesFlush(t *testing.T) {
 	a.step("idle")
 }
 
+// TestPayloadDisagreesWithLength: a packet whose bytes and length differ is as invalid as a wrong length.
+func TestPayloadDisagreesWithLength(t *testing.T) {
+	a := newActor(t, scriptQP(0))
+	a.half = a.resp
+	p := a.packet("WRITE_ONLY psn=+0 len=2 dmalen=2")
+	p.Payload = []byte{1}
+	a.resp.HandlePacket(0, &p)
+	a.step("> NAK psn=+0 msn=0 INVALID_REQ")
+}
+
 func TestReceiveDepth(t *testing.T) {
 	a := newActor(t, scriptQP(0))
 	a.step("recv 1 8")
@@ -403,14 +429,11 @@ func TestRememberedPSNsDoNotAlias(t *testing.T) {
 	a.half = a.resp
 	a.step("< READ_REQUEST psn=+0 dmalen=1 A")
 	a.step("> READ_RESP_ONLY psn=+0 len=1 msn=1")
-	p := a.packet("WRITE_ONLY psn=+0")
-	for range 1 << 24 {
-		p.PSN = a.resp.epsn
-		a.resp.HandlePacket(0, &p)
-	}
+	a.resp.consume(psn.Half)
+	a.resp.consume(psn.Half)
 	a.step("< READ_REQUEST psn=+0 dmalen=1 A")
 	a.step("idle")
-	if got := a.variable("duplicates"); got != 1 || a.resp.epsn != 1 || p.Opcode != roce.WriteOnly {
+	if got := a.variable("duplicates"); got != 1 || a.resp.epsn != 1 {
 		t.Errorf("%d duplicates at epsn %d, want 1 at 1", got, a.resp.epsn)
 	}
 }

@@ -12,7 +12,7 @@ const rnrForever = 7
 
 // retry is how far recovery has got since the last progress. Progress resets it.
 type retry struct {
-	left    uint8      // timeouts and sequence NAKs that may still come
+	left    uint8      // timeouts and sequence NAKs that may still come (RC-TMO-002)
 	rnrLeft uint8      // RNR NAKs that may still come
 	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
 
@@ -20,8 +20,18 @@ type retry struct {
 	since vtime.Time // when that began
 }
 
+// Recovery has three causes, all of which end in rewind:
+//
+//	NAK, or an implied one   the peer misses una            goBack         costs one of RetryCount
+//	transport timer          nothing was heard              handleTimeout  costs one of RetryCount
+//	RNR NAK                  the peer has no receive        handleRNR      costs one of RNRRetry
+//
+// A sequence NAK is sent once per gap. When the retransmission of una is lost as well, no second NAK comes, and only the
+// timer is left (GBN-RTX-006); that is the price of go-back-N on a lossy path.
+
 // goBack retransmits from una because the peer, explicitly or by implication, says that una is missing. One recovery of
-// a PSN runs at a time: what was in flight behind it draws more NAKs, and restarting for each would never end. With
+// a PSN runs at a time (GBN-RTX-005): what was in flight behind it may draw more NAKs, and stale responses of a READ show
+// the same gap again; restarting for each would multiply the waste and spend the retries. With
 // nack_interval a NAK that comes an interval later says that the retransmission was lost as well.
 func (r *Requester) goBack(now vtime.Time) {
 	repeat := r.cfg.nackInterval > 0 && now.Sub(r.retry.since) >= r.cfg.nackInterval
@@ -37,7 +47,8 @@ func (r *Requester) goBack(now vtime.Time) {
 }
 
 // handleTimeout retransmits from una because nothing was heard for the transport timer. A NAK that answers this
-// retransmission is news, hence going is cleared.
+// retransmission is news, hence going is cleared. The deadline is exact: one period after the last restart, where IBTA
+// would allow up to four (RC-TMO-001).
 func (r *Requester) handleTimeout(now vtime.Time) {
 	if !r.spend() {
 		r.fail(now, engine.StatusRetryExceeded)
@@ -65,7 +76,6 @@ func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 		}
 		r.retry.rnrLeft--
 	}
-	r.retry.going = false
 	r.retry.until = now.Add(t.Duration())
 	r.rewind()
 }
@@ -82,7 +92,9 @@ func (r *Requester) spend() bool {
 	return true
 }
 
-// rewind puts the cursor on una: go-back-N. The timer starts again with the first packet that asks for an answer.
+// rewind puts the cursor on una: go-back-N. Everything from there to max goes out again, in order, whether it arrived or
+// not (GBN-RTX-001), and nothing before una does (GBN-RTX-002). The timer starts again with the first packet that asks
+// for an answer, which may be long after now when the link is busy.
 func (r *Requester) rewind() {
 	r.timer.stop()
 	r.win.nxt = r.win.una
@@ -92,8 +104,9 @@ func (r *Requester) rewind() {
 	}
 }
 
-// roundDown moves the cursor further back to a multiple of the chunk, as the ns-3 model of HPCC does with m_backto0.
-// The peer has the packets before una and answers them as duplicates.
+// roundDown moves the cursor further back to a multiple of the chunk, as the ns-3 model of HPCC (Li et al., SIGCOMM 2019)
+// does with m_backto0, so that a message is repeated from the start of a chunk of 4000 bytes. The peer has the packets
+// before una and answers them as duplicates; una itself stays where it is (GBN-BT0-001).
 func (r *Requester) roundDown() {
 	off := r.sq.pkt * r.qp.MTU
 	start := off / r.cfg.chunk * r.cfg.chunk / r.qp.MTU

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// wqe is a work request in the send queue. Its packets exist only as the range of their PSNs.
+// wqe is a work request in the send queue. Its packets exist only as the range of their PSNs: the state of a message of
+// two gigabytes is that of one byte, and nothing is allocated per packet.
 type wqe struct {
 	engine.WorkRequest
 	first, last psn.PSN // set when the first packet is made
@@ -18,6 +19,12 @@ type wqe struct {
 func (w *wqe) fetches() bool { return w.Op >= engine.OpRead }
 
 // sendQueue holds the work requests that have not completed, oldest first, and the cursor of transmission.
+//
+//	0         cur                    begun                n
+//	|  sent    |  to be sent again     |  never sent, no     |
+//	|          |                       |  PSNs yet           |
+//
+// While nothing is retransmitted, cur is begun, or the last begun request when some of its packets are still to come.
 type sendQueue struct {
 	ring[wqe]
 	begun    int // requests that have PSNs; the others wait behind them
@@ -43,14 +50,14 @@ func (q *sendQueue) finish() {
 	}
 	q.drop()
 	q.begun--
-	// The cursor may stand in the removed request when an ACK overtakes a retransmission; the caller then seeks.
-	if q.cur--; q.cur < 0 {
-		q.cur, q.pkt = 0, 0
+	// The cursor stands in the removed request when an ACK overtakes a retransmission; the caller then seeks.
+	if q.cur > 0 {
+		q.cur--
 	}
 }
 
 // seek puts the cursor on una, the oldest PSN that is not acknowledged. It lies in the oldest request, or is the first
-// PSN of a request that has not begun.
+// PSN of a request that has not begun; so finding it takes no search, however long the queue is.
 func (q *sendQueue) seek(una psn.PSN) {
 	q.cur, q.pkt = 0, 0
 	if q.begun > 0 {

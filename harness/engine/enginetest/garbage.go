@@ -16,6 +16,9 @@ import (
 // packets; a READ of the largest length that the regions permit has a few hundred responses.
 const maxOutput = 8192
 
+// victims is how many work requests the QP has that is fed garbage.
+const victims = 16
+
 // checkGarbage feeds random packets and timers to engines that are busy: no panic, no endless output, and no byte
 // placed outside what the peer may write.
 func checkGarbage(impl engine.Implementation, opts Options) error {
@@ -57,17 +60,24 @@ func abuse(impl engine.Implementation, opts Options, script []byte) (err error) 
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
+	in := &reader{b: script}
+	for len(in.b) > 0 && err == nil {
+		err = victim(impl, opts, in)
+	}
+	return err
+}
+
+// victim takes a fresh pair through a script until the QP fails or the script ends.
+func victim(impl engine.Implementation, opts Options, in *reader) error {
 	d, err := newPair(impl, opts, starts[2])
 	if err != nil {
 		return err
 	}
-	wrs := mixed(opts.ops(), d.ends[0].qp.MTU, requests)
-	if err := d.load(wrs); err != nil {
+	if err := d.load(mixed(opts.ops(), d.ends[0].qp.MTU, victims)); err != nil {
 		return err
 	}
 	d.guard()
-	in := &reader{b: script}
-	for len(in.b) > 0 && d.err == nil {
+	for len(in.b) > 0 && d.err == nil && !d.ends[0].failed && !d.ends[1].failed {
 		d.post()
 		d.now = d.now.Add(vtime.Duration(in.byte()) * gap)
 		d.disturb(in)
@@ -80,7 +90,7 @@ func abuse(impl engine.Implementation, opts Options, script []byte) (err error) 
 
 // guard rejects every placement at end 1 outside the regions that are open to the peer or to receives.
 func (d *pair) guard() {
-	size := uint64(requests * d.slot())
+	size := uint64(victims * d.slot())
 	d.ends[1].mem.Watch = func(va uint64, _ []byte, n int) {
 		last := va + uint64(n) - 1
 		for _, r := range [...]uint64{remoteBase, receiveBase} {
