@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
+// futureACK leaves retransmissions alone: they waste time and complete nothing.
 func futureACK() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-ACK-001", Level: rule.Must,
@@ -50,6 +51,7 @@ func reservedSyndrome() rule.Rule {
 	}
 }
 
+// forgedNAK reports, and never fails, what every RC transport does; the remedy is outside the transport.
 func forgedNAK() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-ACK-004", Level: rule.Observation,

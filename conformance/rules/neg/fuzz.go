@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
+// fuzz reads what an endpoint says of a run of its own: probes fuzz_packets and fuzz_violations.
 func fuzz() rule.Rule {
 	const enough = 1_000_000
 	return rule.Rule{

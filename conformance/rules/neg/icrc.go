@@ -24,6 +24,8 @@ func badICRC() rule.Rule {
 	}
 }
 
+// corruptedIsLost judges the responder's part of the equivalence, in the same run: nothing that it says until a good copy
+// arrives may differ from what it would say had nothing arrived. It is met by the good copy.
 func corruptedIsLost() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-ICRC-002", Level: rule.Must,

@@ -10,6 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
+// unknownQP finds its stimulus in two places: addresses may still tell which connection was meant; otherwise the packet
+// is in the conversation of what belongs to none.
 func unknownQP() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-QPN-001", Level: rule.Must,
@@ -72,21 +74,33 @@ func wrongSource() rule.Rule {
 
 // source returns the source address in a frame; nil when it is not IP.
 func source(raw []byte) []byte {
-	const ethernet, vlan = 14, 4
-	if len(raw) < ethernet+vlan+40 {
-		return nil
-	}
-	ip := raw[ethernet:]
-	if binary.BigEndian.Uint16(raw[12:]) == 0x8100 {
-		ip = ip[vlan:]
-	}
-	switch ip[0] >> 4 {
-	case 4:
+	switch ip, udp := network(raw); udp {
+	case 20:
 		return ip[12:16]
-	case 6:
+	case 40:
 		return ip[8:24]
 	}
 	return nil
+}
+
+// network returns a frame from the IP header on, and where the UDP header begins in it; nil when it is not IP or has not
+// even a UDP header.
+func network(raw []byte) (ip []byte, udp int) {
+	const ethernet, vlan = 14, 4
+	if len(raw) < ethernet+vlan {
+		return nil, 0
+	}
+	ip = raw[ethernet:]
+	if binary.BigEndian.Uint16(raw[12:]) == 0x8100 {
+		ip = ip[vlan:]
+	}
+	switch {
+	case len(ip) >= 20+8 && ip[0]>>4 == 4:
+		return ip, 20
+	case len(ip) >= 40+8 && ip[0]>>4 == 6:
+		return ip, 40
+	}
+	return nil, 0
 }
 
 func wrongPartition() rule.Rule {
@@ -104,6 +118,7 @@ func wrongPartition() rule.Rule {
 	}
 }
 
+// wrongQKey cannot wait for a reply, since UD has none: what is delivered must have been earned.
 func wrongQKey() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-QKEY-001", Level: rule.Must,

@@ -12,9 +12,12 @@ import (
 
 // defective reports a packet that arrives and whose bytes do not decode for this reason.
 func defective(s *rule.Sight, reason string) bool {
-	return !s.Out && strings.Contains(s.Defect(), reason)
+	d := s.Defect()
+	return d != "" && !s.Out && strings.Contains(d, reason)
 }
 
+// truncated counts the bytes that are there. A frame cut on the way still announces its old length, and then fails
+// NEG-LEN-002's check before its own.
 func truncated() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-LEN-001", Level: rule.Must,
@@ -24,9 +27,21 @@ func truncated() rule.Rule {
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "craft(truncate at each byte)", BlackBox: "HW,RXE",
 		New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
-			return defective(s, roce.ErrTruncated.Error())
+			return defective(s, roce.ErrTruncated.Error()) || !s.Out && s.Defect() != "" && holdsTooLittle(s.Raw)
 		}),
 	}
+}
+
+// holdsTooLittle reports whether the bytes behind the UDP header, whatever the length fields say, cannot hold BTH and
+// ICRC, or the headers of the opcode.
+func holdsTooLittle(raw []byte) bool {
+	const bth, icrc = 12, 4
+	ip, udp := network(raw)
+	if ip == nil {
+		return false
+	}
+	present := len(ip) - udp - 8
+	return present < bth+icrc || present < roce.Opcode(ip[udp+8]).HeaderLen()+icrc
 }
 
 func lengthFields() rule.Rule {
@@ -82,12 +97,13 @@ func wrongDMALen() rule.Rule {
 	}
 }
 
+// longSend follows the receives that the responder's application posted, in their order.
 func longSend() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-LEN-006", Level: rule.Must,
 		Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
-			Quote: "When an inbound SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
+			Quote: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
 		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "big SEND", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			b := buffers{c: c}
@@ -176,6 +192,8 @@ func hugeDMALen() rule.Rule {
 	}
 }
 
+// wrongPadding: a PadCnt that fits a packet of whole words only makes the payload shorter, which is a matter of
+// NEG-LEN-003 to 005. What remains are packets that are not whole words.
 func wrongPadding() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-LEN-008", Level: rule.Must,

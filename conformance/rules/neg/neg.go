@@ -42,10 +42,9 @@ func reliable(o roce.Opcode) bool {
 // samePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
 func samePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
 
-// usable reports whether a request passes every check below the transport, so that the responder has to deal with it.
-func usable(c *rule.Context, s *rule.Sight) bool {
-	return s.Intact() && reliable(s.Pkt.Opcode) && c.Addressed(s)
-}
+// usable reports whether a request that arrives passes every check below the transport, so that the responder has to deal
+// with it: the tracker places no other in the PSN space.
+func usable(s *rule.Sight) bool { return s.Relation != rule.Unrelated }
 
 // acknowledged returns the last request PSN that a response acknowledges. NAKs and selective acknowledgements name the
 // one after it. ok is false for responses with PSNs of their own space: READ data of the extension classes, and the

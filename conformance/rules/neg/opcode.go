@@ -18,6 +18,7 @@ func undefinedOpcode() rule.Rule {
 	}
 }
 
+// wrongService waits until the QP has been seen to serve a reliable connection; a datagram is no stranger to a UD QP.
 func wrongService() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-OPC-002", Level: rule.Must,

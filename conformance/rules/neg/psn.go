@@ -38,7 +38,7 @@ func (j *future) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		j.response(s.Pkt)
-	case j.c.Fatal || !usable(j.c, s):
+	case j.c.Fatal || !usable(s):
 	case s.Relation == rule.InOrder:
 		j.open = false
 	case s.Relation == rule.Ahead && s.Pkt.PSN.Sub(j.c.EPSN) >= distant && !j.open && !j.c.GapOpen:
@@ -83,7 +83,7 @@ func past() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			return (&silence{c: c, what: "duplicate", answered: true, bad: func(c *rule.Context, s *rule.Sight) bool {
-				return s.Relation == rule.Duplicate && usable(c, s)
+				return s.Relation == rule.Duplicate && usable(s)
 			}}).check()
 		},
 	}

@@ -48,11 +48,10 @@ func (j *refusal) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		j.response(s.Pkt)
-	case s.Point != trace.ResponderIn || j.waiting || j.c.Fatal || !usable(j.c, s):
-	case s.Relation == rule.InOrder && j.bad(s) > 0:
+	case s.Relation == rule.InOrder && !j.waiting && !j.c.Fatal && j.bad(s) > 0:
 		j.waiting, j.psn, j.span = true, s.Pkt.PSN, j.bad(s)
 		j.at, j.record = s.At, s.Index
-	case s.Pkt.Len > 0:
+	case usable(s) && s.Pkt.Len > 0:
 		j.loads++
 	}
 }

@@ -146,6 +146,7 @@ func withoutRight() rule.Rule {
 	}
 }
 
+// zeroLength prefers keys that no region has, when the regions are known, and otherwise takes any.
 func zeroLength() rule.Rule {
 	return rule.Rule{
 		ID: "NEG-RKEY-004", Level: rule.Must,
@@ -160,7 +161,7 @@ func zeroLength() rule.Rule {
 				p := s.Pkt
 				switch {
 				case s.Point == trace.ResponderIn:
-					empty := s.Legal && usable(c, s) && p.RETH.DMALen == 0 &&
+					empty := s.Legal && usable(s) && p.RETH.DMALen == 0 &&
 						(p.Opcode.IsRead() || p.Opcode.IsWrite() && p.Opcode.IsOnly())
 					if empty && !waiting && !c.Fatal && r.find(p.RETH.RKey) == nil {
 						waiting, at = true, p.PSN

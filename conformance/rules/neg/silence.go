@@ -66,7 +66,7 @@ func (j *silence) sight(s *rule.Sight) {
 	case s.Point != trace.ResponderIn:
 	case j.bad(j.c, s):
 		j.stimulus(s)
-	case usable(j.c, s) && s.Pkt.Opcode.IsRequest():
+	case usable(s):
 		j.legal(s)
 	}
 }
@@ -129,12 +129,15 @@ func sameAddresses(s *rule.Sight) bool {
 	return s.Rec.Changed == nil || len(sent) > network && len(s.Raw) > network && bytes.Equal(sent[:network], s.Raw[:network])
 }
 
-// legal notes what a legal request entitles the responder to say, and takes the bad packets off that it replaces.
+// legal notes what a legal request entitles the responder to say.
 func (j *silence) legal(s *rule.Sight) {
 	p, e := s.Pkt, j.expected()
 	j.window = false
 	if p.Len > 0 {
 		j.loads++
+	}
+	if len(j.open) > 0 {
+		j.replace(p)
 	}
 	switch d := p.PSN.Sub(e); {
 	case d < 0:
@@ -144,6 +147,10 @@ func (j *silence) legal(s *rule.Sight) {
 	default:
 		j.naks = min(j.naks, 1)
 	}
+}
+
+// replace takes the bad packets off whose PSNs a legal request has brought.
+func (j *silence) replace(p *roce.Packet) {
 	span := j.c.Span(p)
 	kept := j.open[:0]
 	for _, x := range j.open {

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
+// aethPresence remembers the READs that arrived, since only their length tells how long a response has to be.
 func aethPresence() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-AETH-001", Level: rule.Must,

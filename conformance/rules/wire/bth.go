@@ -23,6 +23,7 @@ func bthReserved() rule.Rule {
 	}
 }
 
+// bthDestQP needs no attributes but the numbers, which a bench learns even of foreign devices.
 func bthDestQP() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-BTH-002", Level: rule.Must,
@@ -91,6 +92,7 @@ func padding(s *rule.Sight) string {
 // icrcLen is the length of the invariant CRC behind the padding.
 const icrcLen = 4
 
+// bthPKey judges both directions against the sender's own partition table, not the receiver's.
 func bthPKey() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-BTH-004", Level: rule.Must,
@@ -111,6 +113,7 @@ func bthPKey() rule.Rule {
 	}
 }
 
+// bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
 func bthSolicited() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-BTH-005", Level: rule.Must,

@@ -53,6 +53,8 @@ func extensionLayout() rule.Rule {
 	}
 }
 
+// extensionIdentity runs the codec of the harness over whatever the devices send: a bit that a device sets and the codec
+// does not know is a fault of either, and shows here.
 func extensionIdentity() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-EXT-002", Level: rule.Must,
@@ -96,6 +98,7 @@ func difference(raw, again []byte) int {
 	return -1
 }
 
+// extensionTruncation tries the first frame of each opcode.
 func extensionTruncation() rule.Rule {
 	const samples = 24 // frames per half-conversation; a frame costs as many decodings as it has bytes
 	return rule.Rule{

@@ -33,6 +33,7 @@ func payloadLength() rule.Rule {
 	}
 }
 
+// packetCount counts first transmissions, so that recovery is not taken for segmentation.
 func packetCount() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-LEN-002", Level: rule.Must,

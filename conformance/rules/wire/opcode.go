@@ -8,6 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
+// opcodeLayout covers frames that do not decode for a reason of layout. Wrong lengths of IP and UDP are WIRE-UDP-003's,
+// unknown opcodes WIRE-OPC-002's.
 func opcodeLayout() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-OPC-001", Level: rule.Must,
@@ -40,6 +42,8 @@ func layoutLength(c *rule.Context, s *rule.Sight) {
 	}
 }
 
+// opcodeRegistered learns the transport from its first packet that is not plain RC, because a foreign capture does not
+// say which opcodes were agreed.
 func opcodeRegistered() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-OPC-002", Level: rule.MustNot,

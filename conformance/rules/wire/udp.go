@@ -35,6 +35,7 @@ func total(ip []byte) int {
 	return int(binary.BigEndian.Uint16(ip[2:]))
 }
 
+// udpPort looks at frames that do not decode too: to the decoder, another port is other traffic.
 func udpPort() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-UDP-001", Level: rule.Must,
@@ -55,6 +56,8 @@ func udpPort() rule.Rule {
 	}
 }
 
+// udpSourcePort compares with the first packet of the same kind, so a port that changes and stays is reported for every
+// packet from then on, and not for every change.
 func udpSourcePort() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-UDP-002", Level: rule.Should,
@@ -86,6 +89,7 @@ func udpSourcePort() rule.Rule {
 	}
 }
 
+// udpLength takes the frame as captured for the bytes present, less the fill of the shortest Ethernet frame.
 func udpLength() rule.Rule {
 	const smallest = 60 // Ethernet fills shorter frames up, without FCS
 	return rule.Rule{
@@ -112,6 +116,7 @@ func udpLength() rule.Rule {
 	}
 }
 
+// ipFragments judges the flags alone. A later fragment has no UDP header, but its first four bytes are read as one.
 func ipFragments() rule.Rule {
 	const dontFragment, fragment = 0x4000, 0x3FFF // the latter: more fragments, or an offset
 	return rule.Rule{
