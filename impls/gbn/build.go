@@ -43,8 +43,8 @@ func (r *Requester) buildData(p *roce.Packet, w *wqe) {
 		// By reference: the application owns the bytes again only when the request has completed.
 		p.Payload = r.mem.Load(w.LocalVA+uint64(off), p.Len)
 	}
-	// Only the first packet says where the message goes. The others follow it, which is why the responder can take them
-	// in order only (LoWAR and IRN give this as the reason for go-back-N).
+	// Only the first packet says where the message goes. The others follow it, which is why a responder can take them in
+	// order only, and why IRN adds the address to every packet.
 	if first && w.Op >= engine.OpWrite {
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey, DMALen: w.Len}
 	}

@@ -35,7 +35,7 @@ type Requester struct {
 //	------------------+------------------------+-----------------+-------------
 //	                 una      (in flight)     nxt   (pending)   max
 //
-// The names are those of RFC 9293, where the same three exist for bytes. They are PSNs, so "before" is serial.
+// The names una and nxt are those of RFC 9293, where they count bytes. Here they are PSNs, so "before" is serial.
 type window struct {
 	una, nxt, max psn.PSN
 }
