@@ -65,7 +65,7 @@ func notFull() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
-		New: refuses("FIRST or MIDDLE of another length than the MTU", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+		New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
 		}),
 	}
@@ -78,7 +78,7 @@ func emptyOrLong() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
-		New: refuses("LAST or ONLY of an impossible length", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+		New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
 		}),
 	}
@@ -91,7 +91,7 @@ func wrongDMALen() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
-		New: refuses("WRITE that does not add up to DMALen", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+		New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultDMALen
 		}),
 	}
@@ -186,7 +186,7 @@ func hugeDMALen() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "RXE,ENG",
-		New: refuses("request with a DMALen beyond 2^31", roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
+		New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultHuge
 		}),
 	}

@@ -28,10 +28,10 @@ type refusal struct {
 	loads   int // placements that legal packets have earned
 }
 
-// refuses makes the check for requests that deserve a NAK with this code.
-func refuses(what string, code roce.Syndrome, bad func(*rule.Sight) bool) func(*rule.Context) rule.Check {
+// invalid makes the check for requests that deserve NAK 0x61.
+func invalid(what string, bad func(*rule.Sight) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
-		return (&refusal{c: c, what: what, code: code, bad: func(s *rule.Sight) int {
+		return (&refusal{c: c, what: what, code: roce.SyndromeInvalidReq, bad: func(s *rule.Sight) int {
 			if bad(s) {
 				return 1
 			}

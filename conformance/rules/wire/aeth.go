@@ -68,7 +68,8 @@ func aethSyndrome() rule.Rule {
 			}
 			c.Met()
 			a := s.Pkt.AETH.Syndrome
-			if !a.IsACK() && !a.IsRNR() && !(a.IsNAK() && a <= roce.SyndromeInvalidRD) {
+			defined := a.IsACK() || a.IsRNR() || a.IsNAK() && a <= roce.SyndromeInvalidRD
+			if !defined {
 				c.Failf(rule.Responder, "syndrome %#02x is reserved", uint8(a))
 			}
 		}),
