@@ -92,6 +92,7 @@ func NewCapture(r io.Reader) (*Capture, error) {
 	return c, nil
 }
 
+// openNG reads the section header. Mixed link types are normal: a capture on all interfaces has them.
 func (c *Capture) openNG(in io.Reader) (err error) {
 	opt := pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true}
 	opt.StatisticsCallback = func(_ int, s pcapgo.NgInterfaceStatistics) {
@@ -118,6 +119,7 @@ func noEOF(err error) error {
 	return err
 }
 
+// knownLink refuses a file of which no frame could be read.
 func knownLink(l layers.LinkType) error {
 	switch l {
 	case layers.LinkTypeEthernet, layers.LinkTypeLinuxSLL, linkSLL2, layers.LinkTypeRaw, linkIPv4, linkIPv6:
@@ -170,6 +172,7 @@ func (c *Capture) Next(f *Frame) error {
 // number is that of the frame being read, counted from 1 as Wireshark does.
 func (c *Capture) number() uint64 { return c.stats.Frames + c.stats.Foreign + 1 }
 
+// explain names the frame at which a file broke, and keeps a clean end clean.
 func (c *Capture) explain(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):

@@ -129,6 +129,7 @@ type fixtureParser struct {
 	posted  map[work]engine.Op
 }
 
+// newFixtureParser starts with the header that a file without header lines has.
 func newFixtureParser(base psn.PSN) *fixtureParser {
 	f := &Fixture{Wants: map[int][]*regexp.Regexp{}}
 	f.Header = Header{Version: FormatVersion, Bench: "fixture", Taps: [2]bool{true, true}, Bytes: true, Reports: allReports}
@@ -295,6 +296,7 @@ func (f *Fixture) renumber() {
 	}
 }
 
+// addRecord keeps a record and its line, and moves the end of observation behind it.
 func (p *fixtureParser) addRecord(r Record) {
 	f := p.f
 	f.order = append(f.order, entry{r.Time(), false, len(f.Records)})
@@ -307,6 +309,7 @@ func (p *fixtureParser) addRecord(r Record) {
 	}
 }
 
+// addEvent keeps an event and its line.
 func (p *fixtureParser) addEvent(e Event) {
 	f := p.f
 	f.order = append(f.order, entry{e.At, true, len(f.Events)})

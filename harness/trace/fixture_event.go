@@ -41,6 +41,7 @@ func (p *fixtureParser) event(at vtime.Time, words []string) error {
 	return nil
 }
 
+// eventNamed finds a kind by the name that it prints.
 func eventNamed(s string) (EventKind, bool) {
 	for i, name := range eventNames {
 		if name == s {
@@ -126,6 +127,7 @@ func relativePSN(text string, start psn.PSN) (psn.PSN, error) {
 	return psn.New(uint32(n)), nil
 }
 
+// setEvent sets a numeric field. The length of a completed receive is that of the completion; all others are ranges.
 func setEvent(e *Event, key, value string) error {
 	n, err := strconv.ParseUint(value, 0, 64)
 	if err != nil {
@@ -172,6 +174,7 @@ func nameEvent(e *Event, w string) error {
 	return nil
 }
 
+// opNamed finds an operation by the name that it prints.
 func opNamed(w string) (engine.Op, bool) {
 	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {
 		if op.String() == w {

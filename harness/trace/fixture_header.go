@@ -45,6 +45,7 @@ func defaultConn(i int, start psn.PSN) Conn {
 	return c
 }
 
+// fixtureQPN gives every end a number of its own, so that a mixed-up QPN shows.
 func fixtureQPN(i, side int) uint32 { return uint32(0x11*(side+1) + 0x100*i) }
 
 // forget leaves what can be learnt from the wire.
@@ -94,6 +95,7 @@ func (c *Conn) setStart(s Side, start psn.PSN) {
 	c.Ends[s.Other()].QP.RecvPSN = start
 }
 
+// tapsLine reads which sides are tapped.
 func (p *fixtureParser) tapsLine(words []string) error {
 	sides := strings.Join(words, "")
 	if sides == "" || strings.Trim(sides, "AB") != "" {
@@ -103,6 +105,7 @@ func (p *fixtureParser) tapsLine(words []string) error {
 	return nil
 }
 
+// bytesLine turns the synthesis of frames on or off.
 func (p *fixtureParser) bytesLine(words []string) error {
 	switch {
 	case slices.Equal(words, []string{"on"}):
@@ -115,6 +118,7 @@ func (p *fixtureParser) bytesLine(words []string) error {
 	return nil
 }
 
+// reportsLine reads what the endpoints report; an empty list is an empty set.
 func (p *fixtureParser) reportsLine(words []string) error {
 	p.f.Header.Reports = 0
 	for _, w := range words {
@@ -127,6 +131,7 @@ func (p *fixtureParser) reportsLine(words []string) error {
 	return nil
 }
 
+// reportBit finds a report by its name.
 func reportBit(name string) (Reports, bool) {
 	for _, r := range reportNames {
 		if r.name == name {
@@ -175,6 +180,7 @@ func (p *fixtureParser) qpConn(words []string) (*Conn, []string, error) {
 	return &h.Conns[n], words[1:], nil
 }
 
+// sideNamed reads A or B.
 func sideNamed(s string) (Side, bool) {
 	switch s {
 	case "A":

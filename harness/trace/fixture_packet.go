@@ -372,6 +372,7 @@ func (f *frameWords) read(words []string) error {
 	return nil
 }
 
+// word takes one word; the key is one of frameKeys.
 func (f *frameWords) word(key, value string) error {
 	switch key {
 	case "raw":

@@ -115,8 +115,10 @@ func (l *ladder) window(records []Record) (from, to vtime.Time) {
 	return from, to
 }
 
+// shows reports whether a connection is drawn.
 func (l *ladder) shows(conn int) bool { return !l.opt.OneConn || conn == l.opt.Conn }
 
+// packet adds the rung of a record, and makes the ladder as wide as its text needs.
 func (l *ladder) packet(r *Record, index uint64) {
 	g := rung{sent: r.Sent.Micros(), recv: r.Recv.Micros(), from: r.From, changed: r.Changed != nil}
 	g.lost = r.Fate == Dropped
@@ -210,6 +212,7 @@ func (l *ladder) eventText(e *Event) string {
 	return fmt.Sprintf("%v %s=%d", e.Kind, e.Name, e.Value)
 }
 
+// eventPSN prints the PSN of an event of a requester, relative to the start of its requests.
 func (l *ladder) eventPSN(e *Event) string {
 	if l.opt.Absolute || e.Conn < 0 || e.Conn >= len(l.h.Conns) {
 		return e.Body.PSN.String()

@@ -31,6 +31,7 @@ func (t AtTap) Next(f *Frame) error {
 // Stats returns those of the source when it has some.
 func (t AtTap) Stats() CaptureStats { return statsOf(t.FrameSource) }
 
+// statsOf returns the counts of a source that keeps any.
 func statsOf(s FrameSource) CaptureStats {
 	if c, ok := s.(interface{ Stats() CaptureStats }); ok {
 		return c.Stats()
@@ -54,6 +55,7 @@ type lane struct {
 	last  vtime.Time // of the frame before
 }
 
+// newLanes reads the first frame of every source. Times are those that at gives.
 func newLanes(sources []FrameSource, at func(*Frame) vtime.Time) *lanes {
 	l := &lanes{at: at}
 	for _, src := range sources {

@@ -75,6 +75,7 @@ func learn(sources []FrameSource) (Header, error) {
 	return l.header(), nil
 }
 
+// frame takes what one frame shows. Damaged frames teach nothing: their fields may be anything.
 func (l *learner) frame(f *Frame) {
 	var h roce.Frame
 	if err := h.Decode(f.Raw); err != nil {
@@ -130,6 +131,7 @@ func (l *learner) side(f *Frame, h *roce.Frame) {
 	}
 }
 
+// vote counts one sign that an address is on a side; signs may contradict where clocks disagree.
 func (l *learner) vote(a netip.Addr, s Side) {
 	v := l.votes[a]
 	if v == nil {
@@ -262,6 +264,7 @@ func (l *learner) pair() {
 	}
 }
 
+// unpaired lists the flows from one host to another that nothing answers yet.
 func (l *learner) unpaired(src, dst netip.Addr) (list []*flow) {
 	for _, w := range l.hosts[[2]netip.Addr{src, dst}] {
 		if w.peer == nil {

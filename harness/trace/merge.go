@@ -119,6 +119,7 @@ type bucket struct {
 	last    *flight
 }
 
+// newMerger sorts the log of the link, whose held-back packets come late in it.
 func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{}}
 	if m.window == 0 {
@@ -260,6 +261,7 @@ func (m *merger) strange(f *flight) {
 	}
 }
 
+// waitingFor lists the packets in flight that look like one whose bytes changed.
 func (m *merger) waitingFor(k looseKey) []*flight {
 	if b := m.loose[k]; b != nil {
 		return b.waiting
@@ -345,6 +347,7 @@ func (f *flight) keepChange() {
 	f.change.Raw, f.change.Packet.Payload = f.hold(1, f.change.Raw, &f.change.Packet)
 }
 
+// arrived remembers the delay, and that further frames with these bytes are copies.
 func (m *merger) arrived(f *flight) {
 	from := f.rec.From
 	m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
@@ -373,6 +376,7 @@ func (m *merger) unwait(f *flight) {
 	leave(m.loose, f.loose, f)
 }
 
+// leave takes f out of the bucket of its key; an empty bucket is removed, so that memory follows the window.
 func leave[K comparable](m map[K]*bucket, key K, f *flight) {
 	b := m[key]
 	if b == nil {

@@ -64,6 +64,7 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	return out, out.err
 }
 
+// tapNames spells a set of taps: "A", "B" or "AB".
 func tapNames(taps [2]bool) string {
 	s := ""
 	for _, side := range []Side{A, B} {
@@ -74,6 +75,7 @@ func tapNames(taps [2]bool) string {
 	return s
 }
 
+// reportList spells a set of reports; it is empty rather than null when there are none.
 func reportList(r Reports) []string {
 	list := []string{}
 	for _, n := range reportNames {
@@ -94,12 +96,14 @@ func (w *Writer) marshal(v any) {
 	w.line(append(b, '\n'))
 }
 
+// fail keeps the first error: what follows it is a consequence.
 func (w *Writer) fail(err error) {
 	if w.err == nil {
 		w.err = fmt.Errorf("trace: write NDJSON: %w", err)
 	}
 }
 
+// line writes a line unless an earlier one failed, so that a trace never has a hole.
 func (w *Writer) line(b []byte) {
 	if w.err != nil {
 		return
@@ -200,16 +204,19 @@ func appendPacket(b []byte, p *roce.Packet, sum uint32, icrc Integrity, defect s
 	return appendText(b, "defect", defect)
 }
 
+// appendKey begins a field that is not the first of its object.
 func appendKey(b []byte, key string) []byte {
 	b = append(b, ',', '"')
 	b = append(b, key...)
 	return append(b, '"', ':')
 }
 
+// appendInt writes a field even when it is zero.
 func appendInt(b []byte, key string, n int64) []byte {
 	return strconv.AppendInt(appendKey(b, key), n, 10)
 }
 
+// appendNonZero leaves a zero out.
 func appendNonZero(b []byte, key string, n int64) []byte {
 	if n == 0 {
 		return b
@@ -217,6 +224,7 @@ func appendNonZero(b []byte, key string, n int64) []byte {
 	return appendInt(b, key, n)
 }
 
+// appendUint leaves a zero out.
 func appendUint(b []byte, key string, n uint64) []byte {
 	if n == 0 {
 		return b

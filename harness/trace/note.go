@@ -48,6 +48,7 @@ func appendNote(b []byte, s *Sight) []byte {
 	return b
 }
 
+// appendMoment writes a time, and a dash for never.
 func appendMoment(b []byte, t vtime.Time) []byte {
 	if t == vtime.Never {
 		return append(b, '-')
@@ -79,6 +80,7 @@ func parseNote(text string) (n note, ok bool) {
 	return n, ok && (n.out || words[1] == "in")
 }
 
+// word takes one word of a note; a word that it does not know makes the comment a foreign one.
 func (n *note) word(w string) (ok bool) {
 	key, value, _ := strings.Cut(w, "=")
 	switch key {
@@ -102,6 +104,7 @@ func (n *note) word(w string) (ok bool) {
 	return ok
 }
 
+// parseMoment mirrors appendMoment.
 func parseMoment(s string) (vtime.Time, bool) {
 	if s == "-" {
 		return vtime.Never, true

@@ -45,6 +45,7 @@ func Open(path string) (Header, func(Sink) error, error) {
 	return openCaptures([]string{path})
 }
 
+// openFolder prefers everything: NDJSON with the bytes of the captures, and else what there is.
 func openFolder(dir string) (Header, func(Sink) error, error) {
 	captures := capturesIn(filepath.Join(dir, TapsName))
 	if len(captures) == 0 {
@@ -78,6 +79,7 @@ func capturesIn(dir string) (list []string) {
 	return list
 }
 
+// openNDJSON reads the header now and the rest with every play.
 func openNDJSON(path string) (h Header, play func(Sink) error, err error) {
 	err = reading(path, func(r io.Reader) error {
 		in, err := NewReader(r)
@@ -117,6 +119,7 @@ type captureFiles struct {
 	sources  []FrameSource
 }
 
+// openAll opens captures; when one cannot be opened, none stays open.
 func openAll(paths []string) (*captureFiles, error) {
 	c := &captureFiles{}
 	for _, path := range paths {
@@ -148,6 +151,7 @@ func sideOfFile(path string) (Side, bool) {
 	return sideNamed(name[:1])
 }
 
+// close closes all files and joins their errors.
 func (c *captureFiles) close() error {
 	var err error
 	for _, f := range c.files {
@@ -186,6 +190,7 @@ func with(paths []string, f func(*captureFiles) error) error {
 	return errors.Join(f(c), c.close())
 }
 
+// openCaptures opens captures of our own or of anyone else. Those of others are read twice: to learn, and to play.
 func openCaptures(paths []string) (h Header, play func(Sink) error, err error) {
 	h, own, err := ownHeader(paths)
 	if err != nil {
@@ -241,6 +246,7 @@ func (c *captureFiles) counts() string {
 	return fmt.Sprintf("%d frames on UDP port 4791, %d others", roce, foreign)
 }
 
+// playForeign merges two taps, or plays one.
 func playForeign(h *Header, sources []FrameSource, s Sink) error {
 	if h.Taps[A] && h.Taps[B] {
 		_, err := Merge(h, sources, MergeOptions{}, s)

@@ -24,6 +24,7 @@ type atlas struct {
 	sides map[netip.Addr]Side
 }
 
+// newAtlas indexes the ends of all connections.
 func newAtlas(h *Header) *atlas {
 	a := &atlas{flows: map[flowKey]place{}, sides: map[netip.Addr]Side{}}
 	for i := range h.Conns {

@@ -58,6 +58,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return in, in.conns(first.Conns)
 }
 
+// conns reads the lines of the connections, which are in order.
 func (r *Reader) conns(n int) error {
 	for i := range n {
 		var c connLine
@@ -90,6 +91,7 @@ func (r *Reader) next() ([]byte, error) {
 	return nil, fmt.Errorf("trace: line %d: %w", r.n, err)
 }
 
+// unmarshal reads a line that is not on the hot path.
 func (r *Reader) unmarshal(v any) error {
 	line, err := r.next()
 	if err != nil {
@@ -154,6 +156,7 @@ func lineKind(key []byte) byte {
 	return '?'
 }
 
+// field reads one field; ok is false when its value does not fit.
 func (r *Reader) field(kind byte, key []byte, v jsonValue) (ok bool, err error) {
 	switch kind {
 	case 'p':
@@ -217,6 +220,7 @@ func (r *Reader) packetField(key []byte, v jsonValue, p *roce.Packet, sum *uint3
 	return false, false, nil
 }
 
+// recordField reads the fields of a record that its packet does not have. Unknown ones are of a later minor form.
 func (r *Reader) recordField(key []byte, v jsonValue) (bool, error) {
 	rec := &r.rec
 	switch string(key) {
@@ -250,6 +254,7 @@ func (r *Reader) recordField(key []byte, v jsonValue) (bool, error) {
 	return true, nil
 }
 
+// changed reads the form in which a packet arrived.
 func (r *Reader) changed(v jsonValue) (bool, error) {
 	if v.str {
 		return false, nil
@@ -266,6 +271,7 @@ func (r *Reader) changed(v jsonValue) (bool, error) {
 	})
 }
 
+// eventField reads the fields of an event; Timer alone starts with a deadline of never.
 func (r *Reader) eventField(key []byte, v jsonValue) bool {
 	e := &r.event
 	var ok bool
@@ -332,6 +338,7 @@ func (e *Event) number(key string, v jsonValue) (ok bool) {
 	return ok
 }
 
+// setUint32 reads a number that must fit 32 bits.
 func setUint32(v jsonValue, into *uint32) bool {
 	n, ok := v.uint(32)
 	*into = uint32(n)
@@ -352,12 +359,14 @@ func (r *Reader) word(v jsonValue, into *string) bool {
 	return ok
 }
 
+// setTime reads a time; none is before the start of the run.
 func setTime(v jsonValue, into *vtime.Time) bool {
 	n, ok := v.int()
 	*into = vtime.Time(n)
 	return ok && n >= 0
 }
 
+// setSide reads A or B.
 func setSide(v jsonValue, into *Side) bool {
 	ok := len(v.text) == 1 && v.str && (v.text[0] == 'A' || v.text[0] == 'B')
 	if ok {

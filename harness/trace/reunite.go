@@ -128,6 +128,7 @@ func (r *reunion) flush(now vtime.Time) {
 	}
 }
 
+// emit hands on a record as long as someone wants more.
 func (r *reunion) emit(index uint64, rec *Record) {
 	if !r.done {
 		r.done = !r.yield(index, rec)

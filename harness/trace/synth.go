@@ -61,6 +61,7 @@ func resize(raw []byte, n int) []byte {
 	return raw
 }
 
+// signed writes a difference with its sign, as a length word has it.
 func signed(n int) string {
 	if n < 0 {
 		return strconv.Itoa(n)

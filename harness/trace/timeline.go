@@ -121,6 +121,7 @@ func (t *Timeline) wait(r *Record, index uint64, at vtime.Time, out bool) {
 	q.push(s)
 }
 
+// slot returns one whose buffers have been used before, if there is any.
 func (t *Timeline) slot() *slot {
 	n := len(t.free)
 	if n == 0 {

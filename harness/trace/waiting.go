@@ -79,6 +79,7 @@ type ring[T any] struct {
 	n    int
 }
 
+// first returns the front of the queue, nil when it is empty.
 func (q *ring[T]) first() *T {
 	if q.n == 0 {
 		return nil
@@ -86,6 +87,7 @@ func (q *ring[T]) first() *T {
 	return q.buf[q.head]
 }
 
+// lastOne returns the back of the queue, nil when it is empty.
 func (q *ring[T]) lastOne() *T {
 	if q.n == 0 {
 		return nil
@@ -96,12 +98,14 @@ func (q *ring[T]) lastOne() *T {
 // at returns the i-th pointer from the front.
 func (q *ring[T]) at(i int) *T { return q.buf[(q.head+i)&(len(q.buf)-1)] }
 
+// drop removes the front. The place is cleared, or it would keep what it pointed to alive.
 func (q *ring[T]) drop() {
 	q.buf[q.head] = nil
 	q.head = (q.head + 1) & (len(q.buf) - 1)
 	q.n--
 }
 
+// push adds at the back.
 func (q *ring[T]) push(s *T) {
 	if q.n == len(q.buf) {
 		q.grow()
@@ -110,6 +114,7 @@ func (q *ring[T]) push(s *T) {
 	q.n++
 }
 
+// grow doubles the buffer and straightens the queue.
 func (q *ring[T]) grow() {
 	bigger := make([]*T, max(64, 2*len(q.buf)))
 	n := copy(bigger, q.buf[q.head:])
