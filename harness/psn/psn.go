@@ -36,8 +36,12 @@ func (p PSN) Less(q PSN) bool { return p.Sub(q) < 0 }
 // LessEq reports whether p comes before q or is q.
 func (p PSN) LessEq(q PSN) bool { return p.Sub(q) <= 0 }
 
-// In reports whether p lies in the window [from, to), which must span less than 2^23.
-func (p PSN) In(from, to PSN) bool { return from.LessEq(p) && p.Less(to) }
+// In reports whether p lies in the window [from, to), which must span less than 2^23. Distances are taken from one end
+// only: 2^23 away from it is before it and after it at once.
+func (p PSN) In(from, to PSN) bool {
+	d := p.Sub(from)
+	return d >= 0 && d < to.Sub(from)
+}
 
 // String prints the number in decimal.
 func (p PSN) String() string { return strconv.FormatUint(uint64(p), 10) }

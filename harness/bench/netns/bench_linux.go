@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
@@ -28,16 +27,16 @@ var _ bench.Bench = (*Bench)(nil)
 type session struct {
 	bench    *Bench
 	job      *bench.Job
-	dir      string // scratch files
 	clock    *packetio.Clock
 	base     int64 // time zero of clock, CLOCK_MONOTONIC
 	topology *Topology
 	link     link
 	taps     [2]*tap
 	ends     [2]*endpoint
-	epoch    vtime.Time // time zero of the run on clock
-	wall     time.Time  // the same on the wall clock
-	elapsed  vtime.Time // length of the run
+	events   [2]*os.File // what the endpoints report
+	epoch    vtime.Time  // time zero of the run on clock
+	wall     time.Time   // the same on the wall clock
+	elapsed  vtime.Time  // length of the run
 	before   [2]probed
 	after    [2]probed
 	dropped  [2]uint64
@@ -93,12 +92,8 @@ func (s *session) close() error {
 	return errors.Join(errs...)
 }
 
-// build makes the namespaces, the link and the taps' scratch folder.
+// build makes the namespaces and the link.
 func (s *session) build(context.Context) (err error) {
-	if s.dir, err = os.MkdirTemp("", "gauntlet-"); err != nil {
-		return fmt.Errorf("netns: scratch folder: %w", err)
-	}
-	s.later(func() error { return os.RemoveAll(s.dir) })
 	s.base = packetio.Monotonic()
 	s.clock = packetio.NewClock(s.base)
 	kind, why, err := chooseLink(s.job)
@@ -149,8 +144,12 @@ func (s *session) probe() ([2]probed, error) {
 // startEndpoints starts both processes; they wait for their start time.
 func (s *session) startEndpoints(context.Context) error {
 	for side, n := range []*Namespace{s.topology.A, s.topology.B} {
+		var err error
+		if s.events[side], err = s.scratch("events"); err != nil {
+			return err
+		}
 		e, err := s.bench.startEndpoint(s.topology, n, setup{Version: protocolVersion, Side: uint8(side), Device: []string{DeviceA, DeviceB}[side],
-			Spec: s.job.Spec.String(), Events: s.events(side)})
+			Spec: s.job.Spec.String(), Events: reachable(s.events[side])})
 		if err != nil {
 			return err
 		}
@@ -160,9 +159,21 @@ func (s *session) startEndpoints(context.Context) error {
 	return nil
 }
 
-func (s *session) events(side int) string {
-	return filepath.Join(s.dir, fmt.Sprintf("events-%d.ndjson", side))
+// scratch makes a file that has no name any more, so that nothing is left of it however the run ends.
+func (s *session) scratch(what string) (*os.File, error) {
+	f, err := os.CreateTemp("", "gauntlet-"+what+"-*")
+	if err != nil {
+		return nil, fmt.Errorf("netns: scratch file for %s: %w; free some space or set TMPDIR", what, err)
+	}
+	s.later(f.Close)
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, fmt.Errorf("netns: scratch file for %s: %w", what, err)
+	}
+	return f, nil
 }
+
+// reachable is a path by which processes of this user can open a file of this process that has no name.
+func reachable(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
 
 // startDelay leaves the processes time to be ready when the run begins.
 const startDelay = 100 * vtime.Millisecond
@@ -170,12 +181,13 @@ const startDelay = 100 * vtime.Millisecond
 // traffic opens the taps, lets the run begin, and waits until its work is done or its time is over.
 func (s *session) traffic(ctx context.Context) error {
 	for side, n := range []*Namespace{s.topology.A, s.topology.B} {
-		t, err := openTap(n, trace.Side(side), []string{DeviceA, DeviceB}[side], s.clock, filepath.Join(s.dir, fmt.Sprintf("tap-%d", side)))
+		file, err := s.scratch("spool")
 		if err != nil {
 			return err
 		}
-		s.taps[side] = t
-		s.later(t.discard)
+		if s.taps[side], err = openTap(n, trace.Side(side), []string{DeviceA, DeviceB}[side], s.clock, file); err != nil {
+			return err
+		}
 	}
 	s.epoch = s.clock.Now().Add(startDelay)
 	s.wall = time.Now().Add(s.epoch.Sub(s.clock.Now()).Std())

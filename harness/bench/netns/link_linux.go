@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
@@ -89,12 +89,15 @@ type relayLink struct {
 	*session
 	child  *child
 	remote *relay.Remote
+	log    *os.File // what became of each frame
 	last   relay.Stats
 }
 
-func (l *relayLink) log() string { return filepath.Join(l.dir, "fates") }
-
 func (l *relayLink) open() error {
+	var err error
+	if l.log, err = l.scratch("fates"); err != nil {
+		return err
+	}
 	setup, err := l.setup()
 	if err != nil {
 		return err
@@ -118,7 +121,7 @@ func (l *relayLink) setup() (relay.Setup, error) {
 		return relay.Setup{}, fmt.Errorf("netns: relay: %w", err)
 	}
 	setup := relay.Setup{Start: l.base, A: PortA, B: PortB, Link: s.Link, Faults: s.Faults, SeedAB: s.Seed * 2, SeedBA: s.Seed*2 + 1,
-		Dialect: dialect, Foreign: relay.Drop, Log: l.log(), Realtime: true}
+		Dialect: dialect, Foreign: relay.Drop, Log: reachable(l.log), Realtime: true}
 	for _, in := range s.Injections {
 		frame, err := wire.Craft(s, in)
 		if err != nil {
@@ -163,13 +166,11 @@ func (l *relayLink) fates() ([]trace.LinkFate, error) {
 	if err := l.shut(); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(l.log())
-	if err != nil {
+	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("netns: relay: %w", err)
 	}
-	defer f.Close()
 	var out []trace.LinkFate
-	err = relay.ReadLog(f, func(r relay.Record) error {
+	err := relay.ReadLog(l.log, func(r relay.Record) error {
 		if r.Fate == relay.Delivered && r.Cause == "" || r.Fate == relay.Injected || r.At < l.epoch {
 			return nil
 		}

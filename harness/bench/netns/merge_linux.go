@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -69,15 +70,14 @@ func (s *session) merge(context.Context) error {
 func (s *session) reported() ([]trace.Event, error) {
 	var c trace.Collector
 	for side := range s.ends {
-		f, err := os.Open(s.events(side))
-		if err != nil {
-			return nil, fmt.Errorf("netns: events: %w", err)
-		}
-		r, err := trace.NewReader(f)
+		_, err := s.events[side].Seek(0, io.SeekStart)
 		if err == nil {
-			err = r.Play(&c)
+			var r *trace.Reader
+			if r, err = trace.NewReader(s.events[side]); err == nil {
+				err = r.Play(&c)
+			}
 		}
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("netns: events of %s: %w", trace.Side(side), err)
 		}
 	}

@@ -31,9 +31,9 @@ type tap struct {
 // spoolHead precedes each frame of a spool: run time in picoseconds, direction, length.
 const spoolHead = 8 + 1 + 4
 
-// openTap opens the device, which is in the namespace n, and begins to spool.
-func openTap(n *Namespace, side trace.Side, device string, clock *packetio.Clock, path string) (*tap, error) {
-	t := &tap{side: side, clock: clock, done: make(chan error, 1)}
+// openTap opens the device, which is in the namespace n, and begins to spool to file.
+func openTap(n *Namespace, side trace.Side, device string, clock *packetio.Clock, file *os.File) (*tap, error) {
+	t := &tap{side: side, clock: clock, file: file, out: bufio.NewWriterSize(file, 1<<20), done: make(chan error, 1)}
 	err := n.Do(func() (err error) {
 		t.port, err = packetio.Open(device, clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: 64 << 20})
 		return err
@@ -41,10 +41,6 @@ func openTap(n *Namespace, side trace.Side, device string, clock *packetio.Clock
 	if err != nil {
 		return nil, err
 	}
-	if t.file, err = os.Create(path); err != nil {
-		return nil, errors.Join(fmt.Errorf("netns: spool: %w", err), t.port.Close())
-	}
-	t.out = bufio.NewWriterSize(t.file, 1<<20)
 	go func() { t.done <- t.run() }()
 	return t, nil
 }
@@ -151,9 +147,4 @@ func (s *spoolReader) Next(f *trace.Frame) error {
 		}
 		return nil
 	}
-}
-
-// discard removes the spool.
-func (t *tap) discard() error {
-	return errors.Join(t.file.Close(), os.Remove(t.file.Name()))
 }

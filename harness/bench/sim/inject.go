@@ -47,6 +47,7 @@ func (w *World) inject() {
 	if roce.CheckICRC(c.raw) {
 		r.ICRC = trace.Good
 	}
-	w.out.injected(&r)
+	w.out.unsent(&r)
+	w.out.flush(w.now)
 	w.end[c.to].ReceiveFrame(w.now, c.raw)
 }

@@ -39,11 +39,10 @@ func (o *outbox) record(r *trace.Record, ticket uint64) {
 	o.insert(item{at: r.Sent, rec: c, ticket: ticket})
 }
 
-// injected takes the record of a packet that was never sent: it belongs where it arrives, which is now.
-func (o *outbox) injected(r *trace.Record) {
+// unsent takes the record of a packet that no endpoint sent, a crafted one or a copy: it belongs where it arrives.
+func (o *outbox) unsent(r *trace.Record) {
 	if o.sink != nil {
 		o.insert(item{at: r.Recv, rec: r.Clone()})
-		o.flush(r.Recv)
 	}
 }
 

@@ -292,9 +292,9 @@ func (w *World) record(side trace.Side, f *flight, v *channel.Verdict) {
 		}
 	}
 	w.out.record(r, f.ticket)
-	for i := 1; i <= v.Copies; i++ {
-		r.Copy, r.Recv = true, v.Copy(v.Arrive, i)
-		w.out.record(r, f.ticket)
+	for i := 1; i <= v.Copies && v.Fate == channel.Delivered; i++ {
+		r.Copy, r.Sent, r.Recv = true, vtime.Never, v.Copy(v.Arrive, i) // the sender's tap saw the original only
+		w.out.unsent(r)
 	}
 }
 
