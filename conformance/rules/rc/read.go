@@ -23,15 +23,22 @@ func readResponses() rule.Rule {
 	}
 }
 
-// readStream follows the responses to the READs that have arrived. A READ that arrived twice may be answered again, from
-// its start; nothing else may interrupt the order.
+// readStream follows the responses to the READs that have arrived. A READ that arrived again is answered again from its
+// start, and what that interrupted may go on afterwards.
 type readStream struct {
 	c     *rule.Context
 	reads readRing
-	open  bool // a FIRST was sent and its LAST was not
-	next  psn.PSN
-	left  int // bytes still to come
+	runs  []readRun // begun and not ended, newest last
 }
+
+// readRun is a run of responses from a FIRST on.
+type readRun struct {
+	next psn.PSN
+	left int // bytes still to come
+}
+
+// runLimit bounds the interrupted runs that are remembered.
+const runLimit = 16
 
 // readRing holds the latest READ requests that arrived.
 type readRing struct {
@@ -69,43 +76,63 @@ func (r *readStream) sight(s *rule.Sight) {
 		if p.Opcode.IsRead() && (s.Legal || s.Relation == rule.Duplicate) {
 			r.reads.add(p, c.Span(p))
 		}
-		return
 	case !p.Opcode.IsReadResponse() || c.MTU == 0:
-		return
 	case p.Opcode.StartsMessage():
-		read, ok := r.reads.find(p.PSN)
-		if !ok {
-			if c.Known {
-				c.Failf(rule.Responder, "%v %s answers no READ", p.Opcode, c.Rel(p.PSN))
-			}
-			r.open = false
-			return
+		if read, ok := r.reads.find(p.PSN); ok {
+			r.begin(readRun{p.PSN, int(read.reth.DMALen)})
+			r.judge(p, len(r.runs)-1)
+		} else if c.Known {
+			c.Failf(rule.Responder, "%v %s answers no READ", p.Opcode, c.Rel(p.PSN))
 		}
-		r.open, r.next, r.left = true, p.PSN, int(read.reth.DMALen)
-	case !r.open && !c.Known:
-		return
+	default:
+		r.proceed(p)
 	}
-	r.judge(p)
 }
 
-func (r *readStream) judge(p *roce.Packet) {
-	c := r.c
-	want := min(r.left, c.MTU)
-	last := r.left <= c.MTU
+func (r *readStream) begin(run readRun) {
+	if len(r.runs) == runLimit {
+		r.runs = r.runs[:copy(r.runs, r.runs[1:])]
+	}
+	r.runs = append(r.runs, run)
+}
+
+// proceed finds the run that a MIDDLE or LAST belongs to: the newest that waits for its PSN, else the newest.
+func (r *readStream) proceed(p *roce.Packet) {
+	for i := len(r.runs) - 1; i >= 0; i-- {
+		if r.runs[i].next == p.PSN {
+			r.judge(p, i)
+			return
+		}
+	}
+	switch n := len(r.runs); {
+	case n > 0:
+		r.c.Failf(rule.Responder, "READ response %s, %s expected", r.c.Rel(p.PSN), r.c.Rel(r.runs[n-1].next))
+		r.runs[n-1].next = p.PSN
+		r.advance(p, n-1)
+	case r.c.Known:
+		r.c.Failf(rule.Responder, "%v %s follows no FIRST", p.Opcode, r.c.Rel(p.PSN))
+	}
+}
+
+func (r *readStream) judge(p *roce.Packet, i int) {
+	c, left := r.c, r.runs[i].left
 	switch {
-	case !r.open:
-		c.Failf(rule.Responder, "%v %s follows no FIRST", p.Opcode, c.Rel(p.PSN))
-	case p.PSN != r.next:
-		c.Failf(rule.Responder, "READ response %s, %s expected", c.Rel(p.PSN), c.Rel(r.next))
-	case p.Opcode.EndsMessage() != last:
-		c.Failf(rule.Responder, "%v %s with %d bytes to come", p.Opcode, c.Rel(p.PSN), r.left)
-	case p.Len != want:
-		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, want)
+	case p.Opcode.EndsMessage() != (left <= c.MTU):
+		c.Failf(rule.Responder, "%v %s with %d bytes to come", p.Opcode, c.Rel(p.PSN), left)
+	case p.Len != min(left, c.MTU):
+		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, min(left, c.MTU))
 	default:
 		c.Met()
 	}
-	r.open = r.open && !p.Opcode.EndsMessage()
-	r.next, r.left = p.PSN.Next(), r.left-p.Len
+	r.advance(p, i)
+}
+
+func (r *readStream) advance(p *roce.Packet, i int) {
+	run := &r.runs[i]
+	run.next, run.left = p.PSN.Next(), run.left-p.Len
+	if p.Opcode.EndsMessage() {
+		r.runs = append(r.runs[:i], r.runs[i+1:]...)
+	}
 }
 
 // settled is how long ago the latest response must have come before a READ that asks for it again is judged: the two may

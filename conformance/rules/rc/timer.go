@@ -16,6 +16,7 @@ type rounds struct {
 	c        *rule.Context
 	una      psn.PSN    // UNA at the latest sight
 	restart  vtime.Time // the latest event that restarts the timer for certain
+	before   vtime.Time // such an event a little earlier
 	touched  vtime.Time // the latest event that may restart it: any response, any request
 	reply    vtime.Time // latest response
 	asked    bool       // a response asked for a retransmission: a NAK, a selective acknowledgement, a gap in READ data
@@ -37,7 +38,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt
 	if c.UNA != r.una {
 		r.una, r.count, r.replies = c.UNA, 0, 0
-		r.restart = max(r.restart, r.reply)
+		r.restarts(max(r.restart, r.reply))
 		r.asked = r.asked && r.reply.Sub(r.askedAt) <= drain // progress answers what was asked for longer ago
 	}
 	if s.Point == trace.RequesterIn {
@@ -49,7 +50,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	r.expected, r.sent = p.PSN.Add(max(1, c.Span(p))), true
 	if s.Relation != rule.Again {
 		if c.UNA == c.MAX {
-			r.restart = s.At // nothing was outstanding: the timer starts
+			r.restarts(s.At) // nothing was outstanding: the timer starts
 		}
 		r.touched = s.At
 		return round{}, false
@@ -58,13 +59,33 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		r.touched = s.At
 		return round{}, false
 	}
-	begun = round{!r.asked, s.At.Sub(r.touched), s.At.Sub(r.restart)}
+	// Of two reasons that come close together one may have been at work in the port already.
+	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= drain
+	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.base(s.At))}
 	r.count++
-	if r.asked {
+	if asked {
 		r.replies++
 	}
-	r.restart, r.touched, r.asked = s.At, s.At, false
+	r.restarts(s.At)
+	r.touched, r.asked = s.At, false
 	return begun, true
+}
+
+// restarts notes a restart of the timer.
+func (r *rounds) restarts(at vtime.Time) {
+	if at.Sub(r.before) > 2*drain {
+		r.before = r.restart
+	}
+	r.restart = at
+}
+
+// base is the restart that a round at now was measured from. The packet may have waited in the port since before the
+// latest restart.
+func (r *rounds) base(now vtime.Time) vtime.Time {
+	if now.Sub(r.restart) <= drain {
+		return r.before
+	}
+	return r.restart
 }
 
 func (r *rounds) response(s *rule.Sight) {
@@ -74,10 +95,10 @@ func (r *rounds) response(s *rule.Sight) {
 	}
 	r.reply, r.touched = s.At, s.At
 	ack := p.Opcode == roce.Acknowledge
-	first, next, _, reading := r.c.OldestRead()
+	_, next, _, reading := r.c.OldestRead()
 	switch {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
-		reading && first.LessEq(p.PSN) && p.PSN != next: // data of the READ are missing before it
+		reading && next.LessEq(p.PSN) && (ack || p.PSN != next): // data of the READ are missing before it
 		r.asked, r.askedAt = true, s.At
 	}
 }
@@ -154,68 +175,96 @@ func timerRestarts() rule.Rule {
 			"request is outstanding."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Timers, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
 		New: func(c *rule.Context) rule.Check {
-			t := timerWatch{c: c, una: c.Start, deadline: vtime.Never, due: vtime.Never}
+			t := timerWatch{c: c, una: c.Start, newest: c.Start, deadline: vtime.Never}
 			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
 		},
 	}
 }
 
-// timerWatch compares the reported timer with what the responses ask for, once the report has had time to come.
+// timerWatch compares the reported timer with what the responses ask for, once the report has had time to come. It judges
+// plain acknowledgements only: after a NAK or a timeout nothing is in flight until the retransmission leaves, and the
+// timer may stand still until then.
 type timerWatch struct {
 	c        *rule.Context
 	una      psn.PSN
-	reply    event      // the latest response
-	due      vtime.Time // when a response moved UNA, until the timer is seen to follow
-	shown    event      // that response
+	reply    event // the latest response
+	plain    bool  // it only acknowledges
+	pending  bool  // a retransmission was asked for and has not left
+	asked    bool  // a request that expects a response was sent,
+	newest   psn.PSN
+	due      bool  // a response moved UNA, and is to be judged
+	shown    event // that response
+	waiting  bool  // requests that expect a response were outstanding then
+	idle     bool  // nothing was outstanding then, or has been sent since
+	restart  bool  // a timer was set since
 	deadline vtime.Time
 }
 
 func (t *timerWatch) sight(s *rule.Sight) {
 	t.settle(s.At)
-	if s.Point == trace.RequesterIn {
-		t.reply = seen(s)
+	p := s.Pkt
+	if s.Point == trace.RequesterOut {
+		t.pending = t.pending && !(s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA)) // not by an older burst
+		t.idle = false
+		if p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic() {
+			t.asked, t.newest = true, psn.Max(p.PSN, t.newest)
+		}
+		return
 	}
+	_, next, _, reading := t.c.OldestRead()
+	t.reply = seen(s)
+	t.plain = p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && !reading ||
+		p.Opcode.IsReadResponse() && reading && p.PSN == next
+	t.pending = t.pending || !t.plain
+}
+
+// moved notes that the latest response has moved UNA, which shows after its sight.
+func (t *timerWatch) moved() {
+	c := t.c
+	if c.UNA == t.una {
+		return
+	}
+	t.una = c.UNA
+	t.due = t.plain && !t.pending && c.Attr.TransportTimer() != 0
+	t.shown, t.restart = t.reply, false
+	t.waiting, t.idle = t.asked && !t.newest.Less(c.UNA), c.UNA == c.MAX
 }
 
 // settle judges the latest response that moved UNA when the time for the report is over.
 func (t *timerWatch) settle(now vtime.Time) {
-	c := t.c
-	if c.UNA != t.una {
-		t.una = c.UNA
-		if t.due == vtime.Never {
-			t.due, t.shown = t.reply.at, t.reply
-		}
-	}
-	if t.due == vtime.Never || now.Sub(t.due) <= drain || c.Failed {
+	t.moved()
+	if !t.due || now.Sub(t.shown.at) <= drain || t.c.Failed || t.pending {
 		return
 	}
-	t.due = vtime.Never
+	t.due = false
+	off := t.deadline == vtime.Never
 	switch {
-	case c.Attr.TransportTimer() == 0:
-	case c.UNA == c.MAX && t.deadline != vtime.Never:
-		c.FailAt(t.shown.at, t.shown.record, rule.Requester, "the timer goes on with nothing outstanding")
-	case c.UNA != c.MAX && t.deadline == vtime.Never:
-		c.FailAt(t.shown.at, t.shown.record, rule.Requester, "no timer runs with requests outstanding")
-	case c.UNA != c.MAX:
-		c.FailAt(t.shown.at, t.shown.record, rule.Requester, "the timer is not restarted by this acknowledgement")
+	case t.idle && !off:
+		t.fail("the timer goes on with nothing outstanding")
+	case t.waiting && off && !t.restart:
+		t.fail("no timer runs with requests outstanding")
+	case t.waiting && !t.restart:
+		t.fail("the timer is not restarted by this acknowledgement")
+	case t.idle || t.waiting:
+		t.c.Met()
 	}
+}
+
+func (t *timerWatch) fail(text string) {
+	t.c.FailAt(t.shown.at, t.shown.record, rule.Requester, text)
 }
 
 func (t *timerWatch) event(e *trace.Event) {
 	if !t.c.Mine(e) {
 		return
 	}
-	if t.c.UNA != t.una {
-		t.una, t.due, t.shown = t.c.UNA, t.reply.at, t.reply
-	}
+	t.settle(e.At)
 	switch e.Kind {
 	case trace.Timer:
 		t.deadline = e.Deadline
-		if t.due != vtime.Never && e.At >= t.due && (e.Deadline == vtime.Never) == (t.c.UNA == t.c.MAX) {
-			t.due = vtime.Never
-			t.c.Met()
-		}
+		t.restart = t.restart || e.Deadline != vtime.Never
 	case trace.Timeout:
+		t.pending = true
 		if t.c.UNA == t.c.MAX && t.c.Started {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
 		}
