@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -22,12 +23,13 @@ const (
 	wrongClass
 	wrongSource
 	badPKey
+	badQKey
 	badICRC
 	refusedPost
 	causes
 )
 
-var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "icrc", "refused_post"}
+var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "qkey", "icrc", "refused_post"}
 
 // classRC is the transport class of the reliable connection, the top three bits of the opcode.
 const classRC = 0
@@ -37,16 +39,17 @@ type checks struct {
 	firstQPN uint32
 	peer     netip.Addr
 	accepts  func(roce.Opcode) bool
+	qkey     uint32 // of datagrams, when any are accepted
 	counts   [causes]int64
 }
 
-func (c *checks) init(s *scenario.Spec, side trace.Side, accepts func(roce.Opcode) bool) {
+func (c *checks) init(s *scenario.Spec, side trace.Side, impl *engine.Implementation) {
 	c.firstQPN = s.Ends(0)[side].QPN
 	c.peer = Addr(side.Other())
-	c.accepts = accepts
+	c.accepts, c.qkey = impl.Accepts, impl.QKey
 }
 
-// admit runs the receive checks in the order of soft-RoCE (opcode, version, QPN, class, P_Key) and returns the
+// admit runs the receive checks in the order of soft-RoCE (opcode, version, QPN, class, P_Key, Q_Key) and returns the
 // connection that the packet is for.
 func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 	e.now = now
@@ -66,6 +69,8 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 		why = wrongClass
 	case (p.PKey^e.qps[i].attr.PKey)&0x7FFF != 0:
 		why = badPKey
+	case p.Opcode.Class() == roce.ClassUD && p.DETH.QKey != c.qkey:
+		why = badQKey
 	}
 	if why != causes {
 		e.count(max(0, int(i)), why)
@@ -77,6 +82,9 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 // ReceiveFrame decodes a frame and hands its packet on; frames that are not RoCEv2 are none of the endpoint's business.
 func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
 	e.now = now
+	if e.frameIn != nil {
+		b = e.frameIn(b)
+	}
 	f := &e.frame
 	err := f.Decode(b)
 	switch {

@@ -47,6 +47,9 @@ type Endpoint struct {
 	pending  int // signalled work requests that have not completed
 	event    trace.Event
 	frame    roce.Frame
+
+	// What the implementation makes of whole frames; nil for one that leaves them alone.
+	frameOut, frameIn func([]byte) []byte
 }
 
 // qp is one QP: its two halves and its share of the workload.
@@ -73,7 +76,8 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 	e.qps = make([]qp, s.QPs)
 	e.ready.init(s.QPs)
 	e.timers.init(s.QPs)
-	e.checks.init(s, side, impl.Accepts)
+	e.checks.init(s, side, &impl)
+	e.frameOut, e.frameIn = impl.FrameOut, impl.FrameIn
 	if s.Reads.Detail {
 		e.memory.Watch = e.reportStore
 	}

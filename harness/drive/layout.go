@@ -10,13 +10,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Each QP has three regions at addresses that both sides can compute: source, what its requests send and read into;
+// Each QP has four regions at addresses that both sides can compute: source, what its requests send and read into;
 // target, what the peer's READs, WRITEs and atomics act on; and inbox, where its receives lie. A region has a slot for
-// each message in flight, as far as memory allows.
+// each message in flight, as far as memory allows. A small fourth one may be read by the peer and not written, so that a
+// WRITE without the right can be crafted.
 const (
 	sourceBase = 1 << 44
 	targetBase = 2 << 44
 	inboxBase  = 3 << 44
+	lockedBase = 4 << 44
 	perQP      = 1 << 31 // address distance between the regions of neighbouring QPs
 	badKey     = 0xBAD0
 )
@@ -58,6 +60,14 @@ func Key(side trace.Side, i int) uint32 { return 0x1000 + uint32(i)<<4 + uint32(
 // Target is the address of connection i's target region.
 func Target(i int) uint64 { return targetBase + uint64(i)*perQP }
 
+// ReadOnlyKey is the R_Key of connection i's region that the peer of side may read only.
+func ReadOnlyKey(side trace.Side, i int) uint32 { return Key(side, i) + 2 }
+
+// readOnlyLen is the size of that region in bytes.
+const readOnlyLen = 64
+
+func readOnly(i int) uint64 { return lockedBase + uint64(i)*perQP }
+
 func (l *layout) source(i int) uint64 { return sourceBase + uint64(i)*perQP }
 func (l *layout) inbox(i int) uint64  { return inboxBase + uint64(i)*perQP }
 
@@ -73,6 +83,7 @@ func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
 			{RKey: privateKey(i, 0), Base: l.source(i), Len: l.slot * l.slots, Access: engine.LocalWrite},
 			{RKey: Key(l.side, i), Base: Target(i), Len: l.slot * l.slots, Access: engine.AllAccess},
 			{RKey: privateKey(i, 1), Base: l.inbox(i), Len: l.inSlot * l.inSlots, Access: engine.LocalWrite},
+			{RKey: ReadOnlyKey(l.side, i), Base: readOnly(i), Len: readOnlyLen, Access: engine.RemoteRead},
 		}
 		for n, r := range regions {
 			r.PD = 1

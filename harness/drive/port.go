@@ -18,6 +18,18 @@ func MAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x77, 0, byte(side) 
 // SourcePort is the UDP source port of connection i, the same in both directions: the flow's entropy (annex A17).
 func SourcePort(i int) uint16 { return uint16(0xC000 + i%0x4000) }
 
+// Emit returns an encoded frame as it leaves the endpoint, which may be in other memory. It is the frame itself unless the
+// implementation changes whole frames; Alters tells.
+func (e *Endpoint) Emit(frame []byte) []byte {
+	if e.frameOut == nil {
+		return frame
+	}
+	return e.frameOut(frame)
+}
+
+// Alters reports whether Emit may change a frame.
+func (e *Endpoint) Alters() bool { return e.frameOut != nil }
+
 // Frame puts connection i's addresses around p, as sent by side. The identification is zero and DF is set, because both
 // are under the ICRC and nothing is ever fragmented.
 func Frame(f *roce.Frame, side trace.Side, i int, p *roce.Packet) {

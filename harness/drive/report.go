@@ -49,9 +49,18 @@ func (e *Endpoint) reportRegions() {
 		return
 	}
 	for i := range e.qps {
-		e.probe(i, "mr_rkey", int64(Key(e.side, i)))
-		e.probe(i, "mr_va", int64(Target(i)))
-		e.probe(i, "mr_len", int64(e.layout.slot*e.layout.slots))
-		e.probe(i, "mr_access", int64(engine.AllAccess))
+		e.reportRegion(i, Key(e.side, i), Target(i), e.layout.slot*e.layout.slots, engine.AllAccess)
+		e.reportRegion(i, ReadOnlyKey(e.side, i), readOnly(i), readOnlyLen, engine.RemoteRead)
+		if e.checks.qkey != 0 {
+			e.probe(i, "qkey", int64(e.checks.qkey))
+		}
 	}
+	e.reportCodec()
+}
+
+func (e *Endpoint) reportRegion(i int, rkey uint32, va, n uint64, access engine.Access) {
+	e.probe(i, "mr_rkey", int64(rkey))
+	e.probe(i, "mr_va", int64(va))
+	e.probe(i, "mr_len", int64(n))
+	e.probe(i, "mr_access", int64(access))
 }

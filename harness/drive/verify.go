@@ -76,10 +76,10 @@ func (m *image) apply(w Work) {
 		}
 		copy(dst, m.source[src:src+n])
 	case engine.OpFetchAdd:
-		binary.BigEndian.PutUint64(dst, binary.BigEndian.Uint64(dst)+w.WR.SwapAdd)
+		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(dst)+w.WR.SwapAdd)
 	case engine.OpCompareSwap:
-		if binary.BigEndian.Uint64(dst) == w.WR.Compare {
-			binary.BigEndian.PutUint64(dst, w.WR.SwapAdd)
+		if binary.LittleEndian.Uint64(dst) == w.WR.Compare {
+			binary.LittleEndian.PutUint64(dst, w.WR.SwapAdd)
 		}
 	default:
 		return

@@ -14,6 +14,14 @@ type Implementation struct {
 	// before it reaches an engine. Nil means none.
 	Accepts func(roce.Opcode) bool
 
+	// QKey is the Q_Key that datagrams must have when the scheme accepts any; 0 when it does not.
+	QKey uint32
+
+	// FrameOut and FrameIn, when not nil, may change a whole frame, from the Ethernet header on: what they return takes
+	// its place after encoding, and before the checks. A transport has no business there; one that is wrong on purpose,
+	// to show that a rule can fail, has.
+	FrameOut, FrameIn func(frame []byte) []byte
+
 	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
 	New func(qp QP, mem Memory) (Requester, Responder, error)
 }

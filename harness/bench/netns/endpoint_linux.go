@@ -177,7 +177,7 @@ func (p *process) send(now vtime.Time) error {
 			break
 		}
 		drive.Frame(&f, p.side, conn, &packet)
-		p.outbox.add(&f)
+		p.outbox.add(&f, p.end)
 		p.pace.spend(now, f.WireLen())
 	}
 	return p.outbox.flush(p.port)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -23,14 +24,14 @@ const outboxSize = 64
 func (o *outbox) full() bool    { return len(o.frames) == outboxSize }
 func (o *outbox) pending() bool { return len(o.frames) > 0 }
 
-// add encodes a frame into a buffer that is free.
-func (o *outbox) add(f *roce.Frame) {
+// add encodes a frame into a buffer that is free; e has the last word on its bytes.
+func (o *outbox) add(f *roce.Frame, e *drive.Endpoint) {
 	if len(o.buffers) == 0 {
 		o.buffers = append(o.buffers, make([]byte, 0, 4096+256))
 	}
 	b := o.buffers[len(o.buffers)-1]
 	o.buffers = o.buffers[:len(o.buffers)-1]
-	o.frames = append(o.frames, f.AppendTo(b[:0]))
+	o.frames = append(o.frames, e.Emit(f.AppendTo(b[:0])))
 }
 
 // flush hands the frames to the device as far as it takes them.

@@ -223,7 +223,7 @@ func (w *World) send(side trace.Side) {
 	bytes := f.packet.WireLen(false)
 	if w.opts.Bytes {
 		drive.Frame(&p.frame, side, conn, &f.packet)
-		f.raw = p.frame.AppendTo(f.raw[:0])
+		f.raw = w.end[side].Emit(p.frame.AppendTo(f.raw[:0]))
 	}
 	v := p.channel.Offer(w.now, bytes, wire.FaultSide(side), id)
 	p.launch(f, v, bytes)
@@ -284,6 +284,10 @@ func (w *World) record(side trace.Side, f *flight, v *channel.Verdict) {
 	if w.opts.Bytes {
 		r.Raw, r.ICRC = f.sent(), trace.Good
 		r.Sum = crc32.ChecksumIEEE(f.packet.Payload)
+		if w.end[side].Alters() {
+			c := received(r.Raw)
+			r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
+		}
 	}
 	if f.altered() && v.Fate != channel.Lost {
 		r.Changed = received(f.raw)
