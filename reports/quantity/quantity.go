@@ -1,0 +1,101 @@
+// Package quantity writes numbers for people: three significant digits and a unit that fits.
+package quantity
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Rate writes bits per second: "83.1 Mb/s".
+func Rate(bps float64) string { return scaled(bps, "b/s", decimal) }
+
+// Bytes writes a number of bytes with decimal multiples: "52.4 MB".
+func Bytes(n int64) string { return scaled(float64(n), "B", decimal) }
+
+// Duration writes nanoseconds: "41.2 ms".
+func Duration(ns int64) string {
+	if ns >= 60e9 || ns <= -60e9 {
+		return digits(float64(ns)/1e9, 0) + " s"
+	}
+	return scaled(float64(ns), "s", second)
+}
+
+// Share writes a fraction as a percentage: "76.8 %", and tells a little from nothing: "0.05 %", "0 %".
+func Share(x float64) string { return short(x*100) + " %" }
+
+// ShareOf writes n as a percentage of total; "–" when there is no total.
+func ShareOf(n, total int64) string {
+	if total == 0 {
+		return "–"
+	}
+	return Share(float64(n) / float64(total))
+}
+
+// Count writes a number in groups of three digits: "61 113", with spaces that do not break.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if i > 0 && (len(s)-i)%3 == 0 && len(s) > 4 {
+			b.WriteString("\u00a0")
+		}
+		b.WriteByte(s[i])
+	}
+	return sign + b.String()
+}
+
+// Plural writes a count with its noun: "1 loss", "3 losses".
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
+
+type prefix struct {
+	name  string
+	scale float64
+}
+
+var (
+	decimal = []prefix{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"", 1}}
+	second  = []prefix{{"", 1e9}, {"m", 1e6}, {"µ", 1e3}, {"n", 1}} // of nanoseconds
+)
+
+// scaled picks the largest prefix that leaves at least one whole unit after rounding.
+func scaled(x float64, unit string, prefixes []prefix) string {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return "0 " + unit
+	}
+	p := prefixes[len(prefixes)-1]
+	for _, q := range prefixes {
+		if math.Abs(x) >= q.scale*0.9995 {
+			p = q
+			break
+		}
+	}
+	return short(x/p.scale) + " " + p.name + unit
+}
+
+// short writes three significant digits without an exponent and without trailing zeros after a whole number.
+func short(x float64) string {
+	switch a := math.Abs(x); {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return "0"
+	case a >= 99.95 || a == math.Trunc(a):
+		return digits(x, 0)
+	case a >= 9.995:
+		return digits(x, 1)
+	case a >= 0.9995:
+		return digits(x, 2)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+func digits(x float64, n int) string { return fmt.Sprintf("%.*f", n, x) }

@@ -1,0 +1,45 @@
+package quantity
+
+import (
+	"math"
+	"testing"
+)
+
+func TestText(t *testing.T) {
+	for _, tc := range []struct{ got, want string }{
+		{Rate(83.14e6), "83.1 Mb/s"},
+		{Rate(768.4e6), "768 Mb/s"},
+		{Rate(9.2561e9), "9.26 Gb/s"},
+		{Rate(999.96e6), "1.00 Gb/s"},
+		{Rate(1e9), "1 Gb/s"},
+		{Rate(12), "12 b/s"},
+		{Rate(0), "0 b/s"},
+		{Rate(math.NaN()), "0 b/s"},
+		{Bytes(52_428_800), "52.4 MB"},
+		{Bytes(999), "999 B"},
+		{Duration(41_200_000), "41.2 ms"},
+		{Duration(14_463_122), "14.5 ms"},
+		{Duration(2400), "2.40 µs"},
+		{Duration(7), "7 ns"},
+		{Duration(0), "0 s"},
+		{Duration(1_500_000_000), "1.50 s"},
+		{Duration(600_000_000_000), "600 s"},
+		{Share(0.7684), "76.8 %"},
+		{Share(0.000512), "0.051 %"},
+		{Share(1e-5), "0.001 %"},
+		{Share(0), "0 %"},
+		{Share(1), "100 %"},
+		{ShareOf(1, 0), "–"},
+		{ShareOf(3, 4), "75 %"},
+		{Count(0), "0"},
+		{Count(9913), "9913"},
+		{Count(61113), "61\u00a0113"},
+		{Count(-1234567), "−1\u00a0234\u00a0567"},
+		{Plural(1, "loss", "losses"), "1 loss"},
+		{Plural(20000, "loss", "losses"), "20\u00a0000 losses"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("got %q, want %q", tc.got, tc.want)
+		}
+	}
+}
