@@ -277,3 +277,11 @@ func benchmarkJudge(b *testing.B, n int) {
 		step(4096 + i/4)
 	}
 }
+
+// TestJudgeAllocatesNothing: a run of 10^7 packets is judged while it happens.
+func TestJudgeAllocatesNothing(t *testing.T) {
+	result := testing.Benchmark(func(b *testing.B) { benchmarkJudge(b, 60) })
+	if n := result.AllocsPerOp(); n != 0 {
+		t.Errorf("%d allocations per sight, want none", n)
+	}
+}

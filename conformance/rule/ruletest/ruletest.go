@@ -15,9 +15,11 @@ package ruletest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -117,58 +119,61 @@ func startsOf(t *testing.T, text []byte) []psn.PSN {
 // fixture runs one rule over one fixture and compares verdict and findings with what the fixture says.
 func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, kind string) {
 	t.Helper()
-	f, err := trace.ParseFixture(bytes.NewReader(text), base)
+	problems, err := check(r, text, base, kind == "fail")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := judge(f, r, 0)
-	want := rule.Pass
-	if kind == "fail" && r.Level != rule.Observation {
-		want = rule.Fail
-	}
-	if v.Status != want {
-		t.Errorf("verdict %v (%s), want %v", v.Status, v.Reason, want)
-	}
-	if kind == "fail" && len(v.Findings) == 0 {
-		t.Error("a failing fixture without findings")
-	}
-	claim(t, f, text, v.Findings)
-	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, vtime.Second).Findings)); diff != "" {
-		t.Errorf("the same trace a second later gives other findings:\n%s", diff)
+	for _, p := range problems {
+		t.Error(p)
 	}
 }
 
-// claim matches findings with the fixture's comments.
-func claim(t *testing.T, f *trace.Fixture, text []byte, findings []rule.Finding) {
-	t.Helper()
-	wants, ends := map[int][]*regexp.Regexp{}, endWants(t, text)
+// check returns in what a rule and a fixture disagree.
+func check(r *rule.Rule, text []byte, base psn.PSN, fails bool) (problems []string, err error) {
+	f, err := trace.ParseFixture(bytes.NewReader(text), base)
+	if err != nil {
+		return nil, err
+	}
+	v := judge(f, r, 0)
+	want := rule.Pass
+	if fails && r.Level != rule.Observation {
+		want = rule.Fail
+	}
+	if v.Status != want {
+		problems = append(problems, fmt.Sprintf("verdict %v (%s), want %v", v.Status, v.Reason, want))
+	}
+	if fails && len(v.Findings) == 0 {
+		problems = append(problems, "a failing fixture without findings")
+	}
+	unclaimed, err := claim(f, text, v.Findings)
+	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, vtime.Second).Findings)); diff != "" {
+		problems = append(problems, "the same trace a second later gives other findings:\n"+diff)
+	}
+	return append(problems, unclaimed...), err
+}
+
+// claim matches findings with the fixture's comments and returns what is left over of either.
+func claim(f *trace.Fixture, text []byte, findings []rule.Finding) (problems []string, err error) {
+	const end = 0 // no line has this number
+	wants := map[int][]*regexp.Regexp{}
 	for line, w := range f.Wants {
 		wants[line] = append(wants[line], w...)
 	}
-	for _, finding := range findings {
-		line := lineOf(f, &finding)
-		list := wants[line]
-		if line == 0 {
-			list = ends
-		}
-		list, ok := strike(list, finding.Text)
-		if !ok {
-			t.Errorf("line %d: finding that no comment claims: %s: %s", line, finding.Blame, finding.Text)
-		}
-		if line == 0 {
-			ends = list
-		} else {
-			wants[line] = list
+	if wants[end], err = endWants(text); err != nil {
+		return nil, err
+	}
+	for i := range findings {
+		line, found := lineOf(f, &findings[i]), false
+		if wants[line], found = strike(wants[line], findings[i].Text); !found {
+			problems = append(problems, fmt.Sprintf("line %d: finding that no comment claims: %s: %s", line, findings[i].Blame, findings[i].Text))
 		}
 	}
-	for line, list := range wants {
-		for _, w := range list {
-			t.Errorf("line %d: no finding matches %q", line, w)
+	for _, line := range slices.Sorted(maps.Keys(wants)) {
+		for _, w := range wants[line] {
+			problems = append(problems, fmt.Sprintf("line %d: no finding matches %q", line, w))
 		}
 	}
-	for _, w := range ends {
-		t.Errorf("end: no finding matches %q", w)
-	}
+	return problems, nil
 }
 
 // lineOf returns the line that shows a finding; 0 when it was made at the end of the trace and names no packet.
@@ -191,16 +196,15 @@ func strike(list []*regexp.Regexp, text string) ([]*regexp.Regexp, bool) {
 
 var endWant = regexp.MustCompile(`(?m)^# want-end "(.*)"$`)
 
-func endWants(t *testing.T, text []byte) (list []*regexp.Regexp) {
-	t.Helper()
+func endWants(text []byte) (list []*regexp.Regexp, err error) {
 	for _, m := range endWant.FindAllSubmatch(text, -1) {
 		w, err := regexp.Compile(string(m[1]))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		list = append(list, w)
 	}
-	return list
+	return list, nil
 }
 
 // judge runs one rule over a fixture that happens later by shift. The rule's features count as declared.

@@ -46,6 +46,11 @@ func quiescence() rule.Rule {
 			var q sendQueue
 			idle := vtime.Never // since when nothing is outstanding
 			quiet := func(now vtime.Time) bool { return idle != vtime.Never && now.Sub(idle) > drain }
+			settle := func(now vtime.Time) {
+				if quiet(now) {
+					c.Met()
+				}
+			}
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if quiet(s.At) {
@@ -56,9 +61,7 @@ func quiescence() rule.Rule {
 					switch {
 					case !c.Mine(e):
 					case e.Kind == trace.Post:
-						if quiet(e.At) {
-							c.Met()
-						}
+						settle(e.At)
 						q.post(e)
 						idle = vtime.Never
 					case e.Kind == trace.CQE:
@@ -67,11 +70,7 @@ func quiescence() rule.Rule {
 						}
 					}
 				},
-				End: func(at vtime.Time) {
-					if quiet(at) {
-						c.Met()
-					}
-				},
+				End: settle,
 			}
 		},
 	}

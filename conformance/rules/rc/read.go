@@ -325,8 +325,7 @@ func readNotAcked() rule.Rule {
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
-			beyond := false // such an ACK came and the READ has not been answered since
-			var read psn.PSN
+			beyond, read := false, psn.PSN(0) // such an ACK came, and that READ has not been answered since
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if s.Point == trace.RequesterOut {

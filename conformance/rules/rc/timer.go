@@ -15,8 +15,9 @@ import (
 type rounds struct {
 	c        *rule.Context
 	una      psn.PSN    // UNA at the latest sight
-	restart  vtime.Time // the latest event that restarts the timer for certain
-	before   vtime.Time // such an event a little earlier
+	begun    vtime.Time // the latest round, or first request after idleness: it starts the timer
+	acked    vtime.Time // the latest progress: it restarts the timer
+	before   vtime.Time // earlier progress
 	touched  vtime.Time // the latest event that may restart it: any response, any request
 	reply    vtime.Time // latest response
 	asked    bool       // a response asked for a retransmission: a NAK, a selective acknowledgement, a gap in READ data
@@ -38,7 +39,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt
 	if c.UNA != r.una {
 		r.una, r.count, r.replies = c.UNA, 0, 0
-		r.restarts(max(r.restart, r.reply))
+		r.progress(r.reply)
 		r.asked = r.asked && r.reply.Sub(r.askedAt) <= drain // progress answers what was asked for longer ago
 	}
 	if s.Point == trace.RequesterIn {
@@ -50,7 +51,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	r.expected, r.sent = p.PSN.Add(max(1, c.Span(p))), true
 	if s.Relation != rule.Again {
 		if c.UNA == c.MAX {
-			r.restarts(s.At) // nothing was outstanding: the timer starts
+			r.begun = s.At // nothing was outstanding: the timer starts
 		}
 		r.touched = s.At
 		return round{}, false
@@ -61,31 +62,34 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	}
 	// Of two reasons that come close together one may have been at work in the port already.
 	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= drain
-	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.base(s.At))}
+	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.restart(s.At))}
 	r.count++
 	if asked {
 		r.replies++
 	}
-	r.restarts(s.At)
-	r.touched, r.asked = s.At, false
+	r.begun, r.touched, r.asked = s.At, s.At, false
 	return begun, true
 }
 
-// restarts notes a restart of the timer.
-func (r *rounds) restarts(at vtime.Time) {
-	if at.Sub(r.before) > 2*drain {
-		r.before = r.restart
+// portWait is how long a retransmission may wait in its port behind other packets, such as READ responses of the same
+// endpoint, after the timer has expired.
+const portWait = 5 * vtime.Millisecond
+
+// progress notes an acknowledgement that restarts the timer.
+func (r *rounds) progress(at vtime.Time) {
+	if at.Sub(r.before) > 2*portWait {
+		r.before = r.acked
 	}
-	r.restart = at
+	r.acked = at
 }
 
-// base is the restart that a round at now was measured from. The packet may have waited in the port since before the
-// latest restart.
-func (r *rounds) base(now vtime.Time) vtime.Time {
-	if now.Sub(r.restart) <= drain {
-		return r.before
+// restart returns when the timer that a round at now obeys was last restarted for certain. Progress that is younger than
+// portWait may have come after the timer expired.
+func (r *rounds) restart(now vtime.Time) vtime.Time {
+	if now.Sub(r.acked) <= portWait {
+		return max(r.begun, r.before)
 	}
-	return r.restart
+	return max(r.begun, r.acked)
 }
 
 func (r *rounds) response(s *rule.Sight) {
@@ -183,13 +187,13 @@ func timerRestarts() rule.Rule {
 
 // timerWatch compares the reported timer with what the responses ask for, once the report has had time to come. It judges
 // plain acknowledgements only: after a NAK or a timeout nothing is in flight until the retransmission leaves, and the
-// timer may stand still until then.
+// timer may stand still until one is sent that expects a response.
 type timerWatch struct {
 	c        *rule.Context
 	una      psn.PSN
 	reply    event // the latest response
 	plain    bool  // it only acknowledges
-	pending  bool  // a retransmission was asked for and has not left
+	pending  int   // a retransmission was asked for: 2 until it begins, 1 until it expects a response, 0
 	asked    bool  // a request that expects a response was sent,
 	newest   psn.PSN
 	due      bool  // a response moved UNA, and is to be judged
@@ -204,10 +208,13 @@ func (t *timerWatch) sight(s *rule.Sight) {
 	t.settle(s.At)
 	p := s.Pkt
 	if s.Point == trace.RequesterOut {
-		t.pending = t.pending && !(s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA)) // not by an older burst
 		t.idle = false
+		if t.pending == 2 && s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA) { // not a packet of an older burst
+			t.pending = 1
+		}
 		if p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic() {
 			t.asked, t.newest = true, psn.Max(p.PSN, t.newest)
+			t.pending &^= 1
 		}
 		return
 	}
@@ -215,7 +222,9 @@ func (t *timerWatch) sight(s *rule.Sight) {
 	t.reply = seen(s)
 	t.plain = p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && !reading ||
 		p.Opcode.IsReadResponse() && reading && p.PSN == next
-	t.pending = t.pending || !t.plain
+	if !t.plain {
+		t.pending = 2
+	}
 }
 
 // moved notes that the latest response has moved UNA, which shows after its sight.
@@ -225,7 +234,7 @@ func (t *timerWatch) moved() {
 		return
 	}
 	t.una = c.UNA
-	t.due = t.plain && !t.pending && c.Attr.TransportTimer() != 0
+	t.due = t.plain && t.pending == 0 && c.Attr.TransportTimer() != 0
 	t.shown, t.restart = t.reply, false
 	t.waiting, t.idle = t.asked && !t.newest.Less(c.UNA), c.UNA == c.MAX
 }
@@ -233,7 +242,7 @@ func (t *timerWatch) moved() {
 // settle judges the latest response that moved UNA when the time for the report is over.
 func (t *timerWatch) settle(now vtime.Time) {
 	t.moved()
-	if !t.due || now.Sub(t.shown.at) <= drain || t.c.Failed || t.pending {
+	if !t.due || now.Sub(t.shown.at) <= drain || t.c.Failed || t.pending != 0 {
 		return
 	}
 	t.due = false
@@ -264,7 +273,7 @@ func (t *timerWatch) event(e *trace.Event) {
 		t.deadline = e.Deadline
 		t.restart = t.restart || e.Deadline != vtime.Never
 	case trace.Timeout:
-		t.pending = true
+		t.pending = 2
 		if t.c.UNA == t.c.MAX && t.c.Started {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
 		}
