@@ -1,0 +1,159 @@
+package suite
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Outcome is what a spec found out, and what its report entry holds.
+type Outcome struct {
+	Impl     string      `json:"impl"`
+	Scenario string      `json:"scenario"`
+	Title    string      `json:"title"`
+	Bench    string      `json:"bench"`
+	Status   rule.Status `json:"status"` // PASS, INCONCLUSIVE, FAIL, INVALID or ERROR
+	Reason   string      `json:"reason,omitempty"`
+	Seed     uint64      `json:"seed"`
+	SpecHash string      `json:"spec_hash,omitempty"`
+	Folder   string      `json:"folder,omitempty"` // run folder, "" when nothing was kept
+
+	// Verdicts are those of the rules that the scenario names and of all others that had something to judge.
+	Verdicts []Verdict      `json:"verdicts"`
+	Findings []rule.Finding `json:"findings"`
+}
+
+// Verdict is one rule's verdict on one scenario.
+type Verdict struct {
+	Rule     string      `json:"rule"`
+	Level    rule.Level  `json:"level"`
+	Status   rule.Status `json:"status"`
+	Named    bool        `json:"named,omitempty"` // the scenario is there for this rule
+	Required bool        `json:"required"`
+	Reason   string      `json:"reason,omitempty"`
+	Met      int         `json:"met"`
+	Total    int         `json:"violations"`
+}
+
+// Passed reports whether the spec passes.
+func (o *Outcome) Passed() bool { return o.Status == rule.Pass }
+
+// judge turns the result of a run into the outcome of a spec. Strict says that a rule which the scenario names and the
+// run did not exercise counts against it.
+func judge(impl, bench string, sc *scenarios.Scenario, r *model.Result, err error, strict bool) *Outcome {
+	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: bench}
+	if err == nil && r == nil {
+		err = fmt.Errorf("suite: the run returned neither a result nor an error")
+	}
+	if r != nil {
+		o.Seed, o.SpecHash, o.Folder = r.Seed, r.SpecHash, r.Folder
+		o.take(r.Verdicts, sc.Rules)
+		o.settle(r, sc.Rules, strict)
+	}
+	if err != nil {
+		o.Status, o.Reason = rule.Error, err.Error()
+	}
+	return o
+}
+
+// take keeps the verdicts that say something, and every finding.
+func (o *Outcome) take(all []rule.Verdict, named []string) {
+	for i := range all {
+		v := &all[i]
+		isNamed := slices.Contains(named, v.Rule)
+		o.Findings = append(o.Findings, v.Findings...)
+		if isNamed || v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
+			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total})
+		}
+	}
+}
+
+// settle gives the outcome its status: that of the run when it is not to be trusted, else the worst of the verdicts that
+// count. Advice that was not followed (SHOULD) is reported and does not count.
+func (o *Outcome) settle(r *model.Result, named []string, strict bool) {
+	switch r.Status {
+	case rule.Invalid.String():
+		o.Status, o.Reason = rule.Invalid, r.Reason
+		return
+	case rule.Error.String():
+		o.Status, o.Reason = rule.Error, r.Reason
+		return
+	}
+	var failed, unseen []string
+	for _, v := range o.Verdicts {
+		switch {
+		case v.Status >= rule.Invalid:
+			o.Status, o.Reason = rule.Error, v.Rule+": "+v.Reason
+			return
+		case v.Status == rule.XPass, v.Status == rule.Fail && v.Required:
+			failed = append(failed, v.Rule)
+		case v.Status == rule.Inconclusive && v.Named:
+			unseen = append(unseen, v.Rule)
+		}
+	}
+	unseen = append(unseen, missing(r.Verdicts, named)...)
+	switch {
+	case len(failed) > 0:
+		o.Status, o.Reason = rule.Fail, "broken: "+strings.Join(failed, " ")
+	case len(unseen) > 0 && strict:
+		o.Status, o.Reason = rule.Inconclusive, "not exercised: "+strings.Join(unseen, " ")
+	}
+}
+
+// missing returns the named rules that nobody judged, because no such rule was given to the run.
+func missing(all []rule.Verdict, named []string) (out []string) {
+	for _, id := range named {
+		if !slices.ContainsFunc(all, func(v rule.Verdict) bool { return v.Rule == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// String says what went wrong in lines for people: the status, the verdicts that decided it, and every finding.
+func (o *Outcome) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s on %s: %s", o.Scenario, o.Impl, o.Bench, o.Status)
+	if o.Reason != "" {
+		fmt.Fprintf(&b, ", %s", o.Reason)
+	}
+	for _, v := range o.Verdicts {
+		if v.Status == rule.Inconclusive && v.Named {
+			fmt.Fprintf(&b, "\n  %s %s: %s", v.Rule, v.Status, v.Reason)
+		}
+	}
+	for _, f := range o.Findings {
+		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Text, f.Blame, f.Conn, vtime.Time(f.At).Micros())
+		if f.Record != rule.NoRecord {
+			fmt.Fprintf(&b, " packet %d", f.Record)
+		}
+	}
+	return b.String()
+}
+
+// encoded is a value whose JSON form exists already.
+type encoded struct {
+	json json.RawMessage
+	text string
+}
+
+// encode encodes v; what cannot be encoded becomes the text of the error.
+func encode(v fmt.Stringer) encoded {
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(map[string]string{"error": err.Error(), "text": v.String()})
+	}
+	return encoded{b, v.String()}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e encoded) MarshalJSON() ([]byte, error) { return e.json, nil }
+
+// String implements fmt.Stringer.
+func (e encoded) String() string { return e.text }

@@ -1,0 +1,132 @@
+// Package suite is the conformance suite as Ginkgo specs: one per implementation and scenario, so that it can be
+// filtered by label, focused, and reported as JUnit.
+//
+// It is given the function that runs a scenario, and so knows neither implementations nor benches. A spec fails when the
+// implementation broke a required rule, when a rule that the scenario is there for was not exercised, and when the run
+// itself cannot be trusted; every finding is reported, not the first.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Config says what to run, where, and how.
+type Config struct {
+	Implementations []string // under test
+	Reference       []string // those of which every rule that a scenario names must get a verdict
+	Scenarios       []scenarios.Scenario
+	Bench           string        // where Run runs, for labels and reports
+	Timeout         time.Duration // of one spec, in real time; 0 takes DefaultTimeout
+
+	// Run runs a scenario; spec is its parsed text with impl on both sides. An error means that the harness broke; a
+	// result that comes with it is reported as far as it got.
+	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error)
+
+	// Observe is called with the outcome of each spec when it is known, if not nil.
+	Observe func(*Outcome)
+}
+
+// DefaultTimeout bounds a spec: scenarios are made to last seconds on a real bench.
+const DefaultTimeout = 2 * time.Minute
+
+// Register adds the specs to the Ginkgo tree; RunSpecs then runs them. The error names the scenario that does not parse
+// or the field that is missing, and nothing is registered then.
+func Register(cfg Config) error {
+	if cfg.Run == nil || len(cfg.Implementations) == 0 || len(cfg.Scenarios) == 0 {
+		return errors.New("suite: give Run, and at least one implementation and one scenario")
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	for i := range cfg.Scenarios {
+		if _, err := cfg.Scenarios[i].Spec(); err != nil {
+			return err
+		}
+	}
+	levels := levelsOfRules()
+	ginkgo.Describe("conformance", func() {
+		for _, impl := range cfg.Implementations {
+			ginkgo.Context(impl, ginkgo.Label("impl:"+impl, cfg.Bench), func() {
+				for i := range cfg.Scenarios {
+					sc := &cfg.Scenarios[i]
+					ginkgo.It(sc.Name, labels(sc, levels), ginkgo.SpecTimeout(cfg.Timeout), func(ctx ginkgo.SpecContext) {
+						cfg.verify(ctx, impl, sc)
+					})
+				}
+			})
+		}
+	})
+	return nil
+}
+
+// verify is the body of a spec.
+func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Scenario) {
+	ginkgo.GinkgoHelper()
+	spec, err := sc.Spec()
+	var r *model.Result
+	if err == nil {
+		spec.Impl = [2]string{impl, impl}
+		r, err = cfg.Run(ctx, impl, sc, spec)
+	}
+	o := judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl))
+	attach("verdicts", o)
+	if cfg.Observe != nil {
+		cfg.Observe(o)
+	}
+	if !o.Passed() {
+		ginkgo.Fail(o.String())
+	}
+}
+
+// levelsOfRules maps a rule to the label of its level.
+func levelsOfRules() map[string]string {
+	out := map[string]string{}
+	for _, r := range rules.All() {
+		out[r.ID] = "level:" + strings.ReplaceAll(strings.ToLower(string(r.Level)), " ", "-")
+	}
+	return out
+}
+
+// labels are what a spec can be filtered by: the rules that the scenario names, their families and levels, its folder,
+// and whether it needs scripted faults.
+func labels(sc *scenarios.Scenario, levels map[string]string) ginkgo.Labels {
+	var out ginkgo.Labels
+	add := func(label string) {
+		if label != "" && !slices.Contains(out, label) {
+			out = append(out, label)
+		}
+	}
+	for _, id := range sc.Rules {
+		family, _, _ := strings.Cut(id, "-")
+		add("family:" + family)
+		add(levels[id])
+	}
+	for _, id := range sc.Rules {
+		add(id)
+	}
+	if sc.NeedsFaults {
+		add("faults")
+	}
+	if folder, _, ok := strings.Cut(sc.Name, "/"); ok {
+		add(folder)
+	}
+	return out
+}
+
+// attach adds a report entry. A value that JSON cannot hold, such as a NaN, would spoil the whole report, so what is
+// attached has been encoded before.
+func attach(name string, v fmt.Stringer) {
+	ginkgo.AddReportEntry(name, encode(v), ginkgo.ReportEntryVisibilityNever)
+}
