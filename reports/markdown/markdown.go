@@ -1,15 +1,182 @@
-// Package markdown writes a short summary of a run, as CI systems show it beside a job.
+// Package markdown writes a short summary of a run, as CI systems show it beside a job: the numbers, what broke, and how
+// to run it again.
 package markdown
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
+
+// failuresShown bounds the list of broken rules; job summaries have a limit, and the report has all of them.
+const failuresShown = 20
 
 // Write writes the summary of r.
 func Write(w io.Writer, r *model.Result) error {
-	_, err := fmt.Fprintf(w, "**%s**\n", r.Status)
+	var b bytes.Buffer
+	heading(&b, r)
+	numbers(&b, r)
+	broken(&b, r)
+	inconclusive(&b, r)
+	link(&b, r)
+	for _, t := range r.Warnings {
+		fmt.Fprintf(&b, "> ⚠ %s\n\n", escape(t))
+	}
+	if r.Command != "" {
+		fmt.Fprintf(&b, "Run it again:\n\n%s\n", fenced(r.Command))
+	}
+	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// heading gives the status and the counts of verdicts.
+func heading(b *bytes.Buffer, r *model.Result) {
+	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", r.Status, code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
+	if r.Reason != "" {
+		fmt.Fprintf(b, "**%s**\n\n", escape(r.Reason))
+	}
+	var counts []string
+	for _, c := range r.Counts() {
+		counts = append(counts, c.Value+" "+c.Name)
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(b, "Verdicts: %s.\n\n", strings.Join(counts, ", "))
+	}
+}
+
+func numbers(b *bytes.Buffer, r *model.Result) {
+	use := "–"
+	if r.Utilisation > 0 {
+		use = quantity.Share(r.Utilisation)
+	}
+	fct := func(ns int64) string {
+		if r.FCT.Count == 0 {
+			return "–"
+		}
+		return quantity.Duration(ns)
+	}
+	b.WriteString("| goodput | of line rate | messages | FCT p50 | FCT p99 | retransmitted | lost |\n|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s (%s) | %s (%s) |\n\n", quantity.Rate(r.GoodputBps), use, quantity.Count(r.Messages),
+		fct(r.FCT.P50), fct(r.FCT.P99), quantity.Count(r.Retransmitted), quantity.ShareOf(r.Retransmitted, r.DataPackets),
+		quantity.Count(r.Lost), quantity.ShareOf(r.Lost, r.Packets))
+}
+
+// broken lists what a reader has to act on, each with its first finding and ladder.
+func broken(b *bytes.Buffer, r *model.Result) {
+	shown, left := 0, 0
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Status < rule.Fail {
+			continue
+		}
+		if shown == failuresShown {
+			left++
+			continue
+		}
+		shown++
+		advice := ""
+		if !v.Required {
+			advice = ", not required"
+		}
+		fmt.Fprintf(b, "- **%s** %s (%s%s): %s", v.Status, code(v.Rule), v.Level, advice, escape(v.Title))
+		if v.Reason != "" {
+			fmt.Fprintf(b, ". %s", escape(v.Reason))
+		}
+		b.WriteString("\n")
+		finding(b, r, v)
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "- and %d more\n", left)
+	}
+	if shown > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// finding writes the first violation of a rule and its ladder, folded.
+func finding(b *bytes.Buffer, r *model.Result, v *rule.Verdict) {
+	if len(v.Findings) == 0 {
+		return
+	}
+	f := v.Findings[0]
+	fmt.Fprintf(b, "  %s, connection %d: %s%s\n", f.Blame, f.Conn, escape(f.Text), more(v.Total))
+	for _, l := range r.Ladders {
+		if l.Rule == v.Rule && l.Finding == 0 {
+			fmt.Fprintf(b, "  <details><summary>ladder</summary>\n\n%s\n  </details>\n", indent(fenced(l.Text)))
+		}
+	}
+}
+
+func more(total int) string {
+	if total <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", total-1)
+}
+
+// inconclusive lists the reasons, folded: they are many, and a reader should know that they are no passes.
+func inconclusive(b *bytes.Buffer, r *model.Result) {
+	var lines []string
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Status == rule.Inconclusive {
+			lines = append(lines, fmt.Sprintf("- %s %s\n", code(v.Rule), escape(v.Reason)))
+		}
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "<details><summary>%s inconclusive</summary>\n\n%s\n</details>\n\n", quantity.Plural(int64(len(lines)), "rule is", "rules are"), strings.Join(lines, ""))
+	}
+}
+
+// link writes one line per certificate.
+func link(b *bytes.Buffer, r *model.Result) {
+	for _, c := range r.Certificates {
+		if c.Valid {
+			fmt.Fprintf(b, "Link %s the run: valid, %s within bounds.\n\n", escape(c.When), quantity.Plural(int64(len(c.Items)), "property", "properties"))
+		} else {
+			fmt.Fprintf(b, "Link %s the run: **not what the Spec says**: %s\n\n", escape(c.When), escape(c.Reason))
+		}
+	}
+}
+
+// special are the characters with which text inside a line could become markup.
+const special = "\\`*_[]<>|~&"
+
+// escape makes text of others literal, on one line.
+func escape(s string) string {
+	var b strings.Builder
+	for _, c := range strings.Join(strings.Fields(s), " ") {
+		if strings.ContainsRune(special, c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// code sets s in a code span, whatever it holds.
+func code(s string) string {
+	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " ")
+	if s == "" {
+		return "–"
+	}
+	return "`" + s + "`"
+}
+
+// fenced sets s in a code block whose fence is longer than any in s.
+func fenced(s string) string {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fmt.Sprintf("%stext\n%s\n%s\n", fence, strings.TrimRight(s, "\n"), fence)
+}
+
+// indent moves a block below a list item.
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ") + "\n"
 }

@@ -1,11 +1,18 @@
-// Package terminal writes the result of a run for people at a terminal.
+// Package terminal writes the result of a run for people at a terminal: the numbers, what broke with its ladder, the
+// state of the link, and where the report is.
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Options of Write.
@@ -13,8 +20,249 @@ type Options struct {
 	Color bool // ANSI colours
 }
 
+// ladderLines bounds the excerpt of a ladder; the report has the rest.
+const ladderLines = 14
+
+// failuresShown bounds the failures that are shown in full: beyond them a terminal is no place to read.
+const failuresShown = 10
+
+// printer is a text in progress.
+type printer struct {
+	bytes.Buffer
+	color bool
+}
+
 // Write writes the result of r.
 func Write(w io.Writer, r *model.Result, o Options) error {
-	_, err := fmt.Fprintln(w, r.Status)
+	p := &printer{color: o.Color}
+	p.heading(r)
+	p.numbers(r)
+	p.certificates(r)
+	p.verdicts(r)
+	p.remarks(r)
+	_, err := w.Write(p.Bytes())
 	return err
 }
+
+// The colours of SGR, by meaning.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+// paint colours s when colours are asked for.
+func (p *printer) paint(sgr, s string) string {
+	if !p.color {
+		return s
+	}
+	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
+}
+
+// tone is the colour of a status.
+func tone(status string) string {
+	switch status {
+	case "PASS":
+		return green
+	case "FAIL", "XPASS", "ERROR", "INVALID":
+		return red
+	case "XFAIL":
+		return yellow
+	}
+	return dim
+}
+
+func (p *printer) heading(r *model.Result) {
+	impls := r.Impl[0]
+	if r.Impl[1] != r.Impl[0] {
+		impls += " and " + r.Impl[1]
+	}
+	fmt.Fprintf(p, "%s  %s on %s, seed %d", p.paint(bold+";"+tone(r.Status), r.Status), plain(impls), plain(r.Bench), r.Seed)
+	if len(r.SpecHash) >= 12 {
+		fmt.Fprintf(p, ", spec %.12s", r.SpecHash)
+	}
+	p.WriteString("\n")
+	if r.Reason != "" {
+		fmt.Fprintf(p, "      %s\n", plain(r.Reason))
+	}
+	p.WriteString("\n")
+}
+
+// number is a line of the table of results.
+type number struct{ name, value, detail string }
+
+// numbers writes the results, the values aligned at their units.
+func (p *printer) numbers(r *model.Result) {
+	rows := results(r)
+	names, values, units := 0, 0, 0
+	for _, n := range rows {
+		value, unit, _ := strings.Cut(n.value, " ")
+		names, values, units = max(names, width(n.name)), max(values, width(value)), max(units, width(unit))
+	}
+	for _, n := range rows {
+		value, unit, _ := strings.Cut(n.value, " ")
+		line := fmt.Sprintf("  %s  %s %s  %s", pad(n.name, names), lead(value, values), pad(unit, units), p.paint(dim, n.detail))
+		p.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	p.WriteString("\n")
+}
+
+func results(r *model.Result) []number {
+	use := ""
+	if r.Utilisation > 0 {
+		use = quantity.Share(r.Utilisation) + " of the line rate"
+	}
+	spread := func(count, p95, p99, greatest int64) string {
+		if count == 0 {
+			return ""
+		}
+		return fmt.Sprintf("95 %% %s, 99 %% %s, longest %s", quantity.Duration(p95), quantity.Duration(p99), quantity.Duration(greatest))
+	}
+	median := func(count, p50 int64) string {
+		if count == 0 {
+			return "–"
+		}
+		return quantity.Duration(p50)
+	}
+	return []number{
+		{"goodput", quantity.Rate(r.GoodputBps), use},
+		{"delivered", quantity.Bytes(r.PayloadBytes), quantity.Plural(r.Messages, "message", "messages") + " in " + quantity.Duration(r.ElapsedNs)},
+		{"FCT, median", median(r.FCT.Count, r.FCT.P50), spread(r.FCT.Count, r.FCT.P95, r.FCT.P99, r.FCT.Max)},
+		{"recovery, median", median(r.RecoveryNs.Count, r.RecoveryNs.P50), spread(r.RecoveryNs.Count, r.RecoveryNs.P95, r.RecoveryNs.P99, r.RecoveryNs.Max)},
+		{"data packets", quantity.Count(r.DataPackets), fmt.Sprintf("%s on the link", quantity.Rate(r.ThroughputBps))},
+		{"retransmitted", quantity.Count(r.Retransmitted), fmt.Sprintf("%s, %s spurious", quantity.ShareOf(r.Retransmitted, r.DataPackets), quantity.Count(r.Spurious))},
+		{"lost", quantity.Count(r.Lost), fmt.Sprintf("%s of %s packets", quantity.ShareOf(r.Lost, r.Packets), quantity.Count(r.Packets))},
+		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR; %s",
+			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), quantity.Plural(r.Timeouts, "timeout", "timeouts"))},
+	}
+}
+
+// certificates writes one line each: what was out of bounds, or that nothing was.
+func (p *printer) certificates(r *model.Result) {
+	for _, c := range r.Certificates {
+		if c.Valid {
+			fmt.Fprintf(p, "link, %s: %s, %s within bounds\n", plain(c.When), p.paint(green, "valid"), quantity.Plural(int64(len(c.Items)), "property", "properties"))
+			continue
+		}
+		fmt.Fprintf(p, "link, %s: %s, %s\n", plain(c.When), p.paint(red, "invalid"), plain(c.Reason))
+		for _, i := range c.Items {
+			if !i.OK {
+				fmt.Fprintf(p, "    %s: wanted %s, measured %s, bound %s\n", plain(i.Name), plain(i.Want), plain(i.Got), plain(i.Bound))
+			}
+		}
+	}
+	if len(r.Certificates) > 0 {
+		p.WriteString("\n")
+	}
+}
+
+// verdicts counts them all and shows those that decide the result, each with its first finding.
+func (p *printer) verdicts(r *model.Result) {
+	var counts []string
+	for _, c := range r.Counts() {
+		counts = append(counts, p.paint(tone(c.Name), c.Value+" "+c.Name))
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(p, "%d rules: %s\n", len(r.Verdicts), strings.Join(counts, ", "))
+	}
+	advice, shown := 0, 0
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		switch {
+		case v.Status < rule.Fail:
+		case v.Status == rule.Fail && !v.Required:
+			advice++
+		case shown < failuresShown:
+			p.failure(r, v)
+			shown++
+		default:
+			fmt.Fprintf(p, "%s %s: %s\n", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()), plain(v.Rule), plain(v.Title))
+		}
+	}
+	if advice > 0 {
+		fmt.Fprintf(p, "\n%s not required, see the report\n", quantity.Plural(int64(advice), "failure is of a rule that is", "failures are of rules that are"))
+	}
+}
+
+// failure shows a rule that was broken, and the packets around the first violation.
+func (p *printer) failure(r *model.Result, v *rule.Verdict) {
+	fmt.Fprintf(p, "\n%s %s: %s", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()), p.paint(bold, plain(v.Rule)), plain(v.Title))
+	if v.Source.Ref != "" {
+		fmt.Fprintf(p, " [%s]", plain(v.Source.Ref))
+	}
+	p.WriteString("\n")
+	if v.Reason != "" {
+		fmt.Fprintf(p, "    %s\n", plain(v.Reason))
+	}
+	if len(v.Findings) == 0 {
+		return
+	}
+	f := v.Findings[0]
+	fmt.Fprintf(p, "    %s, connection %d, %s us: %s", f.Blame, f.Conn, f.At.Micros(), plain(f.Text))
+	if v.Total > 1 {
+		fmt.Fprintf(p, " (and %d more)", v.Total-1)
+	}
+	p.WriteString("\n")
+	for _, l := range r.Ladders {
+		if l.Rule == v.Rule && l.Finding == 0 {
+			p.ladder(l.Text)
+		}
+	}
+}
+
+// ladder prints an excerpt that holds the line of the finding.
+func (p *printer) ladder(text string) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	head, body := lines[:1], lines[1:]
+	if from := marked(body) - ladderLines*2/3; len(body) > ladderLines {
+		from = min(max(from, 0), len(body)-ladderLines)
+		body = body[from : from+ladderLines]
+	}
+	for _, l := range append(head[:1:1], body...) {
+		l = strings.TrimRight(plain(l), " ")
+		if strings.Contains(l, "  <== ") {
+			l = p.paint(bold, l)
+		}
+		fmt.Fprintf(p, "    %s\n", l)
+	}
+}
+
+// marked is the index of the line that the drawing points at; 0 when it points at none.
+func marked(lines []string) int {
+	for i, l := range lines {
+		if strings.Contains(l, "  <== ") {
+			return i
+		}
+	}
+	return 0
+}
+
+func (p *printer) remarks(r *model.Result) {
+	if len(r.Warnings) > 0 {
+		p.WriteString("\n")
+	}
+	for _, t := range r.Warnings {
+		fmt.Fprintf(p, "%s %s\n", p.paint(yellow, "warning:"), plain(t))
+	}
+	if r.Report != "" {
+		fmt.Fprintf(p, "\nreport: %s\n", plain(r.Report))
+	}
+}
+
+// plain keeps text of others from controlling the terminal.
+func plain(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) || c == '\u00a0' {
+			return c
+		}
+		return utf8.RuneError
+	}, s)
+}
+
+// width counts columns; every character we print takes one.
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+func pad(s string, n int) string  { return s + strings.Repeat(" ", max(0, n-width(s))) }
+func lead(s string, n int) string { return strings.Repeat(" ", max(0, n-width(s))) + s }
