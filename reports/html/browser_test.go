@@ -1,0 +1,185 @@
+package html_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+)
+
+// browser returns the Chromium to test with: that of GAUNTLET_BROWSER, which then must work, or one on the path.
+func browser(t *testing.T) string {
+	t.Helper()
+	if b := os.Getenv("GAUNTLET_BROWSER"); b != "" {
+		return b
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const missing = "NO BROWSER: the HTML report was not opened in Chromium. Install chromium, or set GAUNTLET_BROWSER."
+	fmt.Fprintln(os.Stderr, missing)
+	t.Skip(missing)
+	return ""
+}
+
+// visit opens a page from the disk and returns what it became and what the console says.
+func visit(t *testing.T, page string) (dom, console string) {
+	t.Helper()
+	b := browser(t)
+	dir, err := os.MkdirTemp("", "gauntlet-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // the browser may still be writing to its profile
+	file := filepath.Join(dir, "report.html")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, b, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1600",
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom", "file://"+file)
+	var out, log bytes.Buffer
+	c.Stdout, c.Stderr = &out, &log
+	if err := c.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", b, err, log.String())
+	}
+	for l := range strings.Lines(log.String()) {
+		if strings.Contains(l, "CONSOLE") {
+			console += l
+		}
+	}
+	return out.String(), console
+}
+
+// simulated is a run of go-back-N with losses.
+func simulated(t *testing.T) *model.Result {
+	t.Helper()
+	s := scenario.Default()
+	for _, l := range []string{"seed 7", "link rate=1G delay=5ms queue=3000", "loss random p=5e-4", "qp count=2 qd=64", "load write msg=64KiB count=100"} {
+		if err := s.Line(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.FitTimeout()
+	g := gbn.Implementation()
+	r, err := run.Execute(t.Context(), run.Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: [2]engine.Implementation{g, g}, Rules: rules.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Lost == 0 || len(r.Sequences) != 2 {
+		t.Fatalf("%d lost, %d plots: not the run that this test needs", r.Lost, len(r.Sequences))
+	}
+	return r
+}
+
+func text(t *testing.T, r *model.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := html.Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestBrowserDrawsTheReport(t *testing.T) {
+	for name, r := range map[string]*model.Result{"simulated": simulated(t), "sample": modeltest.Result(), "hostile": html.Hostile()} {
+		dom, console := visit(t, text(t, r))
+		if console != "" {
+			t.Errorf("%s: console: %s", name, console)
+		}
+		for what, want := range map[string]int{`<tr class="v-`: len(r.Verdicts), "<canvas": 1, `class="u-wrap"`: 1, "<option": len(r.Sequences), "<img": 0} {
+			if n := strings.Count(dom, what); n != want {
+				t.Errorf("%s: %d of %s, want %d", name, n, what, want)
+			}
+		}
+		if !strings.Contains(dom, `<html lang="en" class="scripted">`) || strings.Contains(dom, `id="plot" hidden`) {
+			t.Errorf("%s: the plot is not shown", name)
+		}
+	}
+}
+
+// probe uses the page as a reader does and writes what it sees into the title.
+const probe = `<script>
+(function () {
+  var seen = [], $ = function (id) { return document.getElementById(id); };
+  var visible = function () { return Array.prototype.filter.call(document.querySelectorAll(".verdicts tbody tr"), function (r) { return getComputedStyle(r).display !== "none"; }).length; };
+  var ink = function () { return document.querySelector("canvas").toDataURL(); };
+  var later = function (f) { setTimeout(f, 50); };
+  later(function () {
+    var all = ink();
+    seen.push("rows=" + visible());
+    $("f-fail").click();
+    seen.push("failing=" + visible());
+    seen.push("overflow=" + (document.documentElement.scrollWidth > innerWidth));
+    $("plot-legend").children[0].click();
+    later(function () {
+      seen.push("hidden=" + $("plot-legend").children[0].getAttribute("aria-pressed") + (ink() !== all));
+      $("plot-loss").click();
+      later(function () {
+        seen.push($("plot-readout").textContent.replace(/:.*/, ""));
+        $("plot-in").click(); $("plot-out").click(); $("plot-all").click();
+        $("plot-conn").value = "1";
+        $("plot-conn").dispatchEvent(new Event("change"));
+        later(function () { seen.push("canvases=" + document.querySelectorAll("canvas").length); document.title = seen.join(" "); });
+      });
+    });
+  });
+})();
+</script></body>`
+
+func TestBrowserControls(t *testing.T) {
+	r := simulated(t)
+	r.Verdicts = append(r.Verdicts[:0:0], modeltest.Result().Verdicts...)
+	page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(text(t, r), "") // it would stop the probe, as it should
+	dom, console := visit(t, strings.Replace(page, "</body>", probe, 1))
+	if console != "" {
+		t.Errorf("console: %s", console)
+	}
+	lost := 0
+	for _, m := range r.Sequences[0].Marks {
+		if m.Kind == 2 {
+			lost++
+		}
+	}
+	want := fmt.Sprintf("<title>rows=9 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>", lost)
+	if !strings.Contains(dom, want) {
+		t.Errorf("the page says %s, want %s", regexp.MustCompile(`<title>.*?</title>`).FindString(dom), want)
+	}
+}
+
+// The policy of the page stops a script that got into it.
+func TestBrowserPolicyStopsForeignScripts(t *testing.T) {
+	page := strings.Replace(text(t, modeltest.Result()), "</body>", `<script>document.title = "owned"</script></body>`, 1)
+	dom, console := visit(t, page)
+	if strings.Contains(dom, "<title>owned") || !strings.Contains(console, "Content Security Policy") {
+		t.Errorf("a foreign script ran; console: %s", console)
+	}
+}
+
+// Without scripts the drawing and the tables are there.
+func TestBrowserWithoutScripts(t *testing.T) {
+	page := regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(text(t, modeltest.Result()), "")
+	dom, console := visit(t, page)
+	if console != "" || strings.Contains(dom, "<canvas") || !strings.Contains(dom, `<svg class="static"`) || !strings.Contains(dom, `id="plot" hidden`) {
+		t.Errorf("console %q, or the drawing is missing", console)
+	}
+}

@@ -1,0 +1,4 @@
+package html
+
+// Hostile is for the tests in a browser.
+var Hostile = hostile
