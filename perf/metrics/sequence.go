@@ -31,9 +31,6 @@ func newPlot(conn int) *plot {
 	return p
 }
 
-// thinned are the kinds in the order in which they are thinned, as groups.
-var thinned = [][]MarkKind{{SentFirst, AckMark}, {SentAgain}, {LostMark, NakMark}}
-
 // add notes a mark; a nil plot notes nothing.
 func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
 	if p == nil {
@@ -53,28 +50,26 @@ func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
 	p.marks = append(p.marks, Mark{At: at, Offset: offset, Kind: kind})
 }
 
-// thin makes room: it halves the first group that fills a quarter of the plot, or else the largest.
+// thin makes room. First transmissions and ACKs, which form lines that the eye completes, shrink to a quarter of the plot
+// before retransmissions do, and these before losses and NAKs.
 func (p *plot) thin() {
 	var count [5]int
 	for i := range p.marks {
 		count[p.marks[i].Kind]++
 	}
-	best, most := 0, -1
-	for g, kinds := range thinned {
-		n := 0
-		for _, k := range kinds {
-			n += count[k]
+	larger := func(a, b MarkKind) MarkKind {
+		if count[a] < count[b] {
+			return b
 		}
-		if n >= p.limit/4 {
-			best = g
-			break
-		}
-		if n > most {
-			best, most = g, n
-		}
+		return a
 	}
-	for _, k := range thinned[best] {
-		p.halve(k)
+	switch {
+	case count[SentFirst]+count[AckMark] >= p.limit/4:
+		p.halve(larger(SentFirst, AckMark))
+	case count[SentAgain] >= p.limit/4:
+		p.halve(SentAgain)
+	default:
+		p.halve(larger(LostMark, NakMark))
 	}
 }
 

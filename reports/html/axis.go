@@ -3,6 +3,8 @@ package html
 import (
 	"math"
 	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // axis maps values onto pixels and says where the labels go. Values run from 0, which all our figures start at.
@@ -66,6 +68,10 @@ func (a *axis) labels(f func(px float64, text string)) {
 	decimals := max(0, int(-math.Floor(math.Log10(a.step/a.scale)+1e-9)))
 	for i := range int(a.max/a.step+1e-9) + 1 {
 		v := float64(i) * a.step
-		f(a.px(v), strconv.FormatFloat(v/a.scale, 'f', decimals, 64))
+		text := strconv.FormatFloat(v/a.scale, 'f', decimals, 64)
+		if decimals == 0 {
+			text = quantity.Count(int64(math.Round(v / a.scale)))
+		}
+		f(a.px(v), text)
 	}
 }

@@ -30,7 +30,7 @@ func TestAxisLabels(t *testing.T) {
 		{83e6, 4, true, rateUnits, "0 50 100 Mb/s"},
 		{545.8e9, 10, false, timeUnits, "0 100 200 300 400 500 ms"},
 		{2.5e12, 10, false, timeUnits, "0.0 0.5 1.0 1.5 2.0 2.5 s"},
-		{12800, 5, true, plainUnit, "0 5000 10000 15000 "},
+		{12800, 5, true, plainUnit, "0 5000 10\u00a0000 15\u00a0000 "},
 		{0, 4, true, rateUnits, "0.0 0.5 1.0 b/s"},
 	} {
 		a := newAxis(tc.max, tc.n, tc.whole, tc.units, 0, 100)
@@ -144,12 +144,23 @@ func TestPlotData(t *testing.T) {
 }
 
 func TestSequenceTableIsBounded(t *testing.T) {
-	r := &model.Result{Sequences: []metrics.Sequence{{From: "A"}}}
-	for i := range int64(500) {
-		r.Sequences[0].Marks = append(r.Sequences[0].Marks, metrics.Mark{At: vtime.Time(i) * 1000, Offset: i, Kind: metrics.SentAgain})
-	}
-	s := newSequences(r)[0]
-	if len(s.Rows) != tableLimit || s.Left != 500-tableLimit || s.Empty {
-		t.Errorf("%d rows, %d left out", len(s.Rows), s.Left)
+	for _, tc := range []struct{ again, lost, rows, left int }{
+		{100, 10, 110, 0},
+		{500, 10, 10, 500}, // losses are not hidden among retransmissions
+		{0, 500, tableLimit, 500 - tableLimit},
+		{0, 0, 0, 0},
+	} {
+		r := &model.Result{Sequences: []metrics.Sequence{{From: "A", Marks: []metrics.Mark{{Kind: metrics.SentFirst}}}}}
+		for i := range tc.again + tc.lost {
+			kind := metrics.SentAgain
+			if i >= tc.again {
+				kind = metrics.LostMark
+			}
+			r.Sequences[0].Marks = append(r.Sequences[0].Marks, metrics.Mark{At: vtime.Time(i) * 1000, Offset: int64(i), Kind: kind})
+		}
+		s := newSequences(r)[0]
+		if len(s.Rows) != tc.rows || s.Left != tc.left || s.Empty != (tc.again+tc.lost == 0) {
+			t.Errorf("%+v: %d rows, %d left out", tc, len(s.Rows), s.Left)
+		}
 	}
 }

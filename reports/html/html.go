@@ -22,7 +22,7 @@ import (
 //go:embed assets/page.tmpl assets/style.css assets/plot.js assets/uplot
 var assets embed.FS
 
-var page = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/page.tmpl"))
+var page = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/page.tmpl"))
 
 // Write writes the report of r.
 func Write(w io.Writer, r *model.Result) error {

@@ -92,21 +92,27 @@ func newSequence(r *model.Result, s *metrics.Sequence, i int) sequence {
 		c := &q.Data.Marks[k]
 		c[0] = append(c[0], number{float64(at) / u.scale, max(0, decimals)})
 		c[1] = append(c[1], number{float64(m.Offset), 0})
-		if m.Kind == metrics.SentFirst || m.Kind == metrics.AckMark {
-			continue
-		}
-		if len(q.Rows) == tableLimit {
-			q.Left++
-			continue
-		}
-		q.Rows = append(q.Rows, event{Time: ns(at), Offset: signed(m.Offset), What: kindNames[k]})
 	}
-	q.Empty = len(q.Rows) == 0
+	q.list(r, marks, &counts)
 	for k, n := range counts {
 		q.Counts = append(q.Counts, model.Fact{Name: kindNames[k], Value: quantity.Count(int64(n))})
 	}
 	q.Static = drawSequence(r, marks, fmt.Sprintf("s%d", i), q.Title, counts)
 	return q
+}
+
+// list fills the table with what went wrong. Retransmissions, which are the many, give way to losses and NAKs.
+func (q *sequence) list(r *model.Result, marks []metrics.Mark, counts *[len(kindNames)]int) {
+	wrong := counts[metrics.LostMark] + counts[metrics.NakMark]
+	all := wrong+counts[metrics.SentAgain] <= tableLimit
+	for _, m := range marks {
+		listed := m.Kind == metrics.LostMark || m.Kind == metrics.NakMark || all && m.Kind == metrics.SentAgain
+		if listed && len(q.Rows) < tableLimit {
+			q.Rows = append(q.Rows, event{Time: ns(m.At.Sub(r.Timeline.Start)), Offset: signed(m.Offset), What: kindNames[m.Kind]})
+		}
+	}
+	q.Left = wrong + counts[metrics.SentAgain] - len(q.Rows)
+	q.Empty = len(q.Rows) == 0 && q.Left == 0
 }
 
 // ordered returns the marks of known kinds in time order.
@@ -139,10 +145,10 @@ func end(r *model.Result, marks []metrics.Mark) float64 {
 	return float64(marks[len(marks)-1].At.Sub(r.Timeline.Start))
 }
 
-// timeUnit picks the unit in which the last mark is at least 10.
+// timeUnit picks the unit of the other figure: the largest in which the last mark is at least 1.
 func timeUnit(r *model.Result, marks []metrics.Mark) unit {
 	for _, u := range timeUnits {
-		if end(r, marks) >= 10*u.scale {
+		if end(r, marks) >= u.scale {
 			return u
 		}
 	}
@@ -192,7 +198,7 @@ func (c *canvas) legend(x, y float64) {
 }
 
 // shapes are the marks as SVG paths around a point: dot, triangle, cross, dash, square.
-var shapes = [...]string{"h1.5", "m0-3.5l3 5.5h-6z", "m-3.5-3.5l7 7m0-7l-7 7", "h4", "m-3-3h6v6h-6z"}
+var shapes = [...]string{"h1.5", "m0-3.5l3 5.5h-6z", "m-3.5-3.5l7 7m0-7l-7 7", "m-2 0h4", "m-3-3h6v6h-6z"}
 
 // dots is the path of all marks of a kind.
 func dots(r *model.Result, marks []metrics.Mark, kind metrics.MarkKind, x, y *axis) string {

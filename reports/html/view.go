@@ -233,5 +233,8 @@ func urgency(s rule.Status) int { return slices.Index(order, s) }
 
 func bySeverity(i rule.Status) rule.Status { return order[i] }
 
+// count writes a number in groups of three digits.
+func count(n int) string { return quantity.Count(int64(n)) }
+
 // slug makes a status, or its name, a class name.
 func slug(s any) string { return strings.ToLower(fmt.Sprint(s)) }

@@ -19,7 +19,7 @@
     function (c, x, y, s) { c.rect(x - 0.9 * s, y - 0.9 * s, 1.8 * s, 1.8 * s); },
     function (c, x, y, s) { c.moveTo(x, y - 3.4 * s); c.lineTo(x + 3 * s, y + 2.2 * s); c.lineTo(x - 3 * s, y + 2.2 * s); c.closePath(); },
     function (c, x, y, s) { c.moveTo(x - 4 * s, y - 4 * s); c.lineTo(x + 4 * s, y + 4 * s); c.moveTo(x + 4 * s, y - 4 * s); c.lineTo(x - 4 * s, y + 4 * s); },
-    function (c, x, y, s) { c.moveTo(x, y); c.lineTo(x + 5 * s, y); },
+    function (c, x, y, s) { c.moveTo(x - 2 * s, y); c.lineTo(x + 2 * s, y); },
     function (c, x, y, s) { c.rect(x - 3.4 * s, y - 3.4 * s, 6.8 * s, 6.8 * s); }
   ];
   var filled = [true, true, false, false, false];
@@ -122,21 +122,31 @@
     if (best) { readout.textContent = legend[best[0]].firstChild.nextSibling.textContent + ": PSN +" + best[2] + " at " + best[1] + " " + plots[current].unit; }
   }
 
+  // labels prints axis values with as many decimals as their distance needs, and groups of three digits.
+  function labels(u, values, axis, space, step) {
+    var decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+    return values.map(function (v) {
+      var parts = v.toFixed(decimals).split(".");
+      parts[0] = parts[0].replace(/\B(?=(\d{3})+$)/g, "\u2009");
+      return parts.join(".");
+    });
+  }
+
   function build() {
     if (chart) { chart.destroy(); }
     var p = plots[current], e = extent(), muted = function () { return color("--muted"); };
     var grid = { stroke: function () { return color("--rule"); }, width: 1 };
     var ticks = { stroke: muted, width: 1, size: 4 };
     chart = new uPlot({
-      width: area.clientWidth, height: area.clientHeight, legend: { show: false }, padding: [10, 12, 0, 0],
+      width: area.clientWidth, height: area.clientHeight, legend: { show: false }, padding: [10, 22, 0, 0],
       cursor: { drag: { x: true, y: true, uni: 20 }, points: { show: false } },
       scales: { x: { time: false, min: e[0], max: e[1] }, y: { min: e[2], max: e[3] } },
       series: [{}, { paths: function () { return null; }, points: { show: false } }],
       axes: [
-        { stroke: muted, grid: grid, ticks: ticks, font: "12px " + color("--sans"), labelFont: "12px " + color("--sans"), label: "time since the first packet, " + p.unit, labelSize: 22, size: 34 },
+        { stroke: muted, grid: grid, ticks: ticks, font: "12px " + color("--sans"), labelFont: "12px " + color("--sans"), label: "time since the first packet, " + p.unit, labelSize: 22, size: 34, space: 70, values: labels },
         { stroke: muted, grid: grid, ticks: ticks, font: "12px " + color("--sans"), labelFont: "12px " + color("--sans"), label: "PSN, counted from the first request", labelSize: 22,
           size: function (u, values) { return 16 + 7.2 * Math.max.apply(null, (values || ["0"]).map(function (v) { return String(v).length; })); },
-          values: function (u, vs) { return vs.map(function (v) { return v === Math.round(v) ? String(v).replace(/\B(?=(\d{3})+$)/g, "\u2009") : ""; }); } }
+          incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 1e9, 1e10], values: labels }
       ],
       hooks: { draw: [drawMarks], setCursor: [point] }
     }, [[e[0], e[1]], [e[2], e[3]]], area);
