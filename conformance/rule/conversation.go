@@ -41,6 +41,7 @@ type Conversation struct {
 
 	responder responderState
 	requester requesterState
+	classes   uint8         // opcode classes, a bit each, that the ends have spoken
 	last      [4]vtime.Time // latest sight at each point
 }
 
@@ -86,9 +87,13 @@ func (s *Sight) Defect() string {
 func (s *Sight) Intact() bool { return s.ICRC != trace.Bad && s.Defect() == "" }
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
-// (IBTA 9.6.1), as far as the attributes are known. What is not is dropped without an answer, so it moves nothing.
+// (IBTA 9.6.1), as far as the attributes are known, and for a request that the harness made, an opcode of a class that the
+// connection speaks. What is not is dropped without an answer, so it moves nothing.
 func (c *Conversation) Addressed(s *Sight) bool {
 	p, q := s.Pkt, &c.PeerAttr
+	if o := p.Opcode; s.Rec.Fate == trace.Injected && o.IsRequest() && c.classes != 0 && c.classes>>o.Class()&1 == 0 {
+		return false
+	}
 	if s.Point.AtRequester() {
 		q = &c.Attr
 	}
@@ -148,6 +153,9 @@ func (c *Conversation) observe(s *Sight) {
 	s.Message, s.Offset, s.Since = -1, -1, -1
 	if t := c.last[s.Point&3]; t != vtime.Never {
 		s.Since = s.At.Sub(t)
+	}
+	if s.Rec.Fate != trace.Injected {
+		c.classes |= 1 << (s.Pkt.Opcode.Class() & 7)
 	}
 	switch s.Point {
 	case trace.RequesterOut:

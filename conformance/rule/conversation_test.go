@@ -1,7 +1,10 @@
 package rule
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -229,5 +232,21 @@ func TestPacketsForSomebodyElse(t *testing.T) {
 		w.see(trace.RequesterOut, roce.SendOnly, 0, 8, good)
 		w.see(trace.RequesterIn, roce.Acknowledge, 0, 0, ack(roce.SyndromeACK), func(p *roce.Packet) { p.DestQP, p.PKey = 7, 0x8001 }, change)
 		w.want(name+": acknowledged", w.c.UNA, testStart)
+	}
+}
+
+// TestForeignDialectMovesNothing injects a packet of an extension that the connection does not speak.
+func TestForeignDialectMovesNothing(t *testing.T) {
+	f, err := trace.ParseFixture(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A\nX>B X_WRITE_ONLY psn=+1 len=8 A\nA>B WRITE_ONLY psn=+1 len=8 A\n"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Relation
+	r := Rule{ID: "X", Sees: RequestIn, New: func(*Context) Check {
+		return Check{Sight: func(s *Sight) { got = append(got, s.Relation) }}
+	}}
+	f.Play(trace.NewTimeline(&f.Header, NewJudge(f.Header, []Rule{r}, Options{})))
+	if diff := cmp.Diff([]Relation{InOrder, Unrelated, InOrder}, got); diff != "" {
+		t.Error(diff)
 	}
 }
