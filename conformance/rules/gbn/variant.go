@@ -11,7 +11,11 @@ import (
 // interval returns the nack_interval that the responder was given: how long after a sequence NAK it repeats it. Zero,
 // the default and the standard, is one NAK per gap.
 func interval(c *rule.Context) vtime.Duration {
-	d, err := vtime.ParseDuration(c.PeerAttr.Params["nack_interval"])
+	text, given := c.PeerAttr.Params["nack_interval"]
+	if !given {
+		return 0 // at once: this is asked for every packet
+	}
+	d, err := vtime.ParseDuration(text)
 	if err != nil {
 		return 0
 	}
@@ -21,7 +25,11 @@ func interval(c *rule.Context) vtime.Duration {
 // chunk returns the backto0 that the requester was given: the go-back point is rounded down to a multiple of so many
 // bytes of the message. Zero is the packet itself.
 func chunk(c *rule.Context) int {
-	n, err := unit.ParseSize(c.Attr.Params["backto0"])
+	text, given := c.Attr.Params["backto0"]
+	if !given {
+		return 0
+	}
+	n, err := unit.ParseSize(text)
 	if err != nil {
 		return 0
 	}
