@@ -1,6 +1,9 @@
 package rule
 
 import (
+	"bytes"
+	"net/netip"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -42,6 +45,7 @@ type Conversation struct {
 	responder responderState
 	requester requesterState
 	classes   uint8         // opcode classes, a bit each, that the ends have spoken
+	addr      [2]netip.Addr // of the ends, by side, as far as known
 	last      [4]vtime.Time // latest sight at each point
 }
 
@@ -87,17 +91,29 @@ func (s *Sight) Defect() string {
 func (s *Sight) Intact() bool { return s.ICRC != trace.Bad && s.Defect() == "" }
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
-// (IBTA 9.6.1), as far as the attributes are known, and for a request that the harness made, an opcode of a class that the
-// connection speaks. What is not is dropped without an answer, so it moves nothing.
+// (IBTA 9.6.1), as far as the attributes are known, and for what the harness made, the peer's address and, in a request, an
+// opcode of a class that the connection speaks. What is not is dropped without an answer, so it moves nothing.
 func (c *Conversation) Addressed(s *Sight) bool {
 	p, q := s.Pkt, &c.PeerAttr
-	if o := p.Opcode; s.Rec.Fate == trace.Injected && o.IsRequest() && c.classes != 0 && c.classes>>o.Class()&1 == 0 {
+	if s.Rec.Fate == trace.Injected && c.strange(s) {
 		return false
 	}
 	if s.Point.AtRequester() {
 		q = &c.Attr
 	}
 	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || (p.PKey^q.PKey)&0x7FFF == 0)
+}
+
+// strange reports a packet of the harness that bears another address than the peer, or asks in another dialect.
+func (c *Conversation) strange(s *Sight) bool {
+	if peer := c.addr[s.Tap.Other()]; peer.IsValid() {
+		off, n, ok := roce.FieldSpan(s.Raw, "ipsrc")
+		if ok && !bytes.Equal(s.Raw[off:off+n], peer.AsSlice()) {
+			return true
+		}
+	}
+	o := s.Pkt.Opcode
+	return o.IsRequest() && c.classes != 0 && c.classes>>(o.Class()&7)&1 == 0
 }
 
 // reset starts a conversation from what the header knows of it.
@@ -107,6 +123,7 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}
+	c.addr = [2]netip.Addr{conn.Ends[trace.A].Addr, conn.Ends[trace.B].Addr}
 	if !c.Known {
 		c.requester.pos.unsure, c.responder.pos.unsure = true, true
 		return

@@ -69,6 +69,7 @@ type field struct {
 // fields lists what FieldSpan knows, besides payload and icrc. A name in several rows is in several headers.
 var fields = []field{
 	{"tos", inIPv4, 0, 1, 1}, {"ttl", inIPv4, 0, 8, 1}, {"iplen", inIPv4, 0, 2, 2},
+	{"ipsrc", inIPv4, 0, 12, 4}, {"ipsrc", inIPv6, 0, 8, 16},
 	{"tos", inIPv6, 0, 0, 2}, {"ttl", inIPv6, 0, 7, 1}, {"iplen", inIPv6, 0, 4, 2},
 	{"udpsport", inUDP, 0, 0, 2}, {"udpdport", inUDP, 0, 2, 2}, {"udplen", inUDP, 0, 4, 2},
 	{"opcode", inTransport, LayoutBTH, 0, 1}, {"opcode", inTransport, LayoutRepair, 0, 1},
@@ -90,7 +91,7 @@ var fields = []field{
 // FieldSpan tells where a field lies in a frame, for corruption by script and for edits by hand; Reseal makes the frame
 // valid again. Names are those of the text form and opcode, flags (the byte of SE, MigReq, pad and TVer), pkey, destqp,
 // ackreq (with its reserved bits), syndrome, payload (without padding), icrc, tos (in IPv6 the two bytes that hold the
-// traffic class), ttl, iplen, udpsport, udpdport and udplen. ok is false when the frame has no such field.
+// traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen. ok is false when the frame has no such field.
 func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
 	at, ok := locate(frame)
 	if !ok {
