@@ -57,7 +57,7 @@ func (c *Collector) Sight(s *trace.Sight) {
 	}
 	h := c.half(r)
 	if h == nil || !intact(s) {
-		return
+		return // a receiver drops what it cannot read, so it moves nothing
 	}
 	if s.Pkt.Opcode.IsRequest() {
 		h.request(s, sent, arrived)

@@ -10,12 +10,15 @@ import (
 // half is a half-conversation: the requests of one side of a connection and the responses to them.
 //
 // Requests and READ responses have a space each. In the RC class the PSNs of both are the same numbers, because a READ
-// claims one PSN per response (IBTA 9.7.5.1.5); in the extension classes responses are numbered apart.
+// claims one PSN per response (IBTA 9.4.4); in the extension classes responses are numbered apart.
+//
+// The windows are moved by what the requester knows: requests.lo is its oldest unacknowledged PSN. What the responder
+// says is known earlier, where its acknowledgement leaves, and counts for goodput alone.
 type half struct {
 	c    *Collector
 	side trace.Side // the requester
 	conn *trace.End // the requester's end
-	mtu  int
+	mtu  int        // payload bytes of a full packet; 0 while neither the header nor a packet has told
 
 	requests, responses space
 	credited            int64 // requests before this offset have been counted as delivered
@@ -23,9 +26,9 @@ type half struct {
 	messages queue[message] // not completed, oldest first
 	reads    queue[read]    // RC: not wholly answered
 	apart    queue[message] // READs of the extension classes, which complete in their own order
-	inside   bool           // a message has begun and not ended
+	inside   bool           // the newest message has begun and not ended
 
-	plot *plot
+	plot *plot // nil beyond the first connections
 }
 
 func newHalf(c *Collector, conn int, side trace.Side) *half {
@@ -50,18 +53,17 @@ func (h *half) start(at vtime.Time, p psn.PSN) {
 	h.c.begin(at)
 }
 
-// request takes a request that is sent, that arrives, or both at once.
+// request takes a request that is sent, that arrives, or both at once where only the arrival was tapped.
 func (h *half) request(s *trace.Sight, sent, arrived bool) {
 	if sent && !h.requests.started {
 		h.start(s.At, s.Pkt.PSN)
 	}
 	o := h.requests.offset(s.Pkt.PSN)
-	if sent {
-		if o >= h.requests.next {
-			h.firstRequest(s, o)
-		} else {
-			h.resend(s, &h.requests, o, true)
-		}
+	// A PSN below next is a repetition: requests leave in the order of their PSNs the first time (IBTA 9.7.1).
+	if sent && o >= h.requests.next {
+		h.firstRequest(s, o)
+	} else if sent {
+		h.resend(s, &h.requests, o, true)
 	}
 	if arrived {
 		h.arrive(s, &h.requests, o)
@@ -114,7 +116,7 @@ func (h *half) readSent(s *trace.Sight, o int64) {
 		h.responses.begin(s.Pkt.PSN, o)
 	}
 	if h.reads.front() == nil {
-		h.responses.advance(o)
+		h.responses.advance(o) // the requests since the last READ had no responses to remember
 	}
 	h.messages.push(message{first: s.At, last: last})
 	h.reads.push(read{next: o, end: end})

@@ -13,7 +13,7 @@ func (h *half) response(s *trace.Sight, sent, arrived bool) {
 		h.count(s.Pkt.AETH.Syndrome)
 	}
 	if !h.requests.started || acknowledgesRead(op) {
-		return
+		return // there is nothing yet to count from; an acknowledgement of READ data is counted, and acknowledges no request
 	}
 	switch {
 	case op.IsReadResponse() && op.Class() != roce.ClassRC:
@@ -61,7 +61,8 @@ func (h *half) acknowledgement(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// credit counts the requests before upTo as delivered: the responder says so.
+// credit counts the requests before upTo as delivered: the responder says so. An acknowledgement of what was never sent
+// is a fault that rules report; here it counts up to what was sent.
 func (h *half) credit(at vtime.Time, upTo int64) {
 	q := &h.requests
 	upTo = min(upTo, q.next)
@@ -104,6 +105,7 @@ func (h *half) data(s *trace.Sight, sent, arrived bool) {
 		return
 	}
 	h.arrive(s, &h.responses, o)
+	// The READ moves on before the acknowledgement does, because acknowledge stops at its next response.
 	r := h.reads.front()
 	if r != nil && r.next == o {
 		r.next++
@@ -119,7 +121,8 @@ func (h *half) data(s *trace.Sight, sent, arrived bool) {
 	h.acknowledge(s.At, o+1)
 }
 
-// closeRead ends a READ whose length was not known by its last response.
+// closeRead ends a READ whose length was not known by its last response. Its PSNs are claimed only now; a request that
+// followed the READ has done so already.
 func (h *half) closeRead(r *read) {
 	r.end = r.next
 	if r.end > h.requests.next {
