@@ -4,22 +4,32 @@
 // Every file runs at three start PSNs, 0, 2^23-2 and 2^24-3, and must give the same text, because ladders print PSNs
 // relative to the start. Ladders over-specify on purpose: they are for this project's own engines, where a change of
 // behaviour should show up as a change of text.
+//
+// A block is scenario text, or one of:
+//
+//	run [detail] [for=…]   plays the scenario and draws it; detail adds placements, timers and counters
+//	vars [NAME…]           prints the engines' variables of connection 0, all or those named
+//	judge [RULE…]          prints the verdicts on the run: of the rules named, and of every rule that failed
 package scenariotest
 
 import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Starts are the PSNs at which every ladder must look the same: plain, across the sign change, across the wrap.
@@ -58,7 +68,27 @@ type runner struct {
 	start psn.PSN
 	world *sim.World
 	trace trace.Collector
+	lens  *trace.Timeline // shows the run to the rules as it goes
+	court *rule.Judge
 }
+
+// Packet implements trace.Sink.
+func (r *runner) Packet(p *trace.Record) {
+	r.trace.Packet(p)
+	r.lens.Packet(p)
+}
+
+// Event implements trace.Sink. What the harness says about itself is for the rules and not for the drawing: its regions,
+// and memory that is as it should be.
+func (r *runner) Event(e *trace.Event) {
+	if e.Kind != trace.Probe && (e.Kind != trace.Memory || e.Value != 0) {
+		r.trace.Event(e)
+	}
+	r.lens.Event(e)
+}
+
+// End implements trace.Sink.
+func (r *runner) End(at vtime.Time) { r.lens.End(at) }
 
 // command runs one block of a file. Blocks other than run and vars are scenario statements.
 func (r *runner) command(t *testing.T, d *datadriven.TestData) string {
@@ -67,7 +97,9 @@ func (r *runner) command(t *testing.T, d *datadriven.TestData) string {
 	case "run":
 		return r.run(d)
 	case "vars":
-		return r.vars()
+		return r.vars(d)
+	case "judge":
+		return r.judge(d)
 	}
 	lines := []string{statement(d)}
 	lines = append(lines, strings.Split(d.Input, "\n")...)
@@ -103,13 +135,15 @@ func (r *runner) run(d *datadriven.TestData) string {
 		return "error: " + err.Error() + "\n"
 	}
 	var err error
-	r.world, err = sim.New(r.spec, [2]engine.Implementation{r.impl, r.impl}, sim.Options{Bytes: true, Sink: &r.trace, Steps: 1_000_000})
+	r.world, err = sim.New(r.spec, [2]engine.Implementation{r.impl, r.impl}, sim.Options{Bytes: true, Sink: r, Steps: 1_000_000})
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
+	h := r.world.Header()
+	r.court = rule.NewJudge(h, rules.All(), rule.Options{Features: r.features()})
+	r.lens = trace.NewTimeline(&h, r.court)
 	var out strings.Builder
 	failure := r.world.Run()
-	h := r.world.Header()
 	if err := trace.Ladder(&out, &h, r.trace.Records, r.trace.Events, trace.LadderOptions{AllEvents: detail}); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
@@ -120,18 +154,55 @@ func (r *runner) run(d *datadriven.TestData) string {
 }
 
 // vars prints the variables of both ends, one line each.
-func (r *runner) vars() string {
+func (r *runner) vars(d *datadriven.TestData) string {
+	if r.world == nil {
+		return "error: vars: nothing has run yet\n"
+	}
 	var out strings.Builder
 	for side := trace.A; side <= trace.B; side++ {
 		fmt.Fprintf(&out, "%s:", side)
 		for _, v := range r.world.Endpoint(side).Vars(0) {
-			if v.IsPSN {
+			switch {
+			case len(d.CmdArgs) > 0 && !d.HasArg(v.Name):
+			case v.IsPSN:
 				fmt.Fprintf(&out, " %s=+%d", v.Name, psn.New(uint32(v.Value)).Sub(r.start))
-			} else {
+			default:
 				fmt.Fprintf(&out, " %s=%d", v.Name, v.Value)
 			}
 		}
 		out.WriteString("\n")
 	}
 	return out.String()
+}
+
+// judge prints one line per rule that was named or that failed, and one per finding.
+func (r *runner) judge(d *datadriven.TestData) string {
+	if r.world == nil {
+		return "error: judge: nothing has run yet\n"
+	}
+	var out strings.Builder
+	for _, v := range r.court.Verdicts() {
+		if v.Status != rule.Fail && v.Status != rule.Error && !d.HasArg(v.Rule) {
+			continue
+		}
+		fmt.Fprintf(&out, "%s %s", v.Rule, v.Status)
+		if v.Reason != "" {
+			fmt.Fprintf(&out, " (%s)", v.Reason)
+		}
+		for _, f := range v.Findings {
+			fmt.Fprintf(&out, "\n  %s us: %s (%s)", f.At.Micros(), f.Text, f.Blame)
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// features is what the implementation declares: its recovery scheme, and the parameters that the file sets.
+func (r *runner) features() []string {
+	out := []string{"rc", r.impl.Recover}
+	for name := range r.spec.Params {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
 }
