@@ -1,8 +1,19 @@
-// Package scenario is the text that describes a run, and the Spec that it parses to.
+// Package scenario is the text that describes a run, and the Spec that it parses to: the same text in a file for
+// "gauntlet run", in a ladder beside an implementation, and in a conformance scenario. A Spec is plain data, built without
+// touching the machine; String and Parse are inverse. One statement is one line; Language explains each of these verbs:
 //
-// The text is lines of "verb word… key=value…", the same in a file for "gauntlet run", in a ladder test beside an
-// implementation, and in a conformance scenario. A Spec is plain data: printable, hashable, built without touching the
-// machine. Print and Parse are inverse.
+//	# prose                                            seed 7
+//	impl gbn                                           param cap=500
+//	link rate=10G delay=20ms queue=100000              loss A>B random p=1e-4
+//	drop A psn=+2 tx=1                                 dup A psn=+2 copies=2
+//	delay A psn=+3 by=100us                            reorder A psn=+2 behind=3
+//	corrupt A psn=+2 field=payload                     rewrite A psn=+1 field=ttl value=3
+//	mark A psn=+2 count=*                              inject B at=10us : WRITE_ONLY psn=+3 len=8
+//	qp mtu=1024 timeout=14 qd=128                      load write msg=64KiB count=100
+//	post-write at=5us len=4096                         post-send qp=1 len=4096 imm=7
+//	post-read wr=3 len=4096                            post-atomic op=swap compare=1 value=2
+//	post-receive from=B len=4096                       report detail
+//	run for=10s limit=60s
 package scenario
 
 import (
@@ -11,12 +22,25 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
+
+// Default is the Spec before any line: perftest's attributes on an unimpaired, unlimited link.
+func Default() *Spec {
+	q := engine.QP{
+		PKey: roce.DefaultPKey, MTU: 1024, Timeout: 14, RetryCount: 7, RNRRetry: 7, MinRNRTimer: 12,
+		QueueDepth: 128, ReceiveDepth: minReceiveDepth, AckReqEvery: 64, MaxRdAtomic: 16, MaxDestRd: 16, Access: engine.AllAccess,
+	}
+	link := spec.Link{Queue: 1000}
+	return &Spec{
+		Seed: 1, Impl: [2]string{"gbn", "gbn"}, QP: [2]engine.QP{q, q}, QPs: 1, Receives: minReceiveDepth, Replenish: true,
+		Link: spec.Duplex{AB: link, BA: link}, Limit: 3600 * vtime.Second,
+	}
+}
 
 // Spec is a whole run: who talks to whom over what, doing what, for how long, from which seed.
 type Spec struct {
@@ -42,46 +66,10 @@ type Spec struct {
 // MaxQPs bounds the connections of one run.
 const MaxQPs = 10000
 
-// Load is a closed-loop workload: on every QP of one side, QueueDepth requests are kept outstanding.
-type Load struct {
-	From  trace.Side
-	Op    engine.Op
-	Msg   unit.Size // bytes per message
-	Count int       // messages per QP; 0 goes on until Spec.For
-}
-
-// Post is one scripted work request or receive.
-type Post struct {
-	From    trace.Side
-	QP      int // connection
-	At      vtime.Duration
-	Receive bool // a receive buffer rather than a work request
-	WR      engine.WorkRequest
-	// LocalOff and RemoteOff are offsets into this QP's regions; BadKey gives a key that names no region.
-	LocalOff, RemoteOff int64
-	BadKey              bool
-}
-
-// Injection is a crafted packet that the link hands to one side as if the other had sent it.
-type Injection struct {
-	To     trace.Side
-	QP     int            // connection whose addresses it bears
-	At     vtime.Duration // when it arrives
-	Packet string         // in roce's one-line form; psn=+n counts from the start of the half-conversation it belongs to
-	Raw    []Edit         // changes of the encoded frame, after which the checksums are right unless said otherwise
-	BadCRC bool           // leave the ICRC wrong
-	Cut    int            // keep only so many bytes of the IP packet; 0 keeps all
-}
-
-// Edit overwrites a named field of an encoded frame.
-type Edit struct {
-	Field string
-	Value uint64
-}
-
 // Readings says how much the endpoints report beside the wire.
 type Readings struct {
 	Detail bool // every placement, timer setting and counter; for scenarios, not for 10^7-packet runs
+	Fuzz   bool // a million mutated frames before the run, on an endpoint of their own; implies Detail
 }
 
 // Hash identifies the Spec: the SHA-256 of its canonical text, in hex.
@@ -95,6 +83,7 @@ func (s *Spec) Hash() string {
 func (s *Spec) Ends(i int) [2]engine.QP {
 	ends := s.QP
 	for side := range ends {
+		ends[side].ReceiveDepth = s.receiveDepth()
 		ends[side].QPN = firstQPN[side] + uint32(i)
 		ends[side].DestQPN = firstQPN[1-side] + uint32(i)
 		ends[side].PD = 1
@@ -102,6 +91,20 @@ func (s *Spec) Ends(i int) [2]engine.QP {
 	}
 	return ends
 }
+
+// receiveDepth is room for the receives that are kept posted and for all scripted ones.
+func (s *Spec) receiveDepth() int {
+	n := s.Receives
+	for _, p := range s.Posts {
+		if p.Receive {
+			n++
+		}
+	}
+	return max(n, minReceiveDepth)
+}
+
+// minReceiveDepth is perftest's default depth of a receive queue.
+const minReceiveDepth = 512
 
 // firstQPN keeps the two sides' numbers apart, so that one capture cannot confuse them.
 var firstQPN = [2]uint32{0x11, 0x10011}

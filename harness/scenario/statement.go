@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,40 +11,58 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// statement is one line of scenario text, taken apart. Readers take the keys they know; what is left over is an error
-// that lists them.
+// statement is one line of scenario text, taken apart. Readers take the words and keys they know; done complains about
+// what is left over. Only the first error is kept, so that a reader can go on without looking.
 type statement struct {
+	text  string // the whole line
 	verb  string
-	words []string // positional words after the verb
-	keys  map[string]string
-	asked []string
+	words []string          // words after the verb that are no key=value, in order
+	keys  map[string]string // key=value words
+	tail  string            // what follows a word ":", which is not taken apart
+	asked []string          // keys that readers looked for, for the error about one they did not
 	err   error
 }
 
-// newStatement splits a line; key=value words go to keys, the others keep their order.
+// newStatement splits a line that is not empty.
 func newStatement(line string) statement {
-	st := statement{keys: map[string]string{}}
-	for i, w := range strings.Fields(line) {
+	head, tail, _ := strings.Cut(line, " : ")
+	st := statement{text: line, tail: strings.TrimSpace(tail), keys: map[string]string{}}
+	for i, w := range strings.Fields(head) {
 		k, v, isKey := strings.Cut(w, "=")
 		switch {
 		case i == 0:
 			st.verb = w
-		case isKey:
+		case !isKey:
+			st.words = append(st.words, w)
+		default:
 			if _, twice := st.keys[k]; twice {
-				st.fail(k, v, "given twice")
+				st.fail(k, v, "given twice; keep one")
 			}
 			st.keys[k] = v
-		default:
-			st.words = append(st.words, w)
 		}
 	}
 	return st
 }
 
+// fail notes an error about one field.
 func (st *statement) fail(key, value, remedy string) {
+	st.errorf("%s=%s: %s", shown(key), shown(value), remedy)
+}
+
+// errorf notes an error about the statement.
+func (st *statement) errorf(format string, args ...any) {
 	if st.err == nil {
-		st.err = fmt.Errorf("%s: %s=%s: %s", st.verb, key, value, remedy)
+		st.err = fmt.Errorf("%s: "+format, append([]any{st.verb}, args...)...)
 	}
+}
+
+// shown quotes what would not print as part of one line, and cuts what is too long to read.
+func shown(s string) string {
+	const most = 60
+	if len(s) > most || strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }) {
+		return fmt.Sprintf("%.*q", most, s)
+	}
+	return s
 }
 
 // take removes a key and reports whether it was there.
@@ -55,25 +73,79 @@ func (st *statement) take(key string) (string, bool) {
 	return v, ok
 }
 
-// integer reads a whole number within bounds into dst when the key is present. Decimal and 0x are both understood.
-func (st *statement) integer(key string, dst *int64, least, most int64) {
+// word removes the first word, if there is one.
+func (st *statement) word() (string, bool) {
+	if len(st.words) == 0 {
+		return "", false
+	}
+	w := st.words[0]
+	st.words = st.words[1:]
+	return w, true
+}
+
+// choice takes a key whose value is one of two words, and sets dst when it is the second.
+func (st *statement) choice(key string, dst *bool, no, yes string) {
+	v, ok := st.take(key)
+	switch {
+	case !ok:
+	case v == no || v == yes:
+		*dst = v == yes
+	default:
+		st.fail(key, v, "want "+no+" or "+yes)
+	}
+}
+
+// integer is what whole reads.
+type integer interface {
+	~int | ~int64 | ~uint8 | ~uint16 | ~uint32
+}
+
+// whole reads a whole number within bounds into dst when the key is present.
+func whole[T integer](st *statement, key string, dst *T, least, most int64) {
 	v, ok := st.take(key)
 	if !ok {
 		return
 	}
-	x, err := strconv.ParseInt(v, 0, 64)
-	if err != nil || x < least || x > most {
+	x, ok := signed(v)
+	if !ok || x < least || x > most {
 		st.fail(key, v, fmt.Sprintf("want a whole number from %d to %d", least, most))
 		return
 	}
-	*dst = x
+	*dst = T(x)
 }
 
-// bounded is integer for any integer type.
-func bounded[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](st *statement, key string, dst *T, least, most int64) {
-	x := int64(*dst)
-	st.integer(key, &x, least, most)
-	*dst = T(x)
+// signed reads a decimal or, with 0x, a hexadecimal number. Go's own choice of base would take 010 for eight.
+func signed(s string) (int64, bool) {
+	if strings.HasPrefix(s, "0x") {
+		x, ok := unsigned(s)
+		return int64(x), ok && int64(x) >= 0
+	}
+	x, err := strconv.ParseInt(s, 10, 64)
+	return x, err == nil
+}
+
+// unsigned is signed for numbers that need all 64 bits.
+func unsigned(s string) (uint64, bool) {
+	digits, base := s, 10
+	if hex, ok := strings.CutPrefix(s, "0x"); ok {
+		digits, base = hex, 16
+	}
+	x, err := strconv.ParseUint(digits, base, 64)
+	return x, err == nil
+}
+
+// word64 reads a number of 64 bits.
+func (st *statement) word64(key string, dst *uint64) {
+	v, ok := st.take(key)
+	if !ok {
+		return
+	}
+	x, ok := unsigned(v)
+	if !ok {
+		st.fail(key, v, "want a number of 64 bits, such as 7 or 0xff")
+		return
+	}
+	*dst = x
 }
 
 func (st *statement) duration(key string, dst *vtime.Duration) {
@@ -110,46 +182,56 @@ func (st *statement) side(key string, dst *trace.Side) {
 	if !ok {
 		return
 	}
-	s, err := parseSide(v)
-	if err != nil {
+	s, ok := parseSide(v)
+	if !ok {
 		st.fail(key, v, "want A or B")
 		return
 	}
 	*dst = s
 }
 
-func parseSide(v string) (trace.Side, error) {
+func parseSide(v string) (s trace.Side, ok bool) {
 	switch v {
 	case "A":
-		return trace.A, nil
+		return trace.A, true
 	case "B":
-		return trace.B, nil
+		return trace.B, true
 	}
-	return 0, fmt.Errorf("side %q: want A or B", v)
+	return 0, false
 }
 
-// rest returns what the readers did not take, as "key=value" words in order of the keys: for parsers of other packages.
+// rest returns the keys that nobody took as key=value words in order of the keys: for the parsers of other packages.
 func (st *statement) rest() string {
 	words := make([]string, 0, len(st.keys))
 	for k, v := range st.keys {
 		words = append(words, k+"="+v)
 	}
-	sort.Strings(words)
+	slices.Sort(words)
 	return strings.Join(words, " ")
 }
 
-// done returns the first error, or one that names a key nobody asked for.
+// clear drops what is left, when another package has read the statement.
+func (st *statement) clear() {
+	st.words, st.tail = nil, ""
+	clear(st.keys)
+}
+
+// done returns the first error, or one about a key, word or tail that nobody took.
 func (st *statement) done() error {
-	if st.err != nil {
-		return st.err
-	}
-	for _, w := range strings.Fields(st.rest()) {
-		k, _, _ := strings.Cut(w, "=")
-		sort.Strings(st.asked)
-		return fmt.Errorf("%s: unknown field %q; known: %s", st.verb, k, strings.Join(st.asked, " "))
+	if left := st.rest(); left != "" {
+		k, _, _ := strings.Cut(left, "=")
+		slices.Sort(st.asked)
+		known := "none"
+		if len(st.asked) > 0 {
+			known = strings.Join(slices.Compact(st.asked), " ")
+		}
+		st.errorf("unknown field %.60q; known: %s", k, known)
 	}
 	if len(st.words) > 0 {
-		return fmt.Errorf("%s: unexpected word %q", st.verb, st.words[0])
+		st.errorf("unexpected word %.60q; leave it out", st.words[0])
 	}
-	return nil
+	if st.tail != "" {
+		st.errorf("nothing may follow a colon; leave out %.60q", st.tail)
+	}
+	return st.err
 }

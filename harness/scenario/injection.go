@@ -1,0 +1,131 @@
+package scenario
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Injection is a crafted packet that the link hands to one side as if the other had sent it.
+type Injection struct {
+	To     trace.Side
+	QP     int            // connection whose addresses it bears
+	At     vtime.Duration // when it arrives
+	Packet string         // in roce's one-line form; psn=+n counts from the start of the half-conversation it belongs to
+	// Cut keeps so many bytes of the transport packet, headers and payload, and makes the lengths and checksums below it
+	// right again: a sender that sends too little. Chop ends the frame after so many bytes of the IP packet and leaves
+	// everything in it as it was: a link that delivers too little. Zero keeps all.
+	Cut, Chop int
+	Raw       []Edit // changes of the encoded frame, after which the checksums are right unless said otherwise
+	BadCRC    bool   // leave the ICRC wrong
+}
+
+// Edit overwrites a named field of an encoded frame: a name of roce.FieldSpan, or src and dst for IPv4 addresses.
+type Edit struct {
+	Field string
+	Value uint64
+}
+
+// isAddress reports whether the field is written as an address.
+func (e Edit) isAddress() bool { return e.Field == "src" || e.Field == "dst" }
+
+// String prints the edit as "ttl:3" or "src:10.0.0.9".
+func (e Edit) String() string {
+	if e.isAddress() {
+		var a [4]byte
+		binary.BigEndian.PutUint32(a[:], uint32(e.Value))
+		return e.Field + ":" + netip.AddrFrom4(a).String()
+	}
+	return fmt.Sprintf("%s:%d", e.Field, e.Value)
+}
+
+// Bounds of an injection's text.
+const (
+	maxPacketText = 1024
+	maxEdits      = 32
+	maxField      = 16
+	maxPacket     = 65535
+)
+
+// readInjection reads "inject B at=10us cut=20 icrc=bad set=ttl:3 : PACKET".
+func readInjection(s *Spec, st *statement) {
+	in := Injection{Packet: st.tail}
+	w, _ := st.word()
+	side, ok := parseSide(w)
+	if !ok {
+		st.errorf("side %.60q: name the side that receives it, A or B", w)
+	}
+	in.To, st.tail = side, ""
+	st.duration("at", &in.At)
+	whole(st, "qp", &in.QP, 0, MaxQPs-1)
+	whole(st, "cut", &in.Cut, 1, maxPacket)
+	whole(st, "chop", &in.Chop, 1, maxPacket)
+	st.choice("icrc", &in.BadCRC, "good", "bad")
+	if v, ok := st.take("set"); ok {
+		in.Raw = parseEdits(st, v)
+	}
+	switch _, err := roce.ParsePacketAt(in.Packet, 0); {
+	case in.Packet == "":
+		st.errorf(`no packet; want "inject B at=10us : WRITE_ONLY psn=+3 len=8"`)
+	case len(in.Packet) > maxPacketText:
+		st.errorf("packet text of %d bytes; use %d at most", len(in.Packet), maxPacketText)
+	case err != nil:
+		st.errorf("%w", err)
+	}
+	s.Injections = append(s.Injections, in)
+}
+
+// parseEdits reads "ttl:3,src:10.0.0.9".
+func parseEdits(st *statement, v string) []Edit {
+	var edits []Edit
+	for _, w := range strings.Split(v, ",") {
+		field, value, _ := strings.Cut(w, ":")
+		e := Edit{Field: field}
+		x, ok := unsigned(value)
+		if a, err := netip.ParseAddr(value); e.isAddress() {
+			if ok = err == nil && a.Is4(); ok {
+				b := a.As4()
+				x = uint64(binary.BigEndian.Uint32(b[:]))
+			}
+		}
+		if !ok || field == "" || len(field) > maxField || strings.ContainsFunc(field, notFieldRune) {
+			st.fail("set", w, "want field:number such as ttl:3, or src:10.0.0.9")
+		}
+		e.Value = x
+		edits = append(edits, e)
+	}
+	if len(edits) > maxEdits {
+		st.errorf("set= of %d fields; use %d at most", len(edits), maxEdits)
+	}
+	return edits
+}
+
+func notFieldRune(r rune) bool { return r < 'a' || r > 'z' }
+
+// String prints the injection as a statement.
+func (in Injection) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "inject %s at=%s qp=%d", in.To, in.At, in.QP)
+	if in.Cut != 0 {
+		fmt.Fprintf(&b, " cut=%d", in.Cut)
+	}
+	if in.Chop != 0 {
+		fmt.Fprintf(&b, " chop=%d", in.Chop)
+	}
+	if in.BadCRC {
+		b.WriteString(" icrc=bad")
+	}
+	for i, e := range in.Raw {
+		sep := ","
+		if i == 0 {
+			sep = " set="
+		}
+		b.WriteString(sep + e.String())
+	}
+	return b.String() + " : " + in.Packet
+}

@@ -1,0 +1,211 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Load is a closed-loop workload: on every QP of one side, QueueDepth requests are kept outstanding.
+type Load struct {
+	From  trace.Side
+	Op    engine.Op // OpSend, OpSendImm, OpWrite, OpWriteImm or OpRead
+	Msg   unit.Size // bytes per message
+	Count int       // messages per QP; 0 goes on until Spec.For
+}
+
+// String prints the load as a statement.
+func (l Load) String() string {
+	return fmt.Sprintf("load %s from=%s msg=%s count=%d", loadName(l.Op), l.From, l.Msg, l.Count)
+}
+
+func loadName(op engine.Op) string {
+	return strings.ReplaceAll(strings.ToLower(op.String()), "_", "-")
+}
+
+// loadOps are the operations of a load; an atomic or an invalidation repeated for ever would measure nothing.
+var loadOps = []engine.Op{engine.OpSend, engine.OpSendImm, engine.OpWrite, engine.OpWriteImm, engine.OpRead}
+
+func readLoad(s *Spec, st *statement) {
+	l := Load{Op: engine.OpWrite, Msg: -1}
+	if w, ok := st.word(); ok {
+		l.Op = loadOp(st, w)
+	}
+	st.side("from", &l.From)
+	st.size("msg", &l.Msg, maxMessage)
+	whole(st, "count", &l.Count, 0, maxWR)
+	if l.Msg < 0 {
+		st.errorf("msg is missing; write msg=64KiB")
+	}
+	s.Loads = append(s.Loads, l)
+}
+
+func loadOp(st *statement, w string) engine.Op {
+	var known []string
+	for _, op := range loadOps {
+		if w == loadName(op) {
+			return op
+		}
+		known = append(known, loadName(op))
+	}
+	st.errorf("unknown operation %.60q; known: %s", w, strings.Join(known, " "))
+	return 0
+}
+
+// Post is one scripted work request or receive.
+type Post struct {
+	From    trace.Side
+	QP      int // connection
+	At      vtime.Duration
+	Receive bool // a receive buffer rather than a work request
+	WR      engine.WorkRequest
+	// LocalOff and RemoteOff are offsets into this QP's regions; BadKey gives a key that names no region.
+	LocalOff, RemoteOff int64
+	BadKey              bool
+}
+
+// maxOffset bounds how far outside its region a post may point on purpose, in bytes.
+const maxOffset = 1 << 40
+
+// atomicLen is the number of bytes that every atomic acts on (IBTA 9.4.5).
+const atomicLen = 8
+
+// post reads the statement of one work request; its keys are those that its operation has a use for.
+func (s *Spec) post(st *statement, op engine.Op) {
+	p := Post{WR: engine.WorkRequest{Op: op}}
+	readPlace(st, &p)
+	switch op {
+	case engine.OpSend:
+		readImmediate(st, &p.WR, engine.OpSendImm)
+		readInvalidate(st, &p.WR)
+	case engine.OpWrite:
+		readImmediate(st, &p.WR, engine.OpWriteImm)
+		readRemote(st, &p)
+	case engine.OpRead:
+		readRemote(st, &p)
+	default:
+		readAtomic(st, &p.WR)
+		readRemote(st, &p)
+	}
+	st.choice("solicited", &p.WR.Solicited, "0", "1")
+	st.choice("signal", &p.WR.Unsignal, "1", "0")
+	s.Posts = append(s.Posts, p)
+}
+
+func readReceive(s *Spec, st *statement) {
+	p := Post{Receive: true, From: trace.B}
+	readPlace(st, &p)
+	s.Posts = append(s.Posts, p)
+}
+
+// readPlace reads what a post and a receive have in common: who, when, where, how much.
+func readPlace(st *statement, p *Post) {
+	st.side("from", &p.From)
+	st.duration("at", &p.At)
+	whole(st, "qp", &p.QP, 0, MaxQPs-1)
+	id := int64(0)
+	whole(st, "wr", &id, 0, maxWR)
+	p.WR.ID = uint64(id)
+	whole(st, "local", &p.LocalOff, -maxOffset, maxOffset)
+	if p.WR.Op == engine.OpFetchAdd {
+		p.WR.Len = atomicLen
+		return
+	}
+	var n unit.Size
+	st.size("len", &n, maxMessage)
+	p.WR.Len = uint32(n)
+}
+
+// readRemote reads where the peer's memory is touched.
+func readRemote(st *statement, p *Post) {
+	whole(st, "remote", &p.RemoteOff, -maxOffset, maxOffset)
+	if v, ok := st.take("rkey"); ok {
+		if p.BadKey = v == "bad"; !p.BadKey {
+			st.fail("rkey", v, "the only choice is bad; leave it out for the right key")
+		}
+	}
+}
+
+// readImmediate turns the request into with when there is immediate data.
+func readImmediate(st *statement, wr *engine.WorkRequest, with engine.Op) {
+	if _, ok := st.keys["imm"]; ok {
+		wr.Op = with
+	}
+	whole(st, "imm", &wr.Imm, 0, 1<<32-1)
+}
+
+func readInvalidate(st *statement, wr *engine.WorkRequest) {
+	if v, ok := st.keys["inv"]; ok {
+		if wr.Op != engine.OpSend {
+			st.fail("inv", v, "a SEND has an immediate or a key to invalidate; leave one out")
+		}
+		wr.Op = engine.OpSendInv
+	}
+	whole(st, "inv", &wr.InvKey, 0, 1<<32-1)
+}
+
+func readAtomic(st *statement, wr *engine.WorkRequest) {
+	swap := false
+	st.choice("op", &swap, "add", "swap")
+	st.word64("value", &wr.SwapAdd)
+	if swap {
+		wr.Op = engine.OpCompareSwap
+		st.word64("compare", &wr.Compare)
+	}
+}
+
+// String prints the post as a statement.
+func (p Post) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s from=%s at=%s qp=%d wr=%d", p.verb(), p.From, p.At, p.QP, p.WR.ID)
+	add := func(wanted bool, format string, v any) {
+		if wanted {
+			fmt.Fprintf(&b, format, v)
+		}
+	}
+	op := p.WR.Op
+	swap := op == engine.OpCompareSwap
+	add(!swap && op != engine.OpFetchAdd, " len=%d", p.WR.Len)
+	add(p.LocalOff != 0, " local=%d", p.LocalOff)
+	add(p.RemoteOff != 0, " remote=%d", p.RemoteOff)
+	add(op == engine.OpSendImm || op == engine.OpWriteImm, " imm=%#x", p.WR.Imm)
+	add(op == engine.OpSendInv, " inv=%#x", p.WR.InvKey)
+	add(swap, " op=%s", "swap")
+	add(p.WR.Compare != 0, " compare=%#x", p.WR.Compare)
+	add(p.WR.SwapAdd != 0, " value=%#x", p.WR.SwapAdd)
+	add(p.BadKey, " rkey=%s", "bad")
+	add(p.WR.Solicited, " solicited=%d", 1)
+	add(p.WR.Unsignal, " signal=%d", 0)
+	return b.String()
+}
+
+func (p Post) verb() string {
+	switch {
+	case p.Receive:
+		return "post-receive"
+	case p.WR.Op == engine.OpRead:
+		return "post-read"
+	case p.WR.Op == engine.OpWrite, p.WR.Op == engine.OpWriteImm:
+		return "post-write"
+	case p.WR.Op == engine.OpCompareSwap, p.WR.Op == engine.OpFetchAdd:
+		return "post-atomic"
+	}
+	return "post-send"
+}
+
+func readReport(s *Spec, st *statement) {
+	w, _ := st.word()
+	if w != "detail" && w != "completions" && w != "fuzz" {
+		st.errorf("%.60q: want detail, completions or fuzz", w)
+	}
+	s.Reads = Readings{Detail: w != "completions", Fuzz: w == "fuzz"}
+}
+
+func readRun(s *Spec, st *statement) {
+	st.duration("for", &s.For)
+	st.duration("limit", &s.Limit)
+}
