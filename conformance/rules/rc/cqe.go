@@ -183,6 +183,7 @@ type arrival struct {
 	event
 	first, last psn.PSN
 	bytes, imm  uint32
+	tail        uint32 // bytes of its last packet
 	hasImm      bool
 }
 
@@ -202,14 +203,17 @@ func (a *arrivals) sight(s *rule.Sight) {
 	}
 	a.bytes += uint32(p.Len)
 	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) && len(a.due) < queueLimit {
-		a.due = append(a.due, arrival{seen(s), a.first, p.PSN, a.bytes, p.Imm, p.Opcode.HasImm()})
+		a.due = append(a.due, arrival{event: seen(s), first: a.first, last: p.PSN, bytes: a.bytes, imm: p.Imm,
+			tail: uint32(p.Len), hasImm: p.Opcode.HasImm()})
 	}
 }
 
-// refuse forgets the messages that an RNR NAK of p refuses: they come again.
+// refuse forgets the messages that an RNR NAK of p refuses: they come again, of the first of them perhaps only the last
+// packet, which alone needs a receive in a WRITE with immediate.
 func (a *arrivals) refuse(p psn.PSN) {
 	for i := range a.due {
-		if p.LessEq(a.due[i].last) {
+		if m := &a.due[i]; p.LessEq(m.last) {
+			a.bytes, a.first = m.bytes-m.tail, m.first
 			a.due = a.due[:i]
 			return
 		}
