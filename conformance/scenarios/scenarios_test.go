@@ -1,0 +1,101 @@
+package scenarios_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func TestNames(t *testing.T) {
+	all := scenarios.All()
+	if len(all) < 40 {
+		t.Errorf("%d scenarios; the embedded files are missing", len(all))
+	}
+	if !slices.IsSortedFunc(all, func(a, b scenarios.Scenario) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("not in the order of names")
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i].Name == all[i-1].Name {
+			t.Errorf("%s: twice", all[i].Name)
+		}
+	}
+}
+
+// TestScenarios holds every file to what makes it usable on a real bench: it parses, says what it is, names rules, and is
+// slow and short enough for real time.
+func TestScenarios(t *testing.T) {
+	for _, s := range scenarios.All() {
+		spec, err := s.Spec()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		switch {
+		case s.Title == "" || len(s.Title) > 120:
+			t.Errorf("%s: wants a title of one line on top", s.Name)
+		case len(s.Rules) == 0:
+			t.Errorf("%s: names no rule", s.Name)
+		case strings.HasPrefix(s.Name, "random/") != strings.Contains(s.Text, "seed "):
+			t.Errorf("%s: a seed belongs to random/, and every file there has one", s.Name)
+		case spec.Link.AB.Rate == 0 || spec.Link.AB.Rate > 100*unit.Mbps:
+			t.Errorf("%s: rate %s: want 100M at most, which user space can keep up with", s.Name, spec.Link.AB.Rate)
+		case spec.RTT() < vtime.Millisecond || spec.RTT() > 20*vtime.Millisecond:
+			t.Errorf("%s: RTT %s: want 1 to 20 ms", s.Name, spec.RTT())
+		case s.NeedsFaults != (len(spec.Faults)+len(spec.Injections) > 0 || strings.Contains(s.Text, "loss burst")):
+			t.Errorf("%s: NeedsFaults is %v", s.Name, s.NeedsFaults)
+		}
+	}
+}
+
+// unexercised are the rules that no scenario can exercise on a reliable connection, and why.
+var unexercised = map[string]string{
+	"WIRE-EXT-001": "needs an implementation with extension headers",
+	"WIRE-UD-001":  "needs an unreliable datagram QP",
+	"NEG-QKEY-001": "needs an unreliable datagram QP",
+	"NEG-EXT-001":  "needs an implementation with extension headers",
+	"NEG-EXT-002":  "needs an implementation with extension headers",
+	"NEG-FUZZ-001": "a million mutated packets; the engines' own tests run them",
+	"GBN-BT0-001":  "an option of the simulators that go-back-N was measured with; no default",
+	"GBN-NAK-004":  "an option of the simulators that go-back-N was measured with; no default",
+}
+
+func TestEveryRuleIsExercised(t *testing.T) {
+	named := map[string]bool{}
+	for _, s := range scenarios.All() {
+		for _, id := range s.Rules {
+			named[id] = true
+		}
+	}
+	for _, r := range rules.All() {
+		_, excused := unexercised[r.ID]
+		switch {
+		case !named[r.ID] && !excused && r.Unbuilt == "":
+			t.Errorf("%s: no scenario names it", r.ID)
+		case named[r.ID] && excused:
+			t.Errorf("%s: is exercised; take it off the list of exceptions", r.ID)
+		}
+		delete(named, r.ID)
+	}
+	for id := range named {
+		t.Errorf("%s: named by a scenario, but no rule has this ID", id)
+	}
+}
+
+func TestNew(t *testing.T) {
+	s := scenarios.New("x", "# Title.\n# more\njudge A-1 B-2\nlink rate=1M\njudge C-3\npost-write wr=1 len=1\n")
+	if s.Title != "Title" || !slices.Equal(s.Rules, []string{"A-1", "B-2", "C-3"}) || s.NeedsFaults {
+		t.Errorf("%+v", s)
+	}
+	if want := "# Title.\n# more\n\nlink rate=1M\n\npost-write wr=1 len=1\n"; s.Text != want {
+		t.Errorf("text %q, want %q", s.Text, want)
+	}
+	bad := scenarios.New("x", "# Title.\njudge A-1\nlink nonsense=1\n")
+	if _, err := bad.Spec(); err == nil || !strings.Contains(err.Error(), "scenario x: line 3:") {
+		t.Errorf("error %v: want the scenario and the line of its file", err)
+	}
+}
