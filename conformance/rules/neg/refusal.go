@@ -26,6 +26,7 @@ type refusal struct {
 	at      vtime.Time
 	record  uint64
 	loads   int // placements that legal packets have earned
+	memory  regions
 }
 
 // invalid makes the check for requests that deserve NAK 0x61.
@@ -51,7 +52,7 @@ func (j *refusal) sight(s *rule.Sight) {
 	case s.Relation == rule.InOrder && !j.waiting && !j.c.Fatal && j.bad(s) > 0:
 		j.waiting, j.psn, j.span = true, s.Pkt.PSN, j.bad(s)
 		j.at, j.record = s.At, s.Index
-	case usable(s) && s.Pkt.Len > 0:
+	case usable(s) && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
 		j.loads++
 	}
 }
@@ -90,7 +91,11 @@ func (j *refusal) named(p *roce.Packet) {
 }
 
 func (j *refusal) event(e *trace.Event) {
-	if e.Kind != trace.Store || j.c.Mine(e) {
+	if j.c.Mine(e) {
+		return
+	}
+	j.memory.event(e)
+	if e.Kind != trace.Store || !j.memory.holds(e.VA) {
 		return
 	}
 	j.loads--

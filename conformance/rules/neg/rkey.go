@@ -25,7 +25,7 @@ type regions struct {
 }
 
 func (r *regions) event(e *trace.Event) {
-	if e.Kind != trace.Probe || r.c.Mine(e) {
+	if e.Kind != trace.Probe || r.c != nil && r.c.Mine(e) {
 		return
 	}
 	if e.Name == "mr_rkey" && len(r.list) < 1<<12 {
@@ -55,6 +55,20 @@ func (r *regions) find(rkey uint32) *region {
 	}
 	return nil
 }
+
+// holds reports whether a placement at va can be that of a request: it lies in a region, or none has been declared.
+func (r *regions) holds(va uint64) bool {
+	for i := range r.list {
+		if m := &r.list[i]; va-m.va < m.n {
+			return true
+		}
+	}
+	return len(r.list) == 0
+}
+
+// takes reports whether the payload of a request is placed in a region. That of a SEND goes to a receive buffer, which
+// nobody declares.
+func (r *regions) takes(o roce.Opcode) bool { return len(r.list) == 0 || !o.IsSend() }
 
 // reach returns the bytes that a request wants to touch and the right it needs; ok is false when it names no memory, or
 // none of its bytes.

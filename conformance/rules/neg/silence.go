@@ -33,6 +33,7 @@ type silence struct {
 	naks    int       // requests to send again that legal packets have earned
 	repeats int       // repeated acknowledgements that duplicates have earned
 	loads   int       // placements that legal packets have earned
+	memory  regions   // when declared, only placements in it are requests': others are the responder's own READ data
 	size    int       // payload of the last bad packet
 	owed    int64     // bad packets that the counter must have counted
 	counted int64     // its latest value
@@ -133,7 +134,7 @@ func sameAddresses(s *rule.Sight) bool {
 func (j *silence) legal(s *rule.Sight) {
 	p, e := s.Pkt, j.expected()
 	j.window = false
-	if p.Len > 0 {
+	if p.Len > 0 && j.memory.takes(p.Opcode) {
 		j.loads++
 	}
 	if len(j.open) > 0 {
@@ -246,7 +247,12 @@ func (j *silence) event(e *trace.Event) {
 		if e.Name == j.counter {
 			j.counted, j.counts = e.Value, true
 		}
+	case trace.Probe:
+		j.memory.event(e)
 	case trace.Store:
+		if !j.memory.holds(e.VA) {
+			return
+		}
 		j.loads--
 		if j.loads < 0 {
 			j.loads = 0
