@@ -214,7 +214,11 @@ func (c *Conversation) learnMTU(p *roce.Packet) {
 
 // event follows the state changes that endpoints report.
 func (c *Conversation) event(e *trace.Event) {
-	if e.Kind == trace.Fatal && c.Mine(e) {
+	switch {
+	case e.Kind != trace.Fatal:
+	case c.Mine(e):
 		c.Failed = true
+	case e.Body.Status == engine.StatusRetryExceeded, e.Body.Status == engine.StatusRNRRetryExceeded:
+		c.Fatal = true // the responder's side gave its own requests up: its QP is silent without a NAK
 	}
 }
