@@ -38,9 +38,14 @@ type taken struct {
 }
 
 func (r *receiver) event(e *trace.Event) {
-	if e.Kind == trace.Receive && !r.c.Mine(e) {
-		r.posted++
+	if e.Kind != trace.Receive || r.c.Mine(e) {
+		return
 	}
+	if r.waiting && e.At == r.asked.at {
+		r.waiting = false // posted at the same instant, perhaps before
+		return
+	}
+	r.posted++
 }
 
 func (r *receiver) sight(s *rule.Sight) {
