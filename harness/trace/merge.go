@@ -56,7 +56,8 @@ const slack = 20 * vtime.Microsecond
 // from one clock. Memory holds what lies within the window.
 //
 // A frame that left is matched with one that arrived when their bytes from the IP header on agree, TTL and header
-// checksum aside: of equal frames, with the one whose delay is closest to that of the packet before. What is left is
+// checksum aside: of equal frames, with the oldest that the link did not lose, or without a log with the one whose delay
+// is closest to that of the packet before. What is left is
 // matched by destination QP, PSN and opcode, and then by similarity; its record has the received form in Changed. A frame
 // that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
 // tap lost frames about that time: then its fate is Unknown and the cause "capture".
@@ -88,6 +89,7 @@ type merger struct {
 	known [2]bool           // there was one
 
 	fates []LinkFate // still to come
+	told  bool       // the link keeps a log, so what it lost does not wait for an arrival
 }
 
 // flight is a packet between the taps.
@@ -121,7 +123,8 @@ type bucket struct {
 
 // newMerger sorts the log of the link, whose held-back packets come late in it.
 func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
-	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{}}
+	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{},
+		told: opt.Fates != nil}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}
@@ -141,7 +144,7 @@ func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 // step takes one frame.
 func (m *merger) step(n *lane) {
 	m.now = n.at
-	m.link(n.at)
+	m.link(n.at.Add(-slack))
 	m.explain(n.at.Add(-slack))
 	m.expire(n.at.Add(-m.window))
 	f := m.flight()
@@ -270,8 +273,8 @@ func (m *merger) waitingFor(k looseKey) []*flight {
 }
 
 // choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
-// there was none. When the frame could also be a copy of one that has arrived, a delay below half the last one is
-// impossible.
+// there was none. Where the link has told what it lost, the oldest must have arrived: equal frames keep their order. When
+// the frame could also be a copy of one that has arrived, a delay below half the last one is impossible.
 func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 	var best *flight
 	var least vtime.Duration
@@ -279,6 +282,9 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 		from, delay := f.rec.From, at.Sub(f.rec.Sent)
 		if delay < 0 || orCopy && m.known[from] && delay < m.delay[from]/2 {
 			continue
+		}
+		if m.told {
+			return f
 		}
 		off := delay
 		if m.known[from] {
@@ -412,16 +418,21 @@ func (m *merger) link(now vtime.Time) {
 	}
 }
 
-// logged finds the packet of an entry: the newest that left before it.
-func (m *merger) logged(e *LinkFate) *flight {
+// logged finds the packet of an entry: the one that left closest before it, by two time stamps that differ a little.
+func (m *merger) logged(e *LinkFate) (found *flight) {
+	least := vtime.Duration(vtime.Never)
 	for i := m.sent.n - 1; i >= 0; i-- {
 		f := m.sent.at(i)
+		off := e.At.Sub(f.rec.Sent)
+		if off > least {
+			break // and so are all that left earlier
+		}
 		k := &f.loose
-		if !f.fated && f.rec.Sent <= e.At && k.from == e.From && k.psn == e.PSN && k.opcode == e.Opcode {
-			return f
+		if !f.fated && off >= -slack && max(off, -off) < least && k.from == e.From && k.psn == e.PSN && k.opcode == e.Opcode {
+			found, least = f, max(off, -off)
 		}
 	}
-	return nil
+	return found
 }
 
 // lose settles a packet that will not arrive.

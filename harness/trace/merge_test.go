@@ -144,6 +144,24 @@ func TestMergeFateLog(t *testing.T) {
 	}
 }
 
+// With a log, equal frames keep their order however their delays vary: a packet that was sent twice is not taken for one
+// that overtook. An entry may bear a time a little before its packet's.
+func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {
+	f := mustFixture(t, `
+@1..11 A>B SEND_ONLY psn=+0 len=4
+@100..150 A>B SEND_ONLY psn=+1 len=4
+@130..160 A>B SEND_ONLY psn=+1 len=4
+@140 A>X SEND_ONLY psn=+1 len=4 cause=loss
+@170..190 A>B SEND_ONLY psn=+1 len=4
+@900..910 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	fates := []LinkFate{{At: vtime.Time(139.5 * 1e6), From: A, Opcode: roce.SendOnly, PSN: 1, Lost: true, Cause: "loss"}}
+	k, stats := mergeAll(t, f, MergeOptions{Fates: fates})
+	if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); d != "" || stats.Unexplored != 0 {
+		t.Errorf("%+v (-want +got)\n%s", stats, d)
+	}
+}
+
 // A frame that is missing because a tap lost it says nothing about the link or the sender.
 func TestMergeCaptureGaps(t *testing.T) {
 	f := mustFixture(t, "@1 A>B SEND_ONLY psn=+0 len=4\n@2 A>B SEND_ONLY psn=+1 len=4\n@3 A>B SEND_ONLY psn=+2 len=4\n@900000 A>B SEND_ONLY psn=+3 len=4\n", 0)
