@@ -47,8 +47,12 @@ func (a *ackDemand) sight(s *rule.Sight) {
 		return
 	}
 	upTo := newestAcked(p)
-	if syn := p.AETH.Syndrome; p.Opcode == roce.Acknowledge && (syn.IsRNR() || rule.IsFatal(syn)) {
-		upTo = p.PSN // refused: it comes again, or the QP is in error
+	switch syn := p.AETH.Syndrome; {
+	case p.Opcode != roce.Acknowledge:
+	case syn.IsRNR():
+		upTo = psn.Max(p.PSN, a.newest.psn) // refused with all that follows it: they come again
+	case rule.IsFatal(syn):
+		upTo = p.PSN // the QP is in error
 	}
 	if !a.open || upTo.Less(a.oldest.psn) {
 		return
