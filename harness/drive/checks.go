@@ -67,7 +67,7 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 	case p.Opcode>>5 != classRC && (c.accepts == nil || !c.accepts(p.Opcode)),
 		!p.Opcode.IsRequest() && !p.Opcode.IsResponse():
 		why = wrongClass
-	case (p.PKey^e.qps[i].attr.PKey)&0x7FFF != 0:
+	case !pkeysMatch(p.PKey, e.qps[i].attr.PKey):
 		why = badPKey
 	case p.Opcode.Class() == roce.ClassUD && p.DETH.QKey != c.qkey:
 		why = badQKey
@@ -77,6 +77,13 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 		return 0, false
 	}
 	return int(i), true
+}
+
+// pkeysMatch compares two partition keys: the same partition, which is not the invalid one, and a full member, which the
+// top bit marks, on one side at least (IBTA 10.9.1.2, 10.9.3).
+func pkeysMatch(a, b uint16) bool {
+	const partition, full = 0x7FFF, 0x8000
+	return a&partition == b&partition && a&partition != 0 && (a|b)&full != 0
 }
 
 // ReceiveFrame decodes a frame and hands its packet on; frames that are not RoCEv2 are none of the endpoint's business.

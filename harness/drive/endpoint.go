@@ -43,6 +43,7 @@ type Endpoint struct {
 	script   script
 	checks   checks
 	now      vtime.Time
+	soonest  vtime.Time // while woken: the next time at which a timer may fire
 	current  int // connection whose engine is being called, for placements
 	pending  int // signalled work requests that have not completed
 	event    trace.Event
@@ -50,6 +51,7 @@ type Endpoint struct {
 
 	// What the implementation makes of whole frames; nil for one that leaves them alone.
 	frameOut, frameIn func([]byte) []byte
+	impl              engine.Implementation
 }
 
 // qp is one QP: its two halves and its share of the workload.
@@ -63,6 +65,7 @@ type qp struct {
 	// want says which half may have something to send; a half that reported nothing is not asked again before it has
 	// been given an input.
 	wantReq, wantResp bool
+	answered          bool // the packet before was a READ response
 	failed            bool
 	armed             vtime.Time // transport timer as last reported
 }
@@ -77,7 +80,7 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 	e.ready.init(s.QPs)
 	e.timers.init(s.QPs)
 	e.checks.init(s, side, &impl)
-	e.frameOut, e.frameIn = impl.FrameOut, impl.FrameIn
+	e.impl, e.frameOut, e.frameIn = impl, impl.FrameOut, impl.FrameIn
 	if s.Reads.Detail {
 		e.memory.Watch = e.reportStore
 	}
@@ -135,32 +138,34 @@ func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) 
 			return 0, false
 		}
 		q := &e.qps[i]
-		e.current = i
-		if q.poll(now, p) {
-			e.ready.push(i)
-			e.arm(i)
+		e.current, q.queued = i, false
+		sent := q.poll(now, p)
+		e.drain(i) // queues the QP again behind the others, unless it had nothing
+		if sent {
 			return i, true
 		}
-		q.queued = false
-		e.arm(i)
 	}
 }
 
-// poll asks the responder first: acknowledgements are short and let the peer go on.
+// poll asks the responder first: acknowledgements are short and let the peer go on. READ responses are not, so after one
+// of them it is the requester's turn.
 func (q *qp) poll(now vtime.Time, p *roce.Packet) bool {
-	if q.wantResp {
-		if q.resp.PollTransmit(now, p) {
-			return true
-		}
-		q.wantResp = false
+	if q.answered {
+		q.answered = false
+		return q.pollRequester(now, p) || q.pollResponder(now, p)
 	}
-	if q.wantReq {
-		if q.req.PollTransmit(now, p) {
-			return true
-		}
-		q.wantReq = false
-	}
-	return false
+	return q.pollResponder(now, p) || q.pollRequester(now, p)
+}
+
+func (q *qp) pollResponder(now vtime.Time, p *roce.Packet) bool {
+	q.wantResp = q.wantResp && q.resp.PollTransmit(now, p)
+	q.answered = q.wantResp && p.Opcode.IsReadResponse()
+	return q.wantResp
+}
+
+func (q *qp) pollRequester(now vtime.Time, p *roce.Packet) bool {
+	q.wantReq = q.wantReq && q.req.PollTransmit(now, p)
+	return q.wantReq
 }
 
 // Ready reports whether Transmit may have something.
@@ -169,9 +174,29 @@ func (e *Endpoint) Ready() bool { return e.ready.n > 0 }
 // Deadline returns when Wake wants to be called next.
 func (e *Endpoint) Deadline() vtime.Time { return min(e.timers.first(), e.script.next()) }
 
-// Wake runs everything that is due at now.
+// Settle brings the earliest deadline up to date and reports whether it was: deadlines that moved away are left where
+// they were, and a clock that jumps from one to the next would stop at each for nothing.
+func (e *Endpoint) Settle() bool {
+	at := e.timers.first()
+	if at >= e.script.next() {
+		return true
+	}
+	i := int(e.timers.heap[0])
+	real, _ := e.due(i)
+	if real <= at {
+		return true
+	}
+	e.timers.pop()
+	if real != vtime.Never {
+		e.timers.atMost(i, real)
+	}
+	return false
+}
+
+// Wake runs everything that is due at now. An engine whose timer does not move on is woken once, not for ever.
 func (e *Endpoint) Wake(now vtime.Time) {
-	e.now = now
+	e.now, e.soonest = now, now+1
+	defer func() { e.soonest = 0 }()
 	for e.timers.first() <= now {
 		i := e.timers.pop()
 		q := &e.qps[i]
@@ -230,21 +255,28 @@ func (e *Endpoint) handle(i int, ev engine.Event) {
 // arm moves the QP's entry in the timer heap. A deadline that moved away is left where it is: waking early is harmless
 // and cheaper than sifting the heap on every acknowledgement.
 func (e *Endpoint) arm(i int) {
+	at, transport := e.due(i)
+	if q := &e.qps[i]; e.spec.Reads.Detail && transport != q.armed {
+		q.armed = transport
+		e.reportTimer(i, transport)
+	}
+	if at != vtime.Never {
+		e.timers.atMost(i, max(at, e.soonest))
+	}
+}
+
+// due returns when connection i wants to be woken, and its requester's part in that: the transport timer.
+func (e *Endpoint) due(i int) (at, transport vtime.Time) {
 	q := &e.qps[i]
-	at := vtime.Never
+	transport = vtime.Never
 	if t, ok := q.req.PollTimer(); ok {
-		at = t
+		transport = t
 	}
-	if e.spec.Reads.Detail && at != q.armed {
-		q.armed = at
-		e.reportTimer(i, at)
-	}
+	at = transport
 	if t, ok := q.resp.PollTimer(); ok && t < at {
 		at = t
 	}
-	if at != vtime.Never {
-		e.timers.atMost(i, at)
-	}
+	return at, transport
 }
 
 // Idle reports whether all posted work has completed and no more will be posted.
@@ -265,6 +297,23 @@ func (e *Endpoint) Vars(i int) []engine.Var {
 
 // Pending returns how many signalled work requests have not completed.
 func (e *Endpoint) Pending() int { return e.pending }
+
+// Shortfall says what of the counted work will never be done, "" when nothing. Call it when nothing more will happen.
+func (e *Endpoint) Shortfall() string {
+	if e.pending > 0 {
+		return fmt.Sprintf("%d requests of %s never completed", e.pending, e.side)
+	}
+	for i := range e.qps {
+		undone, total := 0, 0
+		for _, l := range e.qps[i].loads {
+			undone, total = undone+max(0, l.Count-l.done), total+l.Count
+		}
+		if undone > 0 {
+			return fmt.Sprintf("QP %d of %s failed with %d of its %d messages undone", i, e.side, undone, total)
+		}
+	}
+	return ""
+}
 
 // Share returns which part of the counted work is done, 0 to 1; 1 when there is none.
 func (e *Endpoint) Share() float64 {

@@ -2,6 +2,7 @@ package drive
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
@@ -10,21 +11,34 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Each QP has four regions at addresses that both sides can compute: source, what its requests send and read into;
+// Each QP has these regions at addresses that both sides can compute: source, what its requests send and read into;
 // target, what the peer's READs, WRITEs and atomics act on; and inbox, where its receives lie. A region has a slot for
 // each message in flight, as far as memory allows. A small fourth one may be read by the peer and not written, so that a
-// WRITE without the right can be crafted.
+// WRITE without the right can be crafted. Loads that READ have a fifth, landing, so that what they read does not change
+// what other loads send.
 const (
 	sourceBase = 1 << 44
 	targetBase = 2 << 44
 	inboxBase  = 3 << 44
 	lockedBase = 4 << 44
+	landBase   = 5 << 44
 	perQP      = 1 << 31 // address distance between the regions of neighbouring QPs
-	badKey     = 0xBAD0
+	perBank    = 1 << 13 // QPs before the addresses of one kind of region would run into the next
+	bank       = 1 << 48 // distance to where they go on
+	badKey     = 0xBAD   // below every key that is given out
 )
 
-// maxBytes bounds the memory of an endpoint that has bytes; a Spec that needs more shares slots between messages.
-const maxBytes = 256 * unit.MiB
+// place returns where connection i's region of a kind begins.
+func place(base uint64, i int) uint64 {
+	return base + uint64(i%perBank)*perQP + uint64(i/perBank)*bank
+}
+
+// The memory of an endpoint that has bytes. Beyond fitBytes, messages share slots; what does not fit mostBytes with a
+// slot for each QP is refused. The first is small because a run touches all of it, for the pattern and the comparison.
+const (
+	fitBytes  = 64 * unit.MiB
+	mostBytes = 1 * unit.GiB
+)
 
 type layout struct {
 	side    trace.Side
@@ -33,6 +47,7 @@ type layout struct {
 	slots   uint64 // slots of source and target
 	inSlot  uint64
 	inSlots uint64
+	reads   bool // some load of this side READs
 }
 
 // newLayout sizes the regions: a slot per outstanding message while they fit, one at least.
@@ -43,10 +58,11 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 	if inSlot == 0 {
 		inSlot = slot
 	}
-	fit := uint64(maxBytes) / uint64(s.QPs) / 3
+	fit := uint64(fitBytes) / uint64(s.QPs) / 3
 	depth := uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth))
+	reads := slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op == engine.OpRead })
 	return layout{
-		side: side, qps: s.QPs,
+		side: side, qps: s.QPs, reads: reads,
 		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
 		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, uint64(max(s.Receives, 1))),
 	}
@@ -58,7 +74,7 @@ func clamp(n, most uint64) uint64 { return max(1, min(n, most)) }
 func Key(side trace.Side, i int) uint32 { return 0x1000 + uint32(i)<<4 + uint32(side) }
 
 // Target is the address of connection i's target region.
-func Target(i int) uint64 { return targetBase + uint64(i)*perQP }
+func Target(i int) uint64 { return place(targetBase, i) }
 
 // ReadOnlyKey is the R_Key of connection i's region that the peer of side may read only.
 func ReadOnlyKey(side trace.Side, i int) uint32 { return Key(side, i) + 2 }
@@ -66,36 +82,53 @@ func ReadOnlyKey(side trace.Side, i int) uint32 { return Key(side, i) + 2 }
 // readOnlyLen is the size of that region in bytes.
 const readOnlyLen = 64
 
-func readOnly(i int) uint64 { return lockedBase + uint64(i)*perQP }
+func readOnly(i int) uint64 { return place(lockedBase, i) }
 
-func (l *layout) source(i int) uint64 { return sourceBase + uint64(i)*perQP }
-func (l *layout) inbox(i int) uint64  { return inboxBase + uint64(i)*perQP }
+func (l *layout) source(i int) uint64 { return place(sourceBase, i) }
+func (l *layout) land(i int) uint64   { return place(landBase, i) }
+func (l *layout) inbox(i int) uint64  { return place(inboxBase, i) }
 
 // register makes the regions of all QPs, filled with a pattern that differs by side, QP and place.
 func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
-	total := uint64(l.qps) * (2*l.slot*l.slots + l.inSlot*l.inSlots)
-	if bytes && total > uint64(4*maxBytes) {
+	total := uint64(l.qps) * (3*l.slot*l.slots + l.inSlot*l.inSlots)
+	if bytes && total > uint64(mostBytes) {
 		return fmt.Errorf("drive: messages of %s on %d QPs need %s of memory; use fewer QPs or smaller messages",
 			unit.Size(l.slot), l.qps, unit.Size(total))
 	}
-	for i := range l.qps {
-		regions := []memory.Region{
-			{RKey: privateKey(i, 0), Base: l.source(i), Len: l.slot * l.slots, Access: engine.LocalWrite},
-			{RKey: Key(l.side, i), Base: Target(i), Len: l.slot * l.slots, Access: engine.AllAccess},
-			{RKey: privateKey(i, 1), Base: l.inbox(i), Len: l.inSlot * l.inSlots, Access: engine.LocalWrite},
-			{RKey: ReadOnlyKey(l.side, i), Base: readOnly(i), Len: readOnlyLen, Access: engine.RemoteRead},
-		}
-		for n, r := range regions {
-			r.PD = 1
-			if bytes {
-				r.Bytes = pattern(seed, l.side, i, n, r.Len)
-			}
-			if err := h.Register(r); err != nil {
-				return err
+	// In the order of addresses, so that each registration goes to the end.
+	for from := 0; from < l.qps; from += perBank {
+		for kind := sourceRegion; kind < regionKinds; kind++ {
+			for i := from; i < min(from+perBank, l.qps); i++ {
+				if err := l.registerOne(h, bytes, seed, i, kind); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
+}
+
+func (l *layout) registerOne(h *memory.Host, bytes bool, seed uint64, i, kind int) error {
+	r := memory.Region{PD: 1, Access: engine.LocalWrite, Len: l.slot * l.slots}
+	switch kind {
+	case sourceRegion:
+		r.RKey, r.Base = privateKey(i, 0), l.source(i)
+	case targetRegion:
+		r.RKey, r.Base, r.Access = Key(l.side, i), Target(i), engine.AllAccess
+	case inboxRegion:
+		r.RKey, r.Base, r.Len = privateKey(i, 1), l.inbox(i), l.inSlot*l.inSlots
+	case lockedRegion:
+		r.RKey, r.Base, r.Len, r.Access = ReadOnlyKey(l.side, i), readOnly(i), readOnlyLen, engine.RemoteRead
+	case landRegion:
+		if !l.reads {
+			return nil
+		}
+		r.RKey, r.Base = privateKey(i, 2), l.land(i)
+	}
+	if bytes {
+		r.Bytes = pattern(seed, l.side, i, kind, r.Len)
+	}
+	return h.Register(r)
 }
 
 // privateKey names the regions that no peer is told of.
@@ -104,9 +137,13 @@ func privateKey(i, n int) uint32 { return 0x80000000 + uint32(i)<<4 + uint32(n) 
 // request makes the next work request of a load.
 func (l *layout) request(i int, ld *load) engine.WorkRequest {
 	off := uint64(ld.posted) % l.slots * l.slot
+	local := l.source(i)
+	if ld.Op == engine.OpRead {
+		local = l.land(i)
+	}
 	return engine.WorkRequest{
-		ID: ld.index<<idShift + uint64(ld.posted), Op: ld.Op, Len: uint32(ld.Msg), Imm: uint32(ld.posted),
-		LocalVA: l.source(i) + off, RemoteVA: Target(i) + off, RKey: Key(l.side.Other(), i),
+		ID: ld.first + uint64(ld.posted), Op: ld.Op, Len: uint32(ld.Msg), Imm: uint32(ld.posted),
+		LocalVA: local + off, RemoteVA: Target(i) + off, RKey: Key(l.side.Other(), i),
 	}
 }
 
@@ -127,11 +164,14 @@ func (l *layout) scripted(p *scenario.Post) engine.WorkRequest {
 	return wr
 }
 
-// The regions of a QP, in the order in which they are registered.
+// The regions of a QP, in the order of their addresses.
 const (
 	sourceRegion = iota
 	targetRegion
 	inboxRegion
+	lockedRegion
+	landRegion
+	regionKinds
 )
 
 // pattern is what a region holds at the start: a function of seed, side, QP and region, so that either side can compute

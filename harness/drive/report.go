@@ -56,6 +56,9 @@ func (e *Endpoint) reportRegions() {
 		}
 	}
 	e.reportCodec()
+	if e.spec.Reads.Fuzz {
+		e.reportFuzz()
+	}
 }
 
 func (e *Endpoint) reportRegion(i int, rkey uint32, va, n uint64, access engine.Access) {

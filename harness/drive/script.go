@@ -17,20 +17,27 @@ type script struct {
 
 type scriptedWork struct {
 	Work
-	qp int
+	qp    int
+	ended bool // completed, well or not
 }
 
-// done notes the completion of a scripted request; in-order completion makes every earlier one of the QP done as well.
-func (s *script) done(qp int, id uint64) {
-	for k := len(s.posted) - 1; k >= 0; k-- {
-		if s.posted[k].qp == qp && s.posted[k].WR.ID == id {
-			for ; k >= 0; k-- {
-				if s.posted[k].qp == qp {
-					s.posted[k].Done = true
-				}
+// completed notes the completion of a scripted request and reports whether it was a signalled one. Requests complete in
+// order, so it is the first of its ID that has not; when it succeeded, so have those before it on the QP.
+func (s *script) completed(qp int, ev engine.Event) (signalled bool) {
+	for k := range s.posted {
+		w := &s.posted[k]
+		if w.qp != qp || w.ended || w.WR.ID != ev.ID {
+			continue
+		}
+		w.ended = true
+		for j := range s.posted[:k+1] {
+			if s.posted[j].qp == qp && ev.Status == engine.StatusSuccess {
+				s.posted[j].Done, s.posted[j].ended = true, true
 			}
 		}
+		return !w.WR.Unsignal
 	}
+	return false
 }
 
 func (s *script) init(spec *scenario.Spec, side trace.Side) {
@@ -62,7 +69,7 @@ func (e *Endpoint) runScript() {
 		} else {
 			wr := e.layout.scripted(&p)
 			if ok = e.post(p.QP, wr); ok {
-				e.script.posted = append(e.script.posted, scriptedWork{Work{WR: wr}, p.QP})
+				e.script.posted = append(e.script.posted, scriptedWork{Work: Work{WR: wr}, qp: p.QP})
 			}
 		}
 		if !ok {

@@ -1,41 +1,45 @@
 package drive
 
 import (
-	"encoding/binary"
+	"bytes"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Work is one request of a peer as far as memory is concerned: what it was, and whether it is known to be done.
+// Work is one request as far as memory is concerned: what it was, and whether it is known to be done.
 type Work struct {
 	WR   engine.WorkRequest
 	Done bool
+	Loop bool // of a load: where it stands among the requests of other loads and of the script is not known
 }
 
-// Verify compares the memory of connection i with what the peer's requests should have made of it, and reports the
-// result as Memory events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request
-// named and that changed nevertheless. Requests that were posted and did not complete may have been placed or not, so
-// their ranges are not judged. work is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
-func (e *Endpoint) Verify(now vtime.Time, i int, work []Work) (mismatch, guard int64, ok bool) {
+// Verify compares the memory of connection i with what requests should have made of it, and reports the result as Memory
+// events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request named and that
+// changed nevertheless. It looks at what the peer's requests act on here (the target, and the inbox when it is clear
+// which message took which receive) and at what this side's own READs and atomics brought.
+//
+// Bytes whose content is not determined are not judged: those of requests that did not complete, and those that depend on
+// an order that is not known. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
+func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
 	e.now = max(e.now, now)
-	l := &e.layout
-	got := e.memory.Load(Target(i), int(l.slot*l.slots))
-	if got == nil {
+	if e.memory.Load(Target(i), 1) == nil {
 		return 0, 0, false
 	}
-	n := l.slot * l.slots
-	img := image{
-		want:   pattern(e.spec.Seed, e.side, i, targetRegion, n),
-		state:  make([]byte, n),
-		source: pattern(e.spec.Seed, e.side.Other(), i, sourceRegion, n),
-		base:   Target(i), from: l.source(i),
+	add := func(m *image) {
+		if m != nil {
+			a, b := m.compare(e.memory.Load(m.base, len(m.want)))
+			mismatch, guard = mismatch+a, guard+b
+		}
 	}
-	for _, w := range work {
-		img.apply(w)
-	}
-	mismatch, guard = img.compare(got)
+	own, other := e.replay(e.side, i, e.Posted(i)), e.replay(e.side.Other(), i, peers)
+	add(&own.source)
+	add(own.land)
+	add(&other.target)
+	add(e.inbox(i, other, peers))
 	e.event = trace.Event{Name: "mismatch", Value: mismatch}
 	e.send(i, trace.Memory)
 	e.event = trace.Event{Name: "guard", Value: guard}
@@ -43,74 +47,16 @@ func (e *Endpoint) Verify(now vtime.Time, i int, work []Work) (mismatch, guard i
 	return mismatch, guard, true
 }
 
-// image is the expected content of a target region.
-type image struct {
-	want, source []byte
-	state        []byte // per byte: untouched, written, or open
-	base, from   uint64
-}
-
-const (
-	untouched = iota
-	written
-	open // a request that names it may or may not have been executed
-)
-
-// apply executes one request on the expected content.
-func (m *image) apply(w Work) {
-	at := w.WR.RemoteVA - m.base
-	n := uint64(w.WR.Len)
-	if at > uint64(len(m.want)) || n > uint64(len(m.want))-at {
-		return
-	}
-	mark := byte(written)
-	if !w.Done {
-		mark = open
-	}
-	dst := m.want[at : at+n]
-	switch w.WR.Op {
-	case engine.OpWrite, engine.OpWriteImm:
-		src := w.WR.LocalVA - m.from
-		if src > uint64(len(m.source)) || n > uint64(len(m.source))-src {
-			return
-		}
-		copy(dst, m.source[src:src+n])
-	case engine.OpFetchAdd:
-		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(dst)+w.WR.SwapAdd)
-	case engine.OpCompareSwap:
-		if binary.LittleEndian.Uint64(dst) == w.WR.Compare {
-			binary.LittleEndian.PutUint64(dst, w.WR.SwapAdd)
-		}
-	default:
-		return
-	}
-	for k := range n {
-		m.state[at+k] = max(m.state[at+k], mark)
-	}
-}
-
-func (m *image) compare(got []byte) (mismatch, guard int64) {
-	for k, b := range got {
-		switch {
-		case b == m.want[k] || m.state[k] == open:
-		case m.state[k] == written:
-			mismatch++
-		default:
-			guard++
-		}
-	}
-	return mismatch, guard
-}
-
 // Posted returns connection i's requests in posting order, as the peer needs them for Verify. Loads give their last
-// requests only, one per slot: earlier ones wrote the same bytes to the same places.
+// requests only, as many as there are slots to write: earlier ones wrote the same bytes to the same places.
 func (e *Endpoint) Posted(i int) []Work {
 	var out []Work
 	for k := range e.qps[i].loads {
 		l := &e.qps[i].loads[k]
 		again := *l
-		for again.posted = max(0, l.posted-int(e.layout.slots)); again.posted < l.posted; again.posted++ {
-			out = append(out, Work{WR: e.layout.request(i, &again), Done: again.posted < l.done})
+		last := int(max(e.layout.slots, e.layout.inSlots))
+		for again.posted = max(0, l.posted-last); again.posted < l.posted; again.posted++ {
+			out = append(out, Work{WR: e.layout.request(i, &again), Done: again.posted < l.done, Loop: true})
 		}
 	}
 	for _, w := range e.script.posted {
@@ -119,4 +65,107 @@ func (e *Endpoint) Posted(i int) []Work {
 		}
 	}
 	return out
+}
+
+// inbox is what connection i's receives should hold, nil when that is not known: the k-th message that takes a receive
+// takes the k-th posted one, as long as all messages come from one load or all from the script.
+func (e *Endpoint) inbox(i int, peer *replay, work []Work) *image {
+	l := &e.layout
+	var taking []Work
+	for _, w := range work {
+		if takesReceive(w.WR.Op) {
+			taking = append(taking, w)
+		}
+	}
+	for _, w := range taking {
+		if w.Loop != taking[0].Loop || w.WR.ID/perLoad != taking[0].WR.ID/perLoad || uint64(w.WR.Len) > l.inSlot {
+			return nil
+		}
+	}
+	if e.otherReceives(i) {
+		return nil
+	}
+	m := newImage(l.inbox(i), pattern(e.spec.Seed, e.side, i, inboxRegion, l.inSlot*l.inSlots))
+	for k, w := range taking {
+		if w.Loop {
+			k = int(w.WR.ID % perLoad) // the list holds the last messages only
+		}
+		if w.WR.Op != engine.OpWriteImm {
+			peer.copy(&m, l.receive(i, k).VA, &peer.source, w.WR.LocalVA, &w)
+		}
+	}
+	return &m
+}
+
+// otherReceives reports whether receives of connection i are scripted, or taken by packets that the peer never sent.
+func (e *Endpoint) otherReceives(i int) bool {
+	return slices.ContainsFunc(e.spec.Posts, func(p scenario.Post) bool { return p.Receive && p.QP == i && p.From == e.side }) ||
+		slices.ContainsFunc(e.spec.Injections, func(in scenario.Injection) bool { return in.QP == i && in.To == e.side })
+}
+
+func takesReceive(op engine.Op) bool {
+	switch op {
+	case engine.OpSend, engine.OpSendImm, engine.OpSendInv, engine.OpWriteImm:
+		return true
+	}
+	return false
+}
+
+// image is the expected content of a region.
+type image struct {
+	base  uint64
+	want  []byte
+	state []byte
+}
+
+// The state of a byte. What a script and a load both wrote is open, unless they wrote the same.
+const (
+	untouched = iota
+	byScript
+	byLoad
+	open // its content is not determined
+)
+
+func newImage(base uint64, content []byte) image {
+	return image{base: base, want: content, state: make([]byte, len(content))}
+}
+
+// at returns the offset of [va, va+n) in the region; ok is false when the region does not hold it all.
+func (m *image) at(va, n uint64) (off uint64, ok bool) {
+	size := uint64(len(m.want))
+	off = va - m.base
+	return off, off <= size && n <= size-off
+}
+
+// put sets one byte to what the request wrote.
+func (m *image) put(at uint64, b byte, w *Work) {
+	mark := byte(byScript)
+	if w.Loop {
+		mark = byLoad
+	}
+	was := m.state[at]
+	switch {
+	case was == open:
+		return
+	case !w.Done, was != untouched && was != mark && m.want[at] != b:
+		mark = open
+	}
+	m.want[at], m.state[at] = b, mark
+}
+
+// compare counts the bytes that are not as expected.
+func (m *image) compare(got []byte) (mismatch, guard int64) {
+	if bytes.Equal(got, m.want) {
+		return 0, 0
+	}
+	for k, b := range got {
+		switch {
+		case b == m.want[k] || m.state[k] == open:
+		case m.state[k] == untouched:
+			guard++
+		default:
+			mismatch++
+		}
+	}
+	return mismatch, guard
 }

@@ -12,24 +12,35 @@ import (
 // loop learns of m at a time.
 type load struct {
 	scenario.Load
-	index  uint64 // position in the Spec, the upper part of the request IDs
+	first  uint64 // request IDs count from here
 	posted int
 	done   int // completed
 	known  int // completed, as far as the application has been told
 }
 
-// idShift leaves the lower part of a request ID to the number within a load.
-const idShift = 40
+// perLoad is how many request IDs a load has; a scripted request has an ID below it (see package scenario).
+const perLoad = 1e9
 
+// newLoads returns the loads of one side. Their IDs leave the first perLoad to scripted requests, if there are any.
 func newLoads(s *scenario.Spec, side trace.Side) []load {
 	var loads []load
-	for i, l := range s.Loads {
+	first := uint64(0)
+	for _, p := range s.Posts {
+		if p.From == side {
+			first = perLoad
+		}
+	}
+	for _, l := range s.Loads {
 		if l.From == side {
-			loads = append(loads, load{Load: l, index: uint64(i)})
+			loads = append(loads, load{Load: l, first: first})
+			first += perLoad
 		}
 	}
 	return loads
 }
+
+// holds reports whether the load posted the request of this ID.
+func (l *load) holds(id uint64) bool { return id >= l.first && id-l.first < uint64(l.posted) }
 
 // pump keeps the queue of connection i full.
 func (e *Endpoint) pump(i int) {
@@ -50,7 +61,7 @@ func (e *Endpoint) pump(i int) {
 
 // more reports whether the load has another message to post now.
 func (e *Endpoint) more(l *load) bool {
-	if l.Count > 0 && l.posted >= l.Count {
+	if l.Count > 0 && l.posted >= l.Count || l.posted == perLoad {
 		return false
 	}
 	return e.spec.For == 0 || e.now < vtime.Time(e.spec.For)
@@ -84,23 +95,22 @@ func (e *Endpoint) postReceive(i int) {
 
 // completed accounts for one completion and posts what it made room for.
 func (e *Endpoint) completed(i int, ev engine.Event) {
-	e.pending--
-	if ev.Status == engine.StatusSuccess {
-		e.script.done(i, ev.ID)
-	}
 	q := &e.qps[i]
 	for k := range q.loads {
-		l := &q.loads[k]
-		if ev.ID>>idShift != l.index || ev.ID&(1<<idShift-1) >= uint64(l.posted) {
-			continue
+		if l := &q.loads[k]; l.holds(ev.ID) {
+			e.pending--
+			if ev.Status == engine.StatusSuccess {
+				l.done++
+			}
+			if every := max(1, q.attr.CQModeration); l.done%every == 0 || l.done == l.posted {
+				l.known = l.done
+			}
+			e.pump(i)
+			return
 		}
-		if ev.Status == engine.StatusSuccess {
-			l.done++
-		}
-		if every := max(1, q.attr.CQModeration); l.done%every == 0 || l.done == l.posted {
-			l.known = l.done
-		}
-		e.pump(i)
-		return
 	}
+	if e.script.completed(i, ev) {
+		e.pending--
+	}
+	e.pump(i)
 }

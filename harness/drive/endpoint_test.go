@@ -1,0 +1,205 @@
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// implementation is one whose constructor fails with err.
+func implementation(err error) engine.Implementation {
+	return engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+		return &fake{}, &fake{}, err
+	}}
+}
+
+func TestRejectedAttribute(t *testing.T) {
+	_, err := New(lines(t), trace.B, implementation(errors.New("QueueDepth 0: want 1 or more")), Options{})
+	if want := "fake at B: QueueDepth 0: want 1 or more"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// 5 000 QPs that all have something to send get the same number of turns, one packet at a time.
+func TestFairness(t *testing.T) {
+	const qps, rounds = 5000, 3
+	b := newBed(t, Options{}, fmt.Sprintf("qp count=%d qd=1", qps), "load write msg=1 count=1")
+	for _, f := range b.req {
+		f.packets, f.out = -1, roce.WriteOnly
+	}
+	b.Start(0)
+	var p roce.Packet
+	for n := range qps * rounds {
+		if i, ok := b.Transmit(0, &p); !ok || i != n%qps {
+			t.Fatalf("packet %d is from connection %d, %v; want %d", n, i, ok, n%qps)
+		}
+	}
+}
+
+// A QP that becomes ready waits for those that are; one that had nothing is not asked again before something happens.
+func TestOnlyReadyQPsAreAsked(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=3 qd=1", "load write msg=1 count=1")
+	b.req[1].packets = 1
+	b.Start(0)
+	var p roce.Packet
+	for want := 1; want >= 0; want-- {
+		if i, ok := b.Transmit(0, &p); ok != (want == 1) || ok && i != 1 {
+			t.Fatalf("connection %d, %v", i, ok)
+		}
+	}
+	for i, f := range b.req {
+		if want := 1 + i%2; f.polled != want || b.Ready() {
+			t.Errorf("connection %d was asked %d times, want %d", i, f.polled, want)
+		}
+	}
+	ack := b.good(2)
+	b.Receive(0, &ack)
+	b.req[2].packets = 1
+	if i, ok := b.Transmit(0, &p); !ok || i != 2 || b.req[0].polled != 1 {
+		t.Errorf("connection %d, %v; connection 0 was asked %d times", i, ok, b.req[0].polled)
+	}
+}
+
+// Acknowledgements go before requests; READ responses take turns with them, or either half could starve the other.
+func TestTurnsOfTheHalves(t *testing.T) {
+	for _, tt := range []struct {
+		answer roce.Opcode
+		want   string
+	}{{roce.Acknowledge, "AAAQQQ"}, {roce.ReadRespMiddle, "AQAQAQ"}} {
+		b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=1")
+		b.req[0].packets, b.req[0].out = 3, roce.WriteMiddle
+		b.resp[0].packets, b.resp[0].out = 3, tt.answer
+		b.Start(0)
+		req := b.good(0)
+		req.Opcode = roce.ReadRequest
+		b.Receive(0, &req)
+		got := ""
+		for {
+			var p roce.Packet
+			if _, ok := b.Transmit(0, &p); !ok {
+				break
+			}
+			got += map[bool]string{true: "A", false: "Q"}[p.Opcode.IsResponse()]
+		}
+		if got != tt.want {
+			t.Errorf("%s: order %s, want %s", tt.answer, got, tt.want)
+		}
+	}
+}
+
+// What happens while a packet is made is reported at once, and may give the QP something new to send.
+func TestEventsOfSending(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=2")
+	b.Start(0)
+	b.req[0].packets, b.req[0].onSend = 1, &engine.Event{Kind: engine.CQE, ID: 0}
+	var p roce.Packet
+	if _, ok := b.Transmit(0, &p); !ok || b.count(trace.CQE) != 1 || len(b.req[0].posted) != 2 || !b.Ready() {
+		t.Errorf("sent %v, %d completions, %d posts, ready %v", ok, b.count(trace.CQE), len(b.req[0].posted), b.Ready())
+	}
+}
+
+func TestTimers(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=3 qd=1", "load write msg=1 count=1", "report detail")
+	b.req[0].timer, b.resp[1].timer, b.req[2].timer = 30, 20, 40
+	b.Start(0)
+	if b.Deadline() != 20 || b.count(trace.Timer) != 2 {
+		t.Errorf("deadline %d, %d timer events; want 20 and the 2 of the requesters", b.Deadline(), b.count(trace.Timer))
+	}
+	b.Wake(30)
+	if b.req[0].woken != 1 || b.resp[1].woken != 1 || b.req[2].woken != 0 || b.Deadline() != 40 || b.count(trace.Timer) != 3 {
+		t.Errorf("woken %d, %d and %d; deadline %d", b.req[0].woken, b.resp[1].woken, b.req[2].woken, b.Deadline())
+	}
+	b.req[2].timer = 90 // moves away without the endpoint being told
+	if b.Settle() || b.Deadline() != 90 || !b.Settle() {
+		t.Errorf("after settling the deadline is %d, want 90", b.Deadline())
+	}
+	b.req[2].timer = vtime.Never
+	if b.Settle() || b.Deadline() != vtime.Never || !b.Settle() {
+		t.Errorf("after settling the deadline is %d, want none", b.Deadline())
+	}
+}
+
+// An engine whose timer stands still does not hang the endpoint.
+func TestStuckTimer(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
+	b.req[0].timer, b.req[0].stuck, b.req[1].timer = 5, true, 6
+	b.Start(0)
+	b.Wake(7)
+	if b.req[0].woken != 1 || b.req[1].woken != 1 || b.Deadline() != 8 {
+		t.Errorf("woken %d and %d times, next at %d; want once each and 8", b.req[0].woken, b.req[1].woken, b.Deadline())
+	}
+}
+
+// The cost of a packet does not grow with the number of QPs that are idle.
+func BenchmarkIdleQPs(b *testing.B) {
+	for _, qps := range []int{1, 100, 10000} {
+		b.Run(fmt.Sprintf("qps=%d", qps), func(b *testing.B) {
+			bed := newBed(b, Options{}, fmt.Sprintf("qp count=%d qd=1", qps), "load write msg=1 count=1")
+			bed.Start(0)
+			for _, f := range bed.req {
+				f.timer = 1 << 40
+			}
+			bed.Wake(0)
+			ack := bed.good(qps / 2)
+			var p roce.Packet
+			for bed.Ready() {
+				bed.Transmit(0, &p)
+			}
+			bed.req[qps/2].packets = -1
+			bed.observer = nil
+			b.ReportAllocs()
+			for b.Loop() {
+				bed.Receive(1, &ack)
+				bed.Transmit(1, &p)
+			}
+		})
+	}
+}
+
+// Receiving and sending allocate nothing.
+func TestNoAllocation(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=1")
+	b.observer = nil
+	b.Start(0)
+	b.req[0].packets = -1
+	frame := b.frameOf(b.good(0))
+	var p roce.Packet
+	if n := testing.AllocsPerRun(1000, func() {
+		b.ReceiveFrame(1, frame)
+		b.Transmit(1, &p)
+	}); n != 0 || b.req[0].handled == 0 {
+		t.Errorf("%v allocations per packet, %d handled", n, b.req[0].handled)
+	}
+}
+
+func TestVars(t *testing.T) {
+	b := newBed(t, Options{}, "load write msg=1 count=1")
+	b.resp[0].handled = 7
+	if v := b.Vars(0); len(v) != 2 || v[0].Value != 0 || v[1].Value != 7 {
+		t.Errorf("variables %v; want the requester's first", v)
+	}
+}
+
+// Emit and frameIn are the implementation's to change; Alters tells.
+func TestEmit(t *testing.T) {
+	b := newBed(t, Options{}, "load write msg=1 count=1")
+	if got := string(b.Emit([]byte("x"))); got != "x" || b.Alters() {
+		t.Errorf("emits %q", got)
+	}
+	b.frameOut = func(f []byte) []byte { return append([]byte("y"), f...) }
+	if got := string(b.Emit([]byte("x"))); got != "yx" || !b.Alters() {
+		t.Errorf("emits %q", got)
+	}
+	good := b.frameOf(b.good(0))
+	b.frameIn = func([]byte) []byte { return good }
+	b.ReceiveFrame(0, []byte(strings.Repeat("z", 60)))
+	if b.req[0].handled != 1 {
+		t.Error("what frameIn returned did not arrive")
+	}
+}

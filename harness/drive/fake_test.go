@@ -1,0 +1,151 @@
+package drive
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// fake is half a QP that does what a test tells it.
+type fake struct {
+	posted   []engine.WorkRequest
+	receives []engine.ReceiveRequest
+	depth    int            // requests that Post takes; 0 is any number
+	events   []engine.Event // to be polled
+	onSend   *engine.Event  // becomes an event when a packet is sent
+	packets  int            // to be sent; negative is without end
+	out      roce.Opcode
+	timer    vtime.Time
+	stuck    bool // the timer does not move when it fires
+	handled  int
+	woken    int
+	polled   int
+	flushed  int
+}
+
+func (f *fake) HandlePacket(vtime.Time, *roce.Packet) { f.handled++ }
+
+func (f *fake) HandleTimer(now vtime.Time) {
+	f.woken++
+	if now >= f.timer && !f.stuck {
+		f.timer = vtime.Never
+	}
+}
+
+func (f *fake) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
+	f.polled++
+	if f.packets == 0 {
+		return false
+	}
+	f.packets--
+	p.Opcode = f.out
+	if f.onSend != nil {
+		f.events, f.onSend = append(f.events, *f.onSend), nil
+	}
+	return true
+}
+
+func (f *fake) PollEvent() (engine.Event, bool) {
+	if len(f.events) == 0 {
+		return engine.Event{}, false
+	}
+	ev := f.events[0]
+	f.events = f.events[1:]
+	return ev, true
+}
+
+func (f *fake) PollTimer() (vtime.Time, bool) { return f.timer, f.timer != vtime.Never }
+func (f *fake) Flush(vtime.Time)              { f.flushed++ }
+
+func (f *fake) Post(_ vtime.Time, wr engine.WorkRequest) error {
+	if f.depth > 0 && len(f.posted) == f.depth {
+		return engine.ErrQueueFull
+	}
+	f.posted = append(f.posted, wr)
+	return nil
+}
+
+func (f *fake) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
+	if f.depth > 0 && len(f.receives) == f.depth {
+		return engine.ErrQueueFull
+	}
+	f.receives = append(f.receives, rr)
+	return nil
+}
+
+func (f *fake) Vars() []engine.Var { return []engine.Var{{Name: "handled", Value: int64(f.handled)}} }
+
+// complete makes the request of an ID complete.
+func (f *fake) complete(id uint64, s engine.Status) {
+	f.events = append(f.events, engine.Event{Kind: engine.CQE, ID: id, Status: s})
+}
+
+// bed is an endpoint with fake engines.
+type bed struct {
+	*Endpoint
+	req, resp []*fake
+	seen      []trace.Event
+}
+
+func (b *bed) Event(e *trace.Event) { b.seen = append(b.seen, *e) }
+
+// count returns how many events of a kind were reported.
+func (b *bed) count(k trace.EventKind) int {
+	n := 0
+	for i := range b.seen {
+		if b.seen[i].Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// lines builds a Spec without receives from statements.
+func lines(tb testing.TB, text ...string) *scenario.Spec {
+	tb.Helper()
+	s := scenario.Default()
+	s.Receives = 0
+	for _, l := range text {
+		if err := s.Line(l); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return s
+}
+
+// newBed builds side A of a Spec.
+func newBed(tb testing.TB, opts Options, text ...string) *bed {
+	tb.Helper()
+	b := &bed{}
+	impl := engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+		b.req, b.resp = append(b.req, &fake{timer: vtime.Never}), append(b.resp, &fake{timer: vtime.Never})
+		return b.req[len(b.req)-1], b.resp[len(b.resp)-1], nil
+	}}
+	opts.Observer = b
+	var err error
+	if b.Endpoint, err = New(lines(tb, text...), trace.A, impl, opts); err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// good is a packet that passes all checks: an ACK for connection i of side A.
+func (b *bed) good(i int) roce.Packet {
+	p, err := roce.ParsePacket("ACK psn=0 msn=1")
+	if err != nil {
+		panic(err)
+	}
+	p.DestQP = b.spec.Ends(i)[trace.A].QPN
+	return p
+}
+
+// frame encodes a packet that the peer sends on connection 0.
+func (b *bed) frameOf(p roce.Packet) []byte {
+	var f roce.Frame
+	Frame(&f, trace.B, 0, &p)
+	return f.AppendTo(nil)
+}

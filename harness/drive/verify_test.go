@@ -1,0 +1,222 @@
+package drive
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// pair is both endpoints of a Spec with bytes, whose requests a test executes by hand.
+type pair struct {
+	a, b *Endpoint
+	req  *fake // of A
+}
+
+func newPair(tb testing.TB, text ...string) *pair {
+	tb.Helper()
+	p := &pair{req: &fake{}}
+	impl := engine.Implementation{New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+		return p.req, &fake{}, nil
+	}}
+	s := lines(tb, append([]string{"qp mtu=256 receives=4"}, text...)...)
+	var err error
+	if p.b, err = New(s, trace.B, implementation(nil), Options{Bytes: true}); err == nil {
+		p.a, err = New(s, trace.A, impl, Options{Bytes: true})
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.a.Start(0)
+	p.b.Start(0)
+	return p
+}
+
+// execute does what requester and responder would have done for the k-th posted request.
+func (p *pair) execute(k, receive int) {
+	wr := p.req.posted[k]
+	n := int(wr.Len)
+	switch wr.Op {
+	case engine.OpWrite, engine.OpWriteImm:
+		p.b.memory.Store(wr.RemoteVA, p.a.memory.Load(wr.LocalVA, n), n)
+	case engine.OpRead:
+		p.a.memory.Store(wr.LocalVA, p.b.memory.Load(wr.RemoteVA, n), n)
+	case engine.OpFetchAdd, engine.OpCompareSwap:
+		old := append([]byte(nil), p.b.memory.Load(wr.RemoteVA, 8)...)
+		if len(old) == 0 {
+			return
+		}
+		p.a.memory.Store(wr.LocalVA, old, 8)
+		if wr.Op == engine.OpFetchAdd {
+			old[0]++ // the tests add one, to a first byte that is not 255
+			p.b.memory.Store(wr.RemoteVA, old, 8)
+		}
+	default:
+		p.b.memory.Store(p.b.layout.receive(0, receive).VA, p.a.memory.Load(wr.LocalVA, n), n)
+	}
+}
+
+// run executes and completes everything that is posted.
+func (p *pair) run() {
+	receive := 0
+	for k := 0; k < len(p.req.posted); k++ {
+		p.execute(k, receive)
+		if takesReceive(p.req.posted[k].Op) {
+			receive++
+		}
+		p.req.complete(p.req.posted[k].ID, engine.StatusSuccess)
+		p.a.drain(0)
+	}
+}
+
+// verify returns what both endpoints find, B's first.
+func (p *pair) verify(tb testing.TB) (found [4]int64) {
+	tb.Helper()
+	m, g, ok := p.b.Verify(0, 0, p.a.Posted(0))
+	m2, g2, ok2 := p.a.Verify(0, 0, p.b.Posted(0))
+	if !ok || !ok2 {
+		tb.Fatal("there are bytes, and they were not compared")
+	}
+	return [4]int64{m, g, m2, g2}
+}
+
+// flip changes one byte of a host's memory.
+func flip(e *Endpoint, va uint64) { e.memory.Load(va, 1)[0] ^= 0x10 }
+
+func TestVerify(t *testing.T) {
+	source := func(p *pair) uint64 { return p.a.layout.source(0) }
+	inbox := func(p *pair) uint64 { return p.b.layout.inbox(0) }
+	tests := []struct {
+		name  string
+		text  []string
+		spoil func(*pair)
+		want  [4]int64 // mismatch and guard at B, at A
+	}{
+		{"write", []string{"load write msg=100 count=300"}, func(*pair) {}, [4]int64{}},
+		{"write, inside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+99) }, [4]int64{1}},
+		{"write, outside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+100) }, [4]int64{0, 1}},
+		{"write, source", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.a, source(p)+5) }, [4]int64{0, 0, 0, 1}},
+		{"read", []string{"load read msg=100 count=300"}, func(*pair) {}, [4]int64{}},
+		{"read, inside", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.a, p.a.layout.land(0)) }, [4]int64{0, 0, 1}},
+		{"read, outside", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.a, p.a.layout.land(0)+100) }, [4]int64{0, 0, 0, 1}},
+		{"read, target", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{0, 1}},
+		{"scripted read", []string{"post-read len=64"}, func(p *pair) { flip(p.a, source(p)+63) }, [4]int64{0, 0, 1}},
+		{"send", []string{"load send msg=100 count=50"}, func(*pair) {}, [4]int64{}},
+		{"send, inside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+99) }, [4]int64{1}},
+		{"send, outside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+100) }, [4]int64{0, 1}},
+		{"send, unused", []string{"load send msg=100 count=2"}, func(p *pair) { flip(p.b, inbox(p)+2*128) }, [4]int64{0, 1}},
+		{"write-imm", []string{"load write-imm msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{0, 1}},
+		{"scripted sends", []string{"post-send len=9", "post-write imm=1 len=9 remote=64", "post-send imm=3 len=5 local=70", "post-send len=100"},
+			func(p *pair) { flip(p.b, inbox(p)+2*128) }, [4]int64{1}},
+		{"two kinds of sends are not attributed", []string{"load send msg=9 count=1", "post-send len=9"}, func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{}},
+		{"scripted receives are not attributed", []string{"load send msg=9 count=1", "post-receive len=9"}, func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{}},
+		{"atomics", []string{"post-atomic value=1", "post-atomic value=1 local=8"}, func(*pair) {}, [4]int64{}},
+		{"atomic, target", []string{"post-atomic value=1"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{1}},
+		{"atomic, result", []string{"post-atomic value=1"}, func(p *pair) { flip(p.a, source(p)+7) }, [4]int64{0, 0, 1}},
+		{"swap that does not", []string{"post-atomic op=swap compare=1 value=1"}, func(*pair) {}, [4]int64{}},
+		{"later write wins", []string{"post-write len=64", "post-write len=32 local=64 remote=16"}, func(*pair) {}, [4]int64{}},
+		{"out of bounds", []string{"post-write len=64 remote=1000000", "post-write len=64 remote=-1", "post-atomic remote=-4", "post-read len=8 local=-1"},
+			func(*pair) {}, [4]int64{}},
+		{"a read of what is written is not judged", []string{"post-write len=64", "post-read len=64 local=64"},
+			func(p *pair) { flip(p.a, source(p)+64) }, [4]int64{}},
+		{"a write of what is read is not judged", []string{"post-read len=64", "post-write len=64"},
+			func(p *pair) { flip(p.b, Target(0)); flip(p.a, source(p)) }, [4]int64{}},
+		{"an atomic on open bytes is not judged", []string{"post-write len=4", "post-read len=4 local=64", "post-atomic value=1 local=128"},
+			func(p *pair) { flip(p.b, Target(0)+7); flip(p.a, source(p)+128) }, [4]int64{}},
+		{"script and load at odds are not judged", []string{"load write msg=64 count=1", "post-write len=8 local=64"},
+			func(p *pair) { flip(p.b, Target(0)) }, [4]int64{}},
+		{"script and load at one", []string{"load write msg=64 count=1", "post-write len=8"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{1}},
+	}
+	for _, tt := range tests {
+		p := newPair(t, tt.text...)
+		p.run()
+		tt.spoil(p)
+		if got := p.verify(t); got != tt.want {
+			t.Errorf("%s: mismatch and guard at B and A %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The requests that did not complete may have been executed, or not, or in part.
+func TestVerifyUnfinished(t *testing.T) {
+	for _, op := range []string{"write", "read", "send", "write-imm"} {
+		for executed := range 4 {
+			p := newPair(t, "qp qd=3", "load "+op+" msg=100 count=3")
+			for k := range executed {
+				p.execute(k, k)
+			}
+			if got := p.verify(t); got != [4]int64{} {
+				t.Errorf("%s, %d of 3 executed: %v", op, executed, got)
+			}
+			p.req.complete(0, engine.StatusSuccess)
+			p.a.drain(0)
+			if got := p.verify(t); (got[0]+got[2] > 0) != (executed == 0) || got[1]+got[3] != 0 {
+				t.Errorf("%s, the first of 3 complete and %d executed: %v", op, executed, got)
+			}
+		}
+	}
+}
+
+// Whatever is posted and executed in order is found right; a flipped byte is found unless it is open.
+func TestVerifyProperty(t *testing.T) {
+	verbs := []string{"post-write len=40", "post-write len=8", "post-read len=24", "post-atomic value=1", "post-send len=30"}
+	rapid.Check(t, func(rt *rapid.T) {
+		var text []string
+		for range rapid.IntRange(1, 4).Draw(rt, "requests") {
+			l := rapid.SampledFrom(verbs).Draw(rt, "verb") + rapid.SampledFrom([]string{"", " local=8", " local=64"}).Draw(rt, "local")
+			if l[5] != 's' {
+				l += rapid.SampledFrom([]string{"", " remote=8", " remote=64"}).Draw(rt, "remote")
+			}
+			text = append(text, l)
+		}
+		p := newPair(t, text...)
+		p.run()
+		if got := p.verify(t); got != [4]int64{} {
+			rt.Fatalf("%q: %v", text, got)
+		}
+		at := rapid.Uint64Range(0, 127).Draw(rt, "flipped")
+		flip(p.b, Target(0)+at)
+		got := p.verify(t)
+		isOpen := p.b.replay(trace.A, 0, p.a.Posted(0)).target.state[at] == open
+		if found := got[0] + got[1]; found != 1 && !isOpen || isOpen && found != 0 {
+			rt.Fatalf("%q: flipped byte %d, open %v: %v", text, at, isOpen, got)
+		}
+	})
+}
+
+// Without bytes there is nothing to compare, and nothing is reported.
+func TestVerifyVirtual(t *testing.T) {
+	b := newBed(t, Options{}, "load write msg=1 count=1")
+	b.seen = nil
+	if _, _, ok := b.Verify(0, 0, nil); ok || len(b.seen) != 0 {
+		t.Errorf("compared %v, reported %v", ok, b.seen)
+	}
+}
+
+// The result is reported as two events.
+func TestVerifyReports(t *testing.T) {
+	b := newBed(t, Options{Bytes: true}, "qp qd=1", "load write msg=1 count=1")
+	b.Start(0)
+	b.seen = nil
+	flip(b.Endpoint, Target(0))
+	b.Verify(7, 0, nil)
+	if len(b.seen) != 2 || b.seen[0].Name != "mismatch" || b.seen[0].Value != 0 || b.seen[1].Name != "guard" || b.seen[1].Value != 1 || b.seen[1].At != 7 {
+		t.Errorf("reported %+v", b.seen)
+	}
+}
+
+// A load's requests are listed as far back as any slot still shows them.
+func TestPosted(t *testing.T) {
+	p := newPair(t, "qp qd=2", "load write msg=64 count=9")
+	for id := range uint64(5) {
+		p.req.complete(id, engine.StatusSuccess)
+		p.a.drain(0)
+	}
+	work := p.a.Posted(0)
+	first := work[0].WR.ID
+	if len(work) != 4 || first != 3 || !work[1].Done || work[2].Done || !work[0].Loop {
+		t.Errorf("listed %+v", work)
+	}
+}

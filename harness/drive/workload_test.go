@@ -1,0 +1,200 @@
+package drive
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// tell lets the endpoint hear of completions, as an ACK would.
+func (b *bed) tell(status engine.Status, ids ...uint64) {
+	for _, id := range ids {
+		b.req[0].complete(id, status)
+	}
+	p := b.good(0)
+	b.Receive(b.now, &p)
+}
+
+// ids returns the requests posted on connection 0.
+func (b *bed) ids() []uint64 {
+	var out []uint64
+	for _, wr := range b.req[0].posted {
+		out = append(out, wr.ID)
+	}
+	return out
+}
+
+// The loop keeps the queue full, one new request for each that completed, until the count is reached.
+func TestClosedLoop(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=3", "load write msg=100 count=5", "load send from=B msg=1 count=9")
+	b.Start(0)
+	want := []uint64{0, 1, 2}
+	for id := uint64(0); id < 5; id++ {
+		if d := cmp.Diff(want, b.ids()); d != "" || b.Pending() != len(want)-int(id) || b.Idle() {
+			t.Fatalf("after %d completions: %d pending, posts -want +got\n%s", id, b.Pending(), d)
+		}
+		if next := uint64(len(want)); next < 5 {
+			want = append(want, next)
+		}
+		b.tell(engine.StatusSuccess, id)
+	}
+	if b.Pending() != 0 || !b.Idle() || b.Share() != 1 {
+		t.Errorf("at the end %d pending, share %v", b.Pending(), b.Share())
+	}
+}
+
+// With CQ moderation the application hears of every m-th completion, and of the last of what it posted.
+func TestCQModeration(t *testing.T) {
+	for _, tt := range []struct {
+		qp    string
+		count string
+		want  []int // posted after each completion
+	}{
+		{"qp qd=4 cqmod=2", "8", []int{4, 6, 6, 8, 8, 8, 8, 8}},
+		{"qp qd=4 cqmod=0", "6", []int{5, 6, 6, 6, 6, 6}},
+		{"qp qd=4 cqmod=100", "8", []int{4, 4, 4, 8, 8, 8, 8, 8}}, // as many as the queue holds; else nothing would go on
+		{"qp qd=4 cqmod=3", "5", []int{4, 4, 5, 5, 5}},
+	} {
+		b := newBed(t, Options{}, tt.qp, "load write msg=1 count="+tt.count)
+		b.Start(0)
+		for id, want := range tt.want {
+			b.tell(engine.StatusSuccess, uint64(id))
+			if got := len(b.ids()); got != want {
+				t.Errorf("%s: %d posted after %d completions, want %d", tt.qp, got, id+1, want)
+			}
+		}
+		if !b.Idle() {
+			t.Errorf("%s: not idle at the end", tt.qp)
+		}
+	}
+}
+
+// After a fatal error both halves are flushed, once, and nothing more is posted.
+func TestFailedQP(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=2 receives=3", "load write msg=1 count=9")
+	b.Start(0)
+	b.req[0].complete(0, engine.StatusRetryExceeded)
+	b.req[0].events = append(b.req[0].events, engine.Event{Kind: engine.Fatal}, engine.Event{Kind: engine.Fatal})
+	b.tell(engine.StatusFlushed, 1)
+	b.resp[0].events = []engine.Event{{Kind: engine.ReceiveCQE, Status: engine.StatusFlushed}}
+	b.tell(engine.StatusFlushed)
+	if got := len(b.ids()); got != 2 || b.req[0].flushed != 1 || b.resp[0].flushed != 1 || len(b.resp[0].receives) != 3 {
+		t.Errorf("%d posts, flushed %d and %d times, %d receives", got, b.req[0].flushed, b.resp[0].flushed, len(b.resp[0].receives))
+	}
+	if b.Pending() != 0 || b.Share() != 0 || b.count(trace.Fatal) != 2 || b.count(trace.CQE) != 2 {
+		t.Errorf("%d pending, share %v, %d completions", b.Pending(), b.Share(), b.count(trace.CQE))
+	}
+	if got := b.Shortfall(); got != "QP 0 of A failed with 9 of its 9 messages undone" {
+		t.Errorf("shortfall %q", got)
+	}
+}
+
+// A timed run posts until its time is over.
+func TestTimedLoad(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=1", "load write msg=1", "run for=10us")
+	b.Start(0)
+	b.now = vtime.Time(10*vtime.Microsecond) - 1
+	b.tell(engine.StatusSuccess, 0)
+	b.now++
+	b.tell(engine.StatusSuccess, 1)
+	if got := len(b.ids()); got != 2 || !b.Idle() {
+		t.Errorf("%d posts; want one at the start and one just before the end", got)
+	}
+}
+
+// Scripted requests keep their IDs, loads count from beyond them, and neither is taken for the other.
+func TestScriptAndLoads(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=2", "load send msg=1 count=1",
+		"post-write wr=0 len=8", "post-write wr=1 len=8 at=5us", "post-write wr=1 at=1us len=8")
+	b.Start(0)
+	if got, want := b.Deadline(), vtime.Time(vtime.Microsecond); got != want {
+		t.Errorf("next post at %d, want %d", got, want)
+	}
+	b.Wake(vtime.Time(vtime.Microsecond))
+	want := []uint64{1e9, 2e9, 0, 1}
+	if d := cmp.Diff(want, b.ids()); d != "" {
+		t.Fatalf("-want +got\n%s", d)
+	}
+	b.tell(engine.StatusSuccess, want...)
+	b.tell(engine.StatusSuccess, 1e9+1)
+	if b.Pending() != 0 || b.Idle() || b.Share() != 1 {
+		t.Errorf("%d pending, idle %v", b.Pending(), b.Idle())
+	}
+	b.Wake(vtime.Time(5 * vtime.Microsecond))
+	b.tell(engine.StatusSuccess, 1)
+	if !b.Idle() {
+		t.Error("not idle at the end")
+	}
+}
+
+// Requests without a signal are not waited for; when they fail they complete all the same.
+func TestUnsignalled(t *testing.T) {
+	b := newBed(t, Options{}, "post-write wr=1 signal=0", "post-write wr=2", "post-write wr=3 signal=0", "post-write wr=4")
+	b.Start(0)
+	if b.Pending() != 2 {
+		t.Fatalf("%d pending, want 2", b.Pending())
+	}
+	b.tell(engine.StatusSuccess, 2)
+	b.tell(engine.StatusRetryExceeded, 3)
+	b.tell(engine.StatusFlushed, 4)
+	if b.Pending() != 0 {
+		t.Errorf("%d pending, want 0", b.Pending())
+	}
+	var done []bool
+	for _, w := range b.Posted(0) {
+		done = append(done, w.Done)
+	}
+	if d := cmp.Diff([]bool{true, true, false, false}, done); d != "" {
+		t.Errorf("done -want +got\n%s", d)
+	}
+}
+
+// Of requests with one ID the first that has not completed is the one that does.
+func TestRequestsOfOneID(t *testing.T) {
+	b := newBed(t, Options{}, "post-write", "post-write", "post-write")
+	b.Start(0)
+	b.tell(engine.StatusSuccess, 0)
+	if w := b.Posted(0); !w[0].Done || w[1].Done || w[2].Done {
+		t.Errorf("done %v %v %v, want the first", w[0].Done, w[1].Done, w[2].Done)
+	}
+}
+
+// A post that the engine refuses is counted and not tried again; a load tries again when there is room.
+func TestFullQueue(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=2", "load write msg=1 count=2", "post-write wr=7", "post-receive from=A len=5", "post-receive from=A len=6",
+		"post-receive from=A len=7")
+	b.req[0].depth, b.resp[0].depth = 1, 2
+	b.Start(0)
+	if got := b.Counters()["refused_post"]; got != 2 || len(b.ids()) != 1 || b.Pending() != 1 {
+		t.Errorf("%d refused, %d posted, %d pending", got, len(b.ids()), b.Pending())
+	}
+	b.req[0].posted = nil
+	b.tell(engine.StatusSuccess, 1e9)
+	if d := cmp.Diff([]uint64{1e9 + 1}, b.ids()); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// Receives are kept at their number as long as the QP lives and the Spec says so.
+func TestReceives(t *testing.T) {
+	for _, tt := range []struct {
+		qp   string
+		want int
+	}{{"qp receives=3", 4}, {"qp receives=3 replenish=0", 3}} {
+		b := newBed(t, Options{}, tt.qp, "load write msg=100 count=1")
+		b.Start(0)
+		b.resp[0].events = []engine.Event{{Kind: engine.ReceiveCQE, ID: 0}}
+		b.tell(engine.StatusSuccess)
+		got := b.resp[0].receives
+		if len(got) != tt.want || b.count(trace.Receive) != tt.want || b.count(trace.Recv) != 1 {
+			t.Fatalf("%s: %d receives, want %d", tt.qp, len(got), tt.want)
+		}
+		if got[1].VA-got[0].VA != 128 || got[1].Len != 128 || len(got) > 3 && got[3].VA != got[0].VA {
+			t.Errorf("%s: receives at %+v", tt.qp, got)
+		}
+	}
+}
