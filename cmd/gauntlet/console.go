@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,10 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
 // release is the version of the tool; it is set when a release is built (-ldflags -X main.release=…).
@@ -58,6 +63,37 @@ func colored(mode string, f *os.File) bool {
 		return false
 	}
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+}
+
+// printResult shows a result on standard output, as JSON or for people, and returns the error that ends the command with the
+// exit code that err and the result ask for.
+func printResult(r *model.Result, asJSON bool, color string, err error) error {
+	var printErr error
+	switch {
+	case asJSON:
+		short := *r
+		short.Sequences, short.Timeline.Bytes = nil, nil // plots, for the HTML report
+		printErr = encode(os.Stdout, short)
+	case err == nil || len(r.Verdicts) > 0: // else nothing ran, and the error says all
+		printErr = terminal.Write(os.Stdout, r, terminal.Options{Color: colored(color, os.Stdout)})
+	}
+	if err == nil {
+		err = printErr
+	}
+	if err != nil {
+		return exit{exitBroken, err.Error()}
+	}
+	if code := run.ExitCode(r); code != 0 {
+		return exit{code: code}
+	}
+	return nil
+}
+
+// encode writes indented JSON.
+func encode(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
 }
 
 // progress draws one line that is rewritten in place; it draws nothing when its output is not a terminal.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -31,9 +30,7 @@ func doctorCommand() *cobra.Command {
 			all := append(host(), network()...)
 			all = append(all, tools()...)
 			if asJSON {
-				out := json.NewEncoder(c.OutOrStdout())
-				out.SetIndent("", "  ")
-				return out.Encode(all)
+				return encode(c.OutOrStdout(), all)
 			}
 			return printFindings(c.OutOrStdout(), all)
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"syscall"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
@@ -35,9 +34,8 @@ func privilege(have bool) finding {
 		return f
 	}
 	f.Found = "not root: runs will use a user namespace"
-	if raw, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err != nil || string(raw) == "0\n" {
-		f.State, f.Found = "missing", "not root, and user namespaces are off"
-		f.Remedy = "run as root, or sysctl user.max_user_namespaces=10000"
+	if err := netns.Rootless("process", "privileged"); err != nil {
+		f.State, f.Found, f.Remedy = "missing", err.Error(), "run as root, or allow unprivileged user namespaces"
 	}
 	return f
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
 func judgeCommand() *cobra.Command {
@@ -24,32 +25,26 @@ func judgeCommand() *cobra.Command {
 A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := oneOf(c, "color"); err != nil {
+				return usage(err)
+			}
+			if known := slices.Compact(slices.Sorted(maps.Values(schemes()))); scheme != "" && !slices.Contains(known, scheme) {
+				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
+			}
 			result, err := run.Judge(run.JudgeOptions{Path: args[0], Rules: rules.All(), Scheme: scheme, Schemes: schemes(),
 				Command: commandLine(), Version: version(), Commit: commit(), Report: report})
 			if err != nil {
 				return exit{exitBroken, err.Error()}
 			}
-			if asJSON {
-				result.Sequences, result.Timeline.Bytes = nil, nil
-				out := json.NewEncoder(os.Stdout)
-				out.SetIndent("", "  ")
-				err = out.Encode(result)
-			} else {
-				err = terminal.Write(os.Stdout, result, terminal.Options{Color: colored(color, os.Stdout)})
-			}
-			if err != nil {
-				return exit{exitBroken, err.Error()}
-			}
-			if code := run.ExitCode(result); code != 0 {
-				return exit{code: code}
-			}
-			return nil
+			return printResult(result, asJSON, color, nil)
 		},
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
+	complete(c, "color", choices["color"]...)
+	complete(c, "scheme", slices.Compact(slices.Sorted(maps.Values(schemes())))...)
 	return c
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -16,7 +15,8 @@ import (
 )
 
 func listCommand() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List implementations, rules, scenarios or link models"}
+	c := &cobra.Command{Use: "list", Short: "List implementations, rules, scenarios or link models", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	for _, l := range []struct {
 		use, short string
 		rows       func() any
@@ -34,9 +34,7 @@ func listCommand() *cobra.Command {
 				l.print(w)
 				return w.Flush()
 			}
-			out := json.NewEncoder(c.OutOrStdout())
-			out.SetIndent("", "  ")
-			return out.Encode(l.rows())
+			return encode(c.OutOrStdout(), l.rows())
 		}}
 		sub.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 		c.AddCommand(sub)

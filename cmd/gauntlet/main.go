@@ -42,6 +42,7 @@ func usage(err error) error {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := root().ExecuteContext(ctx)
 	stop()
 	os.Exit(report(err))

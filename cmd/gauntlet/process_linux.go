@@ -27,6 +27,9 @@ func processCommands() []*cobra.Command {
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))
 		}},
+		&cobra.Command{Use: "privileged", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			return broken(netns.Privileged())
+		}},
 		&cobra.Command{Use: "janitor NAME...", Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, names []string) error {
 			return broken(netns.JanitorMain(names, os.Stdin))
 		}},

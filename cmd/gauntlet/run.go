@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,12 +15,11 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
 // runFlags are the flags of run, as text: they become scenario lines, so that a flag and a line of a Spec file mean the
@@ -47,6 +47,9 @@ The common case is given by flags, everything by a Spec file; flags change what 
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := f.spec(c, args)
+			if err == nil {
+				err = f.check(c)
+			}
 			if err != nil {
 				return usage(err)
 			}
@@ -88,6 +91,51 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.BoolVar(&f.json, "json", false, "print the result as JSON")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	for _, flag := range slices.Sorted(maps.Keys(choices)) {
+		complete(c, flag, choices[flag]...)
+	}
+	complete(c, "impl", all.Names()...)
+}
+
+// choices are the values of flags that have few.
+var choices = map[string][]string{
+	"bench": {"sim", "netns"},
+	"codec": {"auto", "on", "off"},
+	"color": {"auto", "always", "never"},
+	"link":  {"auto", "netem", "relay"},
+	"op":    {"write", "write-imm", "send", "send-imm", "read"},
+	"mtu":   {"256", "512", "1024", "2048", "4096"},
+}
+
+// complete offers the values of a flag to the shell.
+func complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
+}
+
+// check looks at the flags that are not of the Spec.
+func (f *runFlags) check(c *cobra.Command) error {
+	for _, flag := range []string{"bench", "codec", "color", "link"} {
+		if err := oneOf(c, flag); err != nil {
+			return err
+		}
+	}
+	for flag, bench := range map[string]string{"link": "netns", "expose": "netns", "codec": "sim"} {
+		if c.Flags().Changed(flag) && f.bench != bench {
+			return fmt.Errorf("--%s: means nothing on the %s bench; add --bench %s or leave it out", flag, f.bench, bench)
+		}
+	}
+	if f.store < 1 {
+		return fmt.Errorf("--store %d: want 1 or more packet records", f.store)
+	}
+	return nil
+}
+
+// oneOf checks a flag that has few values.
+func oneOf(c *cobra.Command, flag string) error {
+	if value := c.Flag(flag).Value.String(); !slices.Contains(choices[flag], value) {
+		return fmt.Errorf("--%s %q: want one of %s", flag, value, strings.Join(choices[flag], ", "))
+	}
+	return nil
 }
 
 // spec builds the Spec from the file, if there is one, and the flags.
@@ -103,6 +151,9 @@ func (f *runFlags) spec(c *cobra.Command, args []string) (*scenario.Spec, error)
 	lines, err := f.lines(given)
 	if err != nil {
 		return nil, err
+	}
+	if f.timeout < -1 || f.timeout > 31 {
+		return nil, fmt.Errorf("--timeout %d: want a code from 0 (no timer) to 31", f.timeout)
 	}
 	for _, l := range lines {
 		if err := s.Line(l); err != nil {
@@ -144,8 +195,11 @@ func (f *runFlags) lines(given func(string) bool) ([]string, error) {
 	add("qd", "qp qd=%d", f.qd)
 	add("cqmod", "qp cqmod=%d", f.cqmod)
 	add("seed", "seed %d", f.seed)
+	if f.duration < 0 || f.duration > longest {
+		return nil, fmt.Errorf("--duration %s: want more than 0 and at most %s", f.duration, longest)
+	}
 	if f.duration != 0 {
-		out = append(out, fmt.Sprintf("run for=%s", vtime.FromStd(f.duration)))
+		out = append(out, fmt.Sprintf("run for=%s limit=%s", vtime.FromStd(f.duration), vtime.FromStd(f.duration+time.Hour)))
 	}
 	for _, p := range f.params {
 		out = append(out, "param "+p)
@@ -153,12 +207,15 @@ func (f *runFlags) lines(given func(string) bool) ([]string, error) {
 	return append(out, f.faults...), nil
 }
 
+// longest bounds --duration; a longer run is a mistyped one.
+const longest = 24 * time.Hour
+
 // lossModel reads --loss: a bare number is independent loss.
 func (f *runFlags) lossModel() string {
 	if f.loss == "0" {
 		return "none"
 	}
-	if strings.ContainsAny(f.loss[:1], "0123456789.-+") {
+	if f.loss == "" || strings.ContainsAny(f.loss[:1], "0123456789.-+") {
 		return "random p=" + f.loss
 	}
 	return f.loss
@@ -185,7 +242,7 @@ func (f *runFlags) fit(s *scenario.Spec, c *cobra.Command, flagsOnly bool) {
 	}
 	if c.Flags().Changed("timeout") {
 		for side := range s.QP {
-			s.QP[side].Timeout = engine.LocalACKTimeout(min(max(f.timeout, 0), 31))
+			s.QP[side].Timeout = engine.LocalACKTimeout(max(f.timeout, 0))
 		}
 	} else if flagsOnly {
 		s.FitTimeout()
@@ -194,17 +251,13 @@ func (f *runFlags) fit(s *scenario.Spec, c *cobra.Command, flagsOnly bool) {
 
 // execute runs the Spec and prints the result.
 func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
+	impls, err := implementations(s)
+	if err != nil {
+		return usage(err)
+	}
 	b, err := findBench(f.bench, f.expose)
 	if err != nil {
 		return err
-	}
-	var impls [2]engine.Implementation
-	for side, name := range s.Impl {
-		impl, ok := all.Find(name)
-		if !ok {
-			return usage(fmt.Errorf("implementation %q: unknown; known: %s", name, strings.Join(all.Names(), " ")))
-		}
-		impls[side] = impl
 	}
 	bar := newProgress(os.Stderr, !f.quiet && !f.json)
 	result, err := run.Execute(ctx, run.Options{
@@ -212,7 +265,22 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 		Store: f.store, Command: commandLine(), Version: version(), Commit: commit(), Progress: bar.show,
 	})
 	bar.done()
-	return f.print(result, err)
+	return printResult(result, f.json, f.color, err)
+}
+
+// implementations finds those of both sides and lets them look at their attributes and parameters.
+func implementations(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
+	for side, name := range s.Impl {
+		impl, ok := all.Find(name)
+		if !ok {
+			return impls, fmt.Errorf("implementation %q: unknown; known: %s", name, strings.Join(all.Names(), " "))
+		}
+		if _, _, err := impl.New(s.Ends(0)[side], &memory.Host{}); err != nil {
+			return impls, err
+		}
+		impls[side] = impl
+	}
+	return impls, nil
 }
 
 // folder is where the run is kept: --out, or a new folder below runs/.
@@ -228,28 +296,6 @@ func (f *runFlags) folder(s *scenario.Spec) string {
 		}
 		dir = filepath.Join("runs", fmt.Sprintf("%s-%d", name, n))
 	}
-}
-
-// print shows the result and turns it into the exit code.
-func (f *runFlags) print(r *model.Result, err error) error {
-	if f.json {
-		short := *r
-		short.Sequences, short.Timeline.Bytes = nil, nil
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		if encodeErr := out.Encode(short); encodeErr != nil {
-			return exit{exitBroken, encodeErr.Error()}
-		}
-	} else if printErr := terminal.Write(os.Stdout, r, terminal.Options{Color: colored(f.color, os.Stdout)}); printErr != nil {
-		return exit{exitBroken, printErr.Error()}
-	}
-	if err != nil {
-		return exit{exitBroken, err.Error()}
-	}
-	if code := run.ExitCode(r); code != 0 {
-		return exit{code: code}
-	}
-	return nil
 }
 
 func unique(names []string) []string {

@@ -38,3 +38,9 @@ type Evidence struct {
 type Bench interface {
 	Run(ctx context.Context, job *Job) (*Evidence, error)
 }
+
+// Checker is a Bench that can tell beforehand whether a Job is possible on this machine. The error says what to do
+// instead; nothing has been made when it comes.
+type Checker interface {
+	Check(job *Job) error
+}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,8 @@ func (f *folder) write(name string, content []byte) error {
 		err = os.Rename(tmp, f.path(name))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("run: write %s: %w", f.path(name), bare(err)), remove(tmp))
+		_ = os.Remove(tmp) // it may not exist
+		return fmt.Errorf("run: write %s: %w", f.path(name), bare(err))
 	}
 	return nil
 }
@@ -69,33 +71,19 @@ func bare(err error) error {
 	return err
 }
 
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// finish writes the results and the reports; runErr, which is already in the result, is returned first.
-func (f *folder) finish(r *model.Result, runErr error) error {
+// finish writes the results and the reports. A file that cannot be written does not keep the others from being written;
+// the first error is returned.
+func (f *folder) finish(r *model.Result) (first error) {
 	if f == nil {
-		return runErr
+		return nil
 	}
 	r.Report = f.path("report.html")
-	errs := []error{runErr}
-	encode := func(v any) func(io.Writer) error {
-		return func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(v)
-		}
-	}
 	for _, out := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
-		{"verdicts.json", encode(r.Verdicts)},
-		{"result.json", encode(r)},
+		{"verdicts.json", func(w io.Writer) error { return encode(w, r.Verdicts) }},
+		{"result.json", func(w io.Writer) error { return encode(w, r) }},
 		{"junit.xml", func(w io.Writer) error { return junit.Write(w, r) }},
 		{"summary.md", func(w io.Writer) error { return markdown.Write(w, r) }},
 		{"report.html", func(w io.Writer) error { return html.Write(w, r) }},
@@ -105,9 +93,15 @@ func (f *folder) finish(r *model.Result, runErr error) error {
 		if err == nil {
 			err = f.write(out.name, b.Bytes())
 		}
-		errs = append(errs, err)
+		first = cmp.Or(first, err)
 	}
-	return errors.Join(errs...)
+	return first
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // store is trace.ndjson up to a number of packet records. When it cannot be written, the run goes on without it and
@@ -117,7 +111,7 @@ type store struct {
 	out           *trace.Writer
 	limit         int
 	kept, dropped int
-	err           error
+	at            vtime.Time // of the last record that was kept
 }
 
 // trace opens trace.ndjson.
@@ -131,7 +125,8 @@ func (f *folder) trace(h trace.Header, limit int) (*store, error) {
 	}
 	out, err := trace.NewWriter(file, &h)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("run: write %s: %w", file.Name(), bare(err)), file.Close())
+		_ = file.Close() // nothing is in it
+		return nil, fmt.Errorf("run: write %s: %w", file.Name(), bare(err))
 	}
 	return &store{file: file, out: out, limit: limit}, nil
 }
@@ -146,6 +141,7 @@ func (s *store) Packet(r *trace.Record) {
 		return
 	}
 	s.kept++
+	s.at = r.Time()
 	s.out.Packet(r)
 }
 
@@ -156,11 +152,15 @@ func (s *store) Event(e *trace.Event) {
 	}
 }
 
-// End implements trace.Sink.
+// End implements trace.Sink. A trace that was cut ends where it was cut, or a judge would take the rest for silence.
 func (s *store) End(at vtime.Time) {
-	if s.out != nil {
-		s.out.End(at)
+	if s.out == nil {
+		return
 	}
+	if s.dropped > 0 {
+		at = s.at
+	}
+	s.out.End(at)
 }
 
 // close flushes the file; a write error of any moment comes out here.
@@ -168,7 +168,10 @@ func (s *store) close() error {
 	if s.out == nil {
 		return nil
 	}
-	err := errors.Join(s.out.Flush(), s.file.Close())
+	err := s.out.Flush()
+	if closeErr := s.file.Close(); err == nil {
+		err = closeErr
+	}
 	if err != nil {
 		return fmt.Errorf("run: write %s: %w", s.file.Name(), bare(err))
 	}

@@ -6,8 +6,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -53,24 +57,52 @@ const (
 
 const autoPackets = 1_000_000
 
-// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it.
+// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A
+// bench that cannot run the Spec on this machine is asked first, and then nothing is left behind.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
 	r := newResult(&o, started)
-	f, err := openFolder(o.Folder)
+	job := &bench.Job{Spec: o.Spec, Impls: o.Impls, Bytes: o.codec(), Link: o.Link, Progress: o.Progress}
+	f, err := o.prepare(job)
 	if err != nil {
-		return r, err
-	}
-	if err := f.write("spec.txt", []byte(o.Spec.String())); err != nil {
+		settle(r, err)
 		return r, err
 	}
 	p := &pipeline{options: &o, folder: f}
-	ev, err := o.Bench.Run(ctx, &bench.Job{Spec: o.Spec, Impls: o.Impls, Taps: f.sub("taps"), Bytes: o.codec(), Link: o.Link,
-		Open: p.open, Progress: o.Progress})
-	r.Wall = time.Since(started).Seconds()
+	job.Taps, job.Open = f.sub("taps"), p.open
+	ev, err := o.run(ctx, job)
 	err = p.close(r, ev, err)
+	r.Wall = time.Since(started).Seconds()
 	settle(r, err)
-	return r, f.finish(r, err)
+	if finishErr := f.finish(r); err == nil && finishErr != nil {
+		err = finishErr
+		settle(r, err)
+	}
+	return r, err
+}
+
+// prepare asks the bench and opens the run folder.
+func (o *Options) prepare(job *bench.Job) (*folder, error) {
+	if c, ok := o.Bench.(bench.Checker); ok {
+		if err := c.Check(job); err != nil {
+			return nil, err
+		}
+	}
+	f, err := openFolder(o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.write("spec.txt", []byte(o.Spec.String()))
+}
+
+// run is the bench's part. An engine that panics breaks its own run, not a matrix of them.
+func (o *Options) run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = broken(p, debug.Stack())
+		}
+	}()
+	return o.Bench.Run(ctx, job)
 }
 
 // codec decides whether packets have bytes.
@@ -111,24 +143,24 @@ func newResult(o *Options, started time.Time) *model.Result {
 func settle(r *model.Result, err error) {
 	worst := rule.Pass
 	for _, v := range r.Verdicts {
-		if v.Status == rule.Fail && !v.Required {
-			continue
-		}
-		if v.Status == rule.Fail || v.Status >= rule.XPass {
+		if v.Status >= rule.XPass || v.Status == rule.Fail && v.Required {
 			worst = max(worst, v.Status)
 		}
 	}
 	for _, c := range r.Certificates {
 		if !c.Valid {
 			worst = max(worst, rule.Invalid)
-			r.Reason = "link certificate: " + c.Reason
+			r.Reason = cmp.Or(r.Reason, "link certificate "+c.When+" the run: "+c.Reason)
 		}
 	}
 	if err != nil {
-		worst, r.Reason = rule.Error, err.Error()
+		worst, r.Reason = rule.Error, oneLine(err)
 	}
 	r.Status = worst.String()
 }
+
+// oneLine prints joined errors in a line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure, 3 INVALID or ERROR.
 func ExitCode(r *model.Result) int {
@@ -144,13 +176,15 @@ func ExitCode(r *model.Result) int {
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }
 
-// pipeline is where a bench's trace goes: judge and metrics through one timeline, and the stored trace.
+// pipeline is where a bench's trace goes: over a belt to judge and metrics, through one timeline, and to the stored
+// trace.
 type pipeline struct {
 	options *Options
 	folder  *folder
 	judge   *rule.Judge
 	metrics *metrics.Collector
 	store   *store
+	belt    *belt
 }
 
 // open builds the pipeline when the bench knows what its trace is like.
@@ -158,39 +192,45 @@ func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
 	o := p.options
 	p.judge = rule.NewJudge(h, o.Rules, rule.Options{Features: features(o.Impls)})
 	p.metrics = metrics.NewCollector(&h, metrics.Options{Rates: rates(o.Spec), Timed: o.Spec.For > 0})
-	timeline := trace.NewTimeline(&h, both{p.judge, p.metrics})
-	limit := o.Store
-	if limit == 0 {
-		limit = DefaultStore
-	}
 	var err error
-	if p.store, err = p.folder.trace(h, limit); err != nil {
+	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
 	}
-	return tee{timeline, p.store}, nil
+	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judge, p.metrics}), p.store})
+	return p.belt, nil
 }
 
-// close turns what the pipeline saw into the result.
+// close turns what the pipeline saw into the result. Of several errors the first says why the run broke.
 func (p *pipeline) close(r *model.Result, ev *bench.Evidence, err error) error {
 	if ev != nil {
 		fill(r, ev)
 	}
-	if p.judge == nil {
-		return err
+	if p.belt != nil {
+		for _, step := range []func() error{p.belt.stop, p.store.close} {
+			if stepErr := step(); err == nil {
+				err = stepErr
+			}
+		}
+		p.fill(r)
+		if ladderErr := drawLadders(r, p.folder); err == nil {
+			err = ladderErr
+		}
 	}
-	r.Verdicts = p.judge.Verdicts()
-	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
-	if storeErr := p.store.close(); err == nil {
-		err = storeErr
-	}
-	if p.store.dropped > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",
-			p.store.kept, p.store.kept+p.store.dropped))
-	}
-	if ladderErr := drawLadders(r, p.folder); err == nil {
-		err = ladderErr
+	var stack *panicked
+	if errors.As(err, &stack) {
+		_ = p.folder.write("panic.txt", stack.stack) // the message is in the result
 	}
 	return err
+}
+
+// fill takes what the consumers made of the trace into the result.
+func (p *pipeline) fill(r *model.Result) {
+	r.Verdicts = p.judge.Verdicts()
+	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
+	if s := p.store; s.dropped > 0 && s.out != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",
+			s.kept, s.kept+s.dropped))
+	}
 }
 
 // fill takes a bench's evidence into the result.

@@ -34,8 +34,9 @@ const (
 	// far above the processing time of an RNIC or a host stack, and below the transport timers in use over a WAN.
 	patience = 10 * vtime.Millisecond
 
-	// drain is how long packets that an endpoint had already handed to its port may still leave it.
-	drain = vtime.Millisecond
+	// drain is how long packets that an endpoint had already handed to its port may still leave it. A NIC takes
+	// microseconds; a software endpoint may just have lost its processor for a scheduling slot.
+	drain = 5 * vtime.Millisecond
 )
 
 // scheme is the feature of the whole family.

@@ -1,17 +1,20 @@
 package netns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -21,14 +24,17 @@ type Bench struct {
 	Expose string // names the namespaces while the run lasts; "" leaves them anonymous
 }
 
-var _ bench.Bench = (*Bench)(nil)
+var (
+	_ bench.Bench   = (*Bench)(nil)
+	_ bench.Checker = (*Bench)(nil)
+)
 
 // session is one run in progress. What it opened is closed in the opposite order, however the run ends.
 type session struct {
 	bench    *Bench
 	job      *bench.Job
-	clock    *packetio.Clock
-	base     int64 // time zero of clock, CLOCK_MONOTONIC
+	clock    *packetio.Clock // of this goroutine; others that use base have their own
+	base     int64           // time zero of clock, CLOCK_MONOTONIC
 	topology *Topology
 	link     link
 	taps     [2]*tap
@@ -36,42 +42,77 @@ type session struct {
 	events   [2]*os.File // what the endpoints report
 	epoch    vtime.Time  // time zero of the run on clock
 	wall     time.Time   // the same on the wall clock
-	elapsed  vtime.Time  // length of the run
-	before   [2]probed
-	after    [2]probed
-	dropped  [2]uint64
+	cut      vtime.Time  // where the trace ends, on the clock of the run
+	before   *[2]probed
+	after    *[2]probed
 	lead     linkReport // of the traffic
 	census   *census
 	evidence *bench.Evidence
 	closers  []func() error
 }
 
-// Run implements bench.Bench.
+// Check implements bench.Checker.
+func (b *Bench) Check(job *bench.Job) error {
+	if err := Privileged(); err != nil {
+		return err
+	}
+	_, _, err := chooseLink(job)
+	return err
+}
+
+// Run implements bench.Bench. Once packets have been seen they are judged, whatever ends the run; the first error is
+// returned, and those that follow from it are not.
 func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
 	s := &session{bench: b, job: job, evidence: &bench.Evidence{}}
-	defer func() { err = errors.Join(err, s.close()) }()
-	for _, step := range []struct {
-		what string
-		do   func(context.Context) error
-	}{
-		{"building the network", s.build},
-		{"measuring the link", s.probeBefore},
-		{"starting endpoints", s.startEndpoints},
-		{"running", s.traffic},
-		{"checking memory", s.verify},
-		{"measuring the link again", s.probeAfter},
-		{"merging the captures", s.merge},
-	} {
-		if err := ctx.Err(); err != nil {
-			return s.evidence, context.Cause(ctx)
+	defer func() {
+		if closeErr := s.close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if err := s.steps(ctx, step{"building the network", s.build}, step{"measuring the link", s.probeBefore},
+		step{"starting endpoints", s.startEndpoints}, step{"watching the ports", s.openTaps}); err != nil {
+		return s.evidence, err
+	}
+	err = s.steps(ctx, step{"running", s.traffic})
+	if haltErr := s.halt(); err == nil {
+		err = haltErr
+	}
+	if err == nil {
+		err = s.steps(ctx, step{"checking memory", s.verify}, step{"measuring the link again", s.probeAfter})
+	}
+	s.progress(1, "merging the captures")
+	if mergeErr := s.merge(err == nil); err == nil {
+		err = mergeErr
+	}
+	s.certify()
+	return s.evidence, err
+}
+
+// step is a part of a run that can be interrupted before it begins.
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
+func (s *session) steps(ctx context.Context, list ...step) error {
+	for _, step := range list {
+		if ctx.Err() != nil {
+			return interrupted(ctx)
 		}
 		s.progress(0, step.what)
 		if err := step.do(ctx); err != nil {
-			return s.evidence, err
+			if ctx.Err() != nil {
+				return interrupted(ctx)
+			}
+			return err
 		}
 	}
-	s.certify()
-	return s.evidence, nil
+	return nil
+}
+
+// interrupted is the error of a run that was told to end.
+func interrupted(ctx context.Context) error {
+	return fmt.Errorf("netns: interrupted: %w", context.Cause(ctx))
 }
 
 func (s *session) progress(share float64, what string) {
@@ -84,12 +125,17 @@ func (s *session) progress(share float64, what string) {
 func (s *session) later(f func() error) { s.closers = append(s.closers, f) }
 
 func (s *session) close() error {
-	var errs []error
+	var first error
 	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+		first = cmp.Or(first, s.closers[i]())
 	}
 	s.closers = nil
-	return errors.Join(errs...)
+	return first
+}
+
+// fact notes something about the machine for the report.
+func (s *session) fact(name, value string) {
+	s.evidence.Environment = append(s.evidence.Environment, [2]string{name, value})
 }
 
 // build makes the namespaces and the link.
@@ -101,7 +147,9 @@ func (s *session) build(context.Context) (err error) {
 		return err
 	}
 	s.evidence.Notes = append(s.evidence.Notes, "link: "+why)
-	s.evidence.Environment = append(s.evidence.Environment, [2]string{"link", string(kind)})
+	s.fact("link", string(kind))
+	s.fact("kernel", kernel())
+	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
 	s.topology, err = Open(Options{Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor})
 	if err != nil {
 		return err
@@ -115,186 +163,61 @@ func (s *session) build(context.Context) (err error) {
 	return s.link.open()
 }
 
+// kernel returns the release of the running kernel.
+func kernel() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
 // janitor is the command of the process that removes names when this one dies.
 func (b *Bench) janitor(names []string) *exec.Cmd {
 	return exec.Command(b.Self, append([]string{"process", "janitor"}, names...)...)
 }
 
-func (s *session) probeBefore(context.Context) (err error) {
-	if err := s.link.quiet(); err != nil {
-		return err
-	}
-	s.before, err = s.probe()
+func (s *session) probeBefore(ctx context.Context) (err error) {
+	s.before, err = s.probe(ctx)
 	return err
 }
 
-func (s *session) probeAfter(context.Context) (err error) {
-	if err := s.link.quiet(); err != nil {
-		return err
-	}
-	s.after, err = s.probe()
+func (s *session) probeAfter(ctx context.Context) (err error) {
+	s.after, err = s.probe(ctx)
 	return err
 }
 
-func (s *session) probe() ([2]probed, error) {
-	sp := s.job.Spec
-	return measure(s.topology, s.clock, sp.QP[0].MTU, [2]unit.Rate{sp.Link.AB.Rate, sp.Link.BA.Rate}, sp.RTT())
-}
+// attempts is how often an idle link is measured: a host that stood still during the first measurement says nothing about
+// the link.
+const attempts = 3
 
-// startEndpoints starts both processes; they wait for their start time.
-func (s *session) startEndpoints(context.Context) error {
-	for side, n := range []*Namespace{s.topology.A, s.topology.B} {
-		var err error
-		if s.events[side], err = s.scratch("events"); err != nil {
-			return err
-		}
-		e, err := s.bench.startEndpoint(s.topology, n, setup{Version: protocolVersion, Side: uint8(side), Device: []string{DeviceA, DeviceB}[side],
-			Spec: s.job.Spec.String(), Events: reachable(s.events[side])})
-		if err != nil {
-			return err
-		}
-		s.ends[side] = e
-		s.later(e.close)
+// probe measures the link while it loses nothing.
+func (s *session) probe(ctx context.Context) (*[2]probed, error) {
+	if err := s.link.quiet(); err != nil {
+		return nil, err
 	}
-	return nil
+	for n := 1; ; n++ {
+		p, err := measure(ctx, s.topology, s.clock, s.job.Spec)
+		if err != nil || n == attempts || certify.Certify("", certify.DefaultBounds(), s.unloaded(p)...).Valid {
+			return p, err
+		}
+	}
 }
 
-// scratch makes a file that has no name any more, so that nothing is left of it however the run ends.
+// scratch makes a file that has no name, so that nothing is left of it however the run ends.
 func (s *session) scratch(what string) (*os.File, error) {
-	f, err := os.CreateTemp("", "gauntlet-"+what+"-*")
+	f, err := os.OpenFile(os.TempDir(), unix.O_TMPFILE|os.O_RDWR, 0o600)
+	if err != nil { // a file system without unnamed files
+		if f, err = os.CreateTemp("", "gauntlet-"+what+"-*"); err == nil {
+			err = os.Remove(f.Name())
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("netns: scratch file for %s: %w; free some space or set TMPDIR", what, err)
+		return nil, fmt.Errorf("netns: scratch file for %s in %s: %w; free some space or set TMPDIR", what, os.TempDir(), errors.Unwrap(err))
 	}
 	s.later(f.Close)
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, fmt.Errorf("netns: scratch file for %s: %w", what, err)
-	}
 	return f, nil
 }
 
 // reachable is a path by which processes of this user can open a file of this process that has no name.
 func reachable(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
-
-// startDelay leaves the processes time to be ready when the run begins.
-const startDelay = 100 * vtime.Millisecond
-
-// traffic opens the taps, lets the run begin, and waits until its work is done or its time is over.
-func (s *session) traffic(ctx context.Context) error {
-	for side, n := range []*Namespace{s.topology.A, s.topology.B} {
-		file, err := s.scratch("spool")
-		if err != nil {
-			return err
-		}
-		if s.taps[side], err = openTap(n, trace.Side(side), []string{DeviceA, DeviceB}[side], s.clock, file); err != nil {
-			return err
-		}
-	}
-	s.epoch = s.clock.Now().Add(startDelay)
-	s.wall = time.Now().Add(s.epoch.Sub(s.clock.Now()).Std())
-	if err := s.link.loud(s.epoch); err != nil {
-		return err
-	}
-	for _, e := range s.ends {
-		if err := e.orders.Encode(order{Op: opStart, Start: s.base + int64(s.epoch)/int64(vtime.Nanosecond)}); err != nil {
-			return fmt.Errorf("netns: %s: %w%s", e.name, err, e.stderr.last())
-		}
-	}
-	err := s.await(ctx)
-	return errors.Join(err, s.halt())
-}
-
-// await returns when both sides are idle and what they sent has had time to arrive, when the time of the Spec is over, or
-// with an error.
-func (s *session) await(ctx context.Context) error {
-	spec := s.job.Spec
-	over := s.epoch.Add(min(spec.Limit, vtime.Duration(maxRun)))
-	if spec.For > 0 {
-		over = s.epoch.Add(spec.For)
-	}
-	settle := vtime.Never
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if s.ends[0].idle && s.ends[1].idle && spec.For == 0 && settle == vtime.Never {
-			settle = s.clock.Now().Add(spec.RTT() + 50*vtime.Millisecond)
-		}
-		now := s.clock.Now()
-		switch {
-		case now >= settle:
-			return nil
-		case now >= over && spec.For > 0:
-			return nil
-		case now >= over:
-			s.evidence.Incomplete = fmt.Sprintf("the work was not done within the limit of %s", spec.Limit)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case a, ok := <-s.ends[0].answers:
-			if err := s.ends[0].heard(a, ok); err != nil {
-				return err
-			}
-		case a, ok := <-s.ends[1].answers:
-			if err := s.ends[1].heard(a, ok); err != nil {
-				return err
-			}
-		case <-tick.C:
-			s.progress(s.share(now), fmt.Sprintf("running for %s", now.Sub(s.epoch).Std().Round(100*time.Millisecond)))
-		}
-	}
-}
-
-// maxRun bounds a run in real time, whatever the Spec says.
-const maxRun = 24 * 3600 * vtime.Second
-
-// heard takes an answer that came while the run went on.
-func (e *endpoint) heard(a answer, ok bool) error {
-	if !ok {
-		return fmt.Errorf("netns: %s ended in the middle of the run%s", e.name, e.stderr.last())
-	}
-	_, err := e.note(a)
-	return err
-}
-
-func (s *session) share(now vtime.Time) float64 {
-	if f := s.job.Spec.For; f > 0 {
-		return float64(now-s.epoch) / float64(f)
-	}
-	return min(s.ends[0].share, s.ends[1].share)
-}
-
-// halt stops both endpoints, lets the link drain, and closes the taps.
-func (s *session) halt() error {
-	s.elapsed = s.clock.Now() - s.epoch
-	var errs []error
-	for _, e := range s.ends {
-		a, err := e.order(order{Op: opStop}, saysStopped)
-		e.end = a
-		errs = append(errs, err)
-	}
-	time.Sleep((s.job.Spec.RTT() + 20*vtime.Millisecond).Std())
-	report, err := s.link.report()
-	s.lead = report
-	errs = append(errs, err)
-	for side, t := range s.taps {
-		dropped, err := t.close()
-		s.dropped[side] = dropped
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// verify lets each side compare its memory with what the other posted.
-func (s *session) verify(context.Context) error {
-	for side, e := range s.ends {
-		if e.end.Pending > 0 && s.job.Spec.For == 0 && s.evidence.Incomplete == "" {
-			s.evidence.Incomplete = fmt.Sprintf("%d requests of %s never completed", e.end.Pending, e.side)
-		}
-		s.evidence.Counters = append(s.evidence.Counters, counters(e)...)
-		if _, err := e.order(order{Op: opVerify, Work: s.ends[1-side].end.Work}, saysVerified); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,17 +1,41 @@
 package netns
 
 import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// certify issues the certificates of the run: of the idle link before and after, and of what it did to the traffic.
+// certify issues the certificates of the run, as far as it got: of the idle link before and after, and of what it did to
+// the traffic.
 func (s *session) certify() {
 	bounds := certify.DefaultBounds()
-	s.evidence.Certificates = []certify.Certificate{
-		certify.Certify("before", bounds, s.idle(&s.before)...),
-		certify.Certify("during", bounds, s.busy()...),
-		certify.Certify("after", bounds, s.idle(&s.after)...),
+	s.evidence.Certificates = append(s.evidence.Certificates, certify.Certify("before", bounds, s.unloaded(s.before)...))
+	if s.after == nil {
+		return // the run broke
 	}
+	during := certify.Certify("during", bounds, s.busy()...)
+	s.evidence.Certificates = append(s.evidence.Certificates,
+		certify.Issue("during", append(during.Items, s.prompt()...)), certify.Certify("after", bounds, s.unloaded(s.after)...))
+}
+
+// promptLeast is how long a host may let an endpoint wait for a processor. Rules allow an endpoint 5 ms to react, so
+// beyond that a slow host would be taken for a slow endpoint.
+const promptLeast = 5 * vtime.Millisecond
+
+// prompt judges whether the host gave the endpoints what they needed.
+func (s *session) prompt() (items []certify.Item) {
+	for _, e := range s.ends {
+		items = append(items, certify.Item{
+			Name: "endpoint " + e.side.String() + " waited", Want: "at most " + promptLeast.String(), Got: e.end.Late.String(),
+			Bound: "what rules allow for a reaction; leave more processor time to the run, or lower the rate", OK: e.end.Late <= promptLeast,
+		}, certify.Item{
+			Name: "endpoint " + e.side.String() + " receive drops", Want: "0", Got: fmt.Sprint(e.end.Dropped),
+			Bound: "exact: frames that the kernel dropped because the endpoint was slow; lower the rate", OK: e.end.Dropped == 0,
+		})
+	}
+	return items
 }
 
 func (s *session) directions() [2]certify.Measured {
@@ -19,8 +43,8 @@ func (s *session) directions() [2]certify.Measured {
 	return [2]certify.Measured{{Direction: "A>B", Link: l.AB}, {Direction: "B>A", Link: l.BA}}
 }
 
-// idle is what the probes measured.
-func (s *session) idle(p *[2]probed) []certify.Measured {
+// unloaded is what the probes measured.
+func (s *session) unloaded(p *[2]probed) []certify.Measured {
 	out := s.directions()
 	for side := range out {
 		m := &out[side]
@@ -37,7 +61,7 @@ func (s *session) busy() []certify.Measured {
 	out := s.directions()
 	for side := range out {
 		c, m := &s.census.paths[side], &out[side]
-		m.Capture = &certify.Capture{Frames: c.frames, Drops: s.dropped[side] + c.unknown}
+		m.Capture = &certify.Capture{Frames: c.frames, Drops: s.taps[side].dropped + c.unknown}
 		m.Schedule = &certify.Schedule{LateP99: s.lead.LateP99, LateMax: s.lead.LateMax, Overflow: s.lead.Overflow}
 		if c.losses.Sent == 0 {
 			continue

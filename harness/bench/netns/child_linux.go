@@ -1,18 +1,15 @@
 package netns
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // child is a process of the bench with its pipes. What it says on standard error is kept for the error message.
@@ -20,52 +17,75 @@ type child struct {
 	name   string
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	stdout io.Reader
+	stdout *os.File
 	stderr *tail
-	ended  chan error
+	ended  chan struct{} // closed when the process has ended
+	err    error         // why; read it after ended
 }
 
-// spawn starts "self process ROLE" in a namespace.
-func (b *Bench) spawn(t *Topology, n *Namespace, role string, args ...string) (*child, error) {
-	cmd := exec.Command(b.Self, append([]string{"process", role}, args...)...)
-	c := &child{name: role, cmd: cmd, stderr: &tail{limit: 4096}, ended: make(chan error, 1)}
+// spawn starts "self process ROLE" in a namespace, in a process group of its own: an interrupt from the terminal is for
+// the bench, which then ends its children in order.
+func (b *Bench) spawn(t *Topology, n *Namespace, role string) (*child, error) {
+	cmd := exec.Command(b.Self, "process", role)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c := &child{name: role, cmd: cmd, stderr: &tail{limit: 64 << 10}, ended: make(chan struct{})}
 	var err error
 	if c.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("netns: %s: %w", role, err)
 	}
 	// A pipe of our own rather than StdoutPipe: Wait must not close it under the reader.
-	r, w := io.Pipe()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("netns: %s: %w", role, err), c.stdin.Close())
+	}
 	c.stdout, cmd.Stdout, cmd.Stderr = r, w, c.stderr
-	if err := t.StartIn(n, cmd); err != nil {
-		return nil, err
+	err = t.StartIn(n, cmd)
+	_ = w.Close() // the child has its own
+	if err != nil {
+		return nil, errors.Join(err, c.stdin.Close(), r.Close())
 	}
 	go func() {
-		err := cmd.Wait()
-		c.ended <- err
-		_ = w.CloseWithError(io.EOF)
+		c.err = cmd.Wait()
+		close(c.ended)
 	}()
 	return c, nil
 }
 
+// patience is how long a process may take for what it is asked to do.
+const patience = 30 * time.Second
+
 // close ends the process by closing its standard input, and kills it when that does not help.
 func (c *child) close() error {
 	_ = c.stdin.Close() // it may have ended already
+	defer c.stdout.Close()
 	go func() { _, _ = io.Copy(io.Discard, c.stdout) }()
 	select {
-	case err := <-c.ended:
-		return c.explain(err)
+	case <-c.ended:
 	case <-time.After(2 * time.Second):
 		_ = c.cmd.Process.Kill()
 		<-c.ended
 		return fmt.Errorf("netns: %s did not end by itself and was killed", c.name)
 	}
+	if c.err != nil {
+		return c.death("failed")
+	}
+	return nil
 }
 
-func (c *child) explain(err error) error {
-	if err == nil {
-		return nil
+// death says how the process ended, after it has, in a sentence that begins with its name.
+func (c *child) death(what string) error {
+	select {
+	case <-c.ended:
+	case <-time.After(time.Second): // it closed its output and lives on
 	}
-	return fmt.Errorf("netns: %s: %w%s", c.name, err, c.stderr.last())
+	select {
+	case <-c.ended:
+		if c.err != nil {
+			return fmt.Errorf("netns: %s %s: %w%s", c.name, what, c.err, c.stderr.last())
+		}
+	default:
+	}
+	return fmt.Errorf("netns: %s %s%s", c.name, what, c.stderr.last())
 }
 
 // tail keeps the end of what is written to it.
@@ -86,102 +106,20 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last line, as the end of an error message.
+// last returns the last line, or the one that says what a Go program died of, as the end of an error message.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := strings.Split(string(bytes.TrimSpace(t.buf)), "\n")
-	if line := lines[len(lines)-1]; line != "" {
+	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	line := lines[len(lines)-1]
+	for _, l := range lines {
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {
+			line = l
+			break
+		}
+	}
+	if line = strings.TrimPrefix(line, "gauntlet: "); line != "" {
 		return ": " + line
 	}
 	return ""
-}
-
-// endpoint is an endpoint process under the bench's control.
-type endpoint struct {
-	*child
-	side    trace.Side
-	orders  *json.Encoder
-	answers chan answer
-	share   float64
-	idle    bool
-	end     answer // what it said when it stopped
-}
-
-// startEndpoint starts one side and waits until it is ready.
-func (b *Bench) startEndpoint(t *Topology, n *Namespace, s setup) (*endpoint, error) {
-	c, err := b.spawn(t, n, "endpoint")
-	if err != nil {
-		return nil, err
-	}
-	e := &endpoint{child: c, side: trace.Side(s.Side), orders: json.NewEncoder(c.stdin), answers: make(chan answer, 16)}
-	e.name = "endpoint " + e.side.String()
-	go e.listen()
-	if err := e.orders.Encode(s); err != nil {
-		return nil, errors.Join(fmt.Errorf("netns: %s: %w", e.name, err), e.close())
-	}
-	if _, err := e.await(saysReady, 10*time.Second); err != nil {
-		return nil, errors.Join(err, e.close())
-	}
-	return e, nil
-}
-
-// listen reads answers until the process ends.
-func (e *endpoint) listen() {
-	defer close(e.answers)
-	lines := bufio.NewReaderSize(e.stdout, 64<<10)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		var a answer
-		if json.Unmarshal(line, &a) != nil {
-			a = answer{Event: saysError, Error: fmt.Sprintf("unreadable answer %.60q", line)}
-		}
-		e.answers <- a
-	}
-}
-
-// note takes an answer that may come at any time; ok is false for one that was asked for.
-func (e *endpoint) note(a answer) (asked bool, err error) {
-	switch a.Event {
-	case saysShare:
-		e.share = a.Share
-	case saysIdle:
-		e.idle, e.share = true, 1
-	case saysError:
-		return false, fmt.Errorf("netns: %s: %s", e.name, a.Error)
-	default:
-		return true, nil
-	}
-	return false, nil
-}
-
-// await returns the wanted answer, taking notes of others.
-func (e *endpoint) await(want string, limit time.Duration) (answer, error) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
-		select {
-		case a, ok := <-e.answers:
-			if !ok {
-				return answer{}, fmt.Errorf("netns: %s ended before it was %s%s", e.name, want, e.stderr.last())
-			}
-			asked, err := e.note(a)
-			if err != nil || asked && a.Event == want {
-				return a, err
-			}
-		case <-timer.C:
-			return answer{}, fmt.Errorf("netns: %s was not %s within %s", e.name, want, limit)
-		}
-	}
-}
-
-// order sends an order and waits for its answer.
-func (e *endpoint) order(o order, want string) (answer, error) {
-	if err := e.orders.Encode(o); err != nil {
-		return answer{}, fmt.Errorf("netns: %s: %w%s", e.name, err, e.stderr.last())
-	}
-	return e.await(want, 30*time.Second)
 }

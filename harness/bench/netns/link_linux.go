@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
@@ -24,8 +26,11 @@ type link interface {
 	open() error
 	quiet() error                // rate and delay only, so that measuring consumes no draws
 	loud(epoch vtime.Time) error // everything, from fresh random streams
+	busy() (bool, error)         // packets are on their way
 	report() (linkReport, error) // of the traffic so far
 	fates() ([]trace.LinkFate, error)
+	ended() <-chan struct{} // closed when the link has died
+	death() error           // what it died of
 }
 
 // linkReport is what the link says of itself, for the certificate.
@@ -90,7 +95,6 @@ type relayLink struct {
 	child  *child
 	remote *relay.Remote
 	log    *os.File // what became of each frame
-	last   relay.Stats
 }
 
 func (l *relayLink) open() error {
@@ -105,12 +109,32 @@ func (l *relayLink) open() error {
 	if l.child, err = l.bench.spawn(l.topology, l.topology.M, "relay"); err != nil {
 		return err
 	}
-	l.later(func() error { return l.shut() })
+	l.later(l.child.close)
 	l.remote, err = relay.Attach(l.child.stdin, l.child.stdout, setup)
-	if err != nil {
-		return fmt.Errorf("%w%s", err, l.child.stderr.last())
+	return l.or(err)
+}
+
+// or prefers the relay's own last words to what its pipes say.
+func (l *relayLink) or(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	select {
+	case <-l.child.ended:
+		return l.death()
+	case <-time.After(time.Second):
+		return err
+	}
+}
+
+func (l *relayLink) ended() <-chan struct{} { return l.child.ended }
+
+func (l *relayLink) death() error { return l.child.death("ended in the middle of the run") }
+
+// busy reports whether the relay holds frames.
+func (l *relayLink) busy() (bool, error) {
+	st, err := l.remote.Stats()
+	return st.AB.InFlight+st.BA.InFlight > 0, l.or(err)
 }
 
 // setup describes the link to the relay process.
@@ -133,43 +157,40 @@ func (l *relayLink) setup() (relay.Setup, error) {
 }
 
 func (l *relayLink) quiet() error {
-	stats, err := l.remote.Phase(relay.Command{Phase: relay.ProbePhase})
-	if stats.Phase == relay.RunPhase {
-		l.last = stats
-	}
-	return err
+	_, err := l.remote.Phase(relay.Command{Phase: relay.ProbePhase})
+	return l.or(err)
 }
 
 func (l *relayLink) loud(epoch vtime.Time) error {
 	_, err := l.remote.Phase(relay.Command{Phase: relay.RunPhase, Epoch: epoch})
-	return err
+	return l.or(err)
 }
 
 func (l *relayLink) report() (linkReport, error) {
 	st, err := l.remote.Stats()
-	return linkReport{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Exact: true, Lost: [2]uint64{st.AB.Channel.Lost, st.BA.Channel.Lost},
-		Overflow: st.AB.Overflow + st.BA.Overflow + st.AB.KernelDrops + st.BA.KernelDrops + st.AB.Oversize + st.BA.Oversize}, err
-}
-
-// shut ends the relay process; a second call does nothing.
-func (l *relayLink) shut() error {
-	if l.child == nil {
-		return nil
+	if err != nil {
+		return linkReport{}, l.or(err)
 	}
-	c := l.child
-	l.child = nil
-	return c.close()
+	r := linkReport{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Overflow: st.LogDropped, Exact: true}
+	for side, p := range []relay.PathStats{st.AB, st.BA} {
+		r.Lost[side] = p.Channel.Lost
+		r.Overflow += p.Overflow + p.KernelDrops + p.Oversize
+	}
+	priority := "real-time"
+	if !st.Realtime {
+		priority = "ordinary, the kernel granted no other"
+	}
+	l.fact("priority of the relay", priority)
+	return r, nil
 }
 
 // fates ends the relay and reads its log.
 func (l *relayLink) fates() ([]trace.LinkFate, error) {
-	if err := l.shut(); err != nil {
-		return nil, err
-	}
+	_ = l.child.close() // why it died, if it did, is known
 	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("netns: relay: %w", err)
 	}
-	var out []trace.LinkFate
+	out := []trace.LinkFate{} // not nil: there is a log
 	err := relay.ReadLog(l.log, func(r relay.Record) error {
 		if r.Fate == relay.Delivered && r.Cause == "" || r.Fate == relay.Injected || r.At < l.epoch {
 			return nil
@@ -193,7 +214,10 @@ func fateOf(r relay.Record, epoch vtime.Time) trace.LinkFate {
 }
 
 // kernelLink is tc-netem on the ports of a bridge.
-type kernelLink struct{ *session }
+type kernelLink struct {
+	*session
+	quietly bool // the settings of a probe are of no interest
+}
 
 func (l *kernelLink) open() error { return nil }
 
@@ -201,10 +225,14 @@ func (l *kernelLink) quiet() error {
 	bare := func(s spec.Link) spec.Link {
 		return spec.Link{Rate: s.Rate, Delay: s.Delay, Jitter: s.Jitter, Queue: s.Queue}
 	}
+	l.quietly = true
 	return l.apply(spec.Duplex{AB: bare(l.job.Spec.Link.AB), BA: bare(l.job.Spec.Link.BA)})
 }
 
-func (l *kernelLink) loud(vtime.Time) error { return l.apply(l.job.Spec.Link) }
+func (l *kernelLink) loud(vtime.Time) error {
+	l.quietly = false
+	return l.apply(l.job.Spec.Link)
+}
 
 // apply sets both directions and keeps what the kernel reports. A direction acts where its frames leave the link.
 func (l *kernelLink) apply(d spec.Duplex) error {
@@ -221,21 +249,29 @@ func (l *kernelLink) apply(d spec.Duplex) error {
 		if err != nil {
 			return err
 		}
-		l.evidence.Environment = append(l.evidence.Environment, [2]string{"netem " + dir.name, summary(applied.Values)})
+		if !l.quietly {
+			l.fact("netem "+dir.name, summary(applied.Values))
+		}
 	}
 	return nil
 }
 
 // summary prints the values that the kernel reports, those that are set.
 func summary(values []tc.Value) string {
-	text := ""
+	var set []string
 	for _, v := range values {
 		if v.Got != "0" && v.Got != "" {
-			text += v.Name + "=" + v.Got + " "
+			set = append(set, v.Name+"="+v.Got)
 		}
 	}
-	return text
+	return strings.Join(set, " ")
 }
+
+func (l *kernelLink) busy() (bool, error) { return false, nil }
+
+func (l *kernelLink) ended() <-chan struct{} { return nil }
+
+func (l *kernelLink) death() error { return nil }
 
 func (l *kernelLink) report() (linkReport, error) { return linkReport{}, nil }
 

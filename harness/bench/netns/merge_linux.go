@@ -2,7 +2,6 @@ package netns
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,21 +10,23 @@ import (
 	"sort"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// header describes the trace of this run.
-func (s *session) header() trace.Header {
+// header describes the trace of a Spec.
+func header(sp *scenario.Spec) trace.Header {
 	h := trace.Header{Version: trace.FormatVersion, Bench: "netns", Taps: [2]bool{true, true}, Bytes: true,
 		Reports: trace.ReportCQE | trace.ReportMemory}
-	if s.job.Spec.Reads.Detail {
+	if sp.Reads.Detail {
 		h.Reports |= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
 	}
-	for i := range s.job.Spec.QPs {
+	for i := range sp.QPs {
 		var c trace.Conn
-		for side, q := range s.job.Spec.Ends(i) {
-			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: s.job.Spec.Impl[side], QP: q, Known: true}
+		for side, q := range sp.Ends(i) {
+			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: sp.Impl[side], QP: q, Known: true}
 		}
 		h.Conns = append(h.Conns, c)
 	}
@@ -33,93 +34,125 @@ func (s *session) header() trace.Header {
 }
 
 // merge makes one trace of the two taps, the link's log and the endpoints' events, and plays it into the sink; the
-// captures are written on the way, when it is known what became of each packet.
-func (s *session) merge(context.Context) error {
-	h := s.header()
+// captures are written on the way, when it is known what became of each packet. After a run that broke it makes do with
+// what there is.
+func (s *session) merge(whole bool) error {
+	h := header(s.job.Spec)
 	sink, err := s.job.Open(h)
 	if err != nil {
+		return err
+	}
+	events, err := s.reported()
+	if err != nil && whole {
+		return err
+	}
+	fates, err := s.link.fates()
+	if err != nil && whole {
 		return err
 	}
 	captures, err := s.captures(&h)
 	if err != nil {
 		return err
 	}
-	events, err := s.reported()
-	if err != nil {
-		return err
-	}
-	fates, err := s.link.fates()
-	if err != nil {
-		return err
-	}
 	var sources []trace.FrameSource
-	for side, t := range s.taps {
-		src, err := t.source(s.wall, s.epoch, s.dropped[side])
+	for _, t := range s.taps {
+		src, err := t.source(s.wall, s.epoch)
 		if err != nil {
+			_ = captures.close() // the first error says more
 			return err
 		}
 		sources = append(sources, src)
 	}
 	s.census = &census{}
-	out := &weave{sinks: []trace.Sink{sink, s.census, trace.NewTimeline(&h, captures)}, events: events, end: vtime.Time(s.elapsed)}
-	_, err = trace.Merge(&h, sources, trace.MergeOptions{Zero: s.wall, Window: s.job.Spec.RTT() + 500*vtime.Millisecond, Fates: fates}, out)
-	return errors.Join(err, captures.close())
+	out := &weave{all: s.census, sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut}
+	_, err = trace.Merge(&h, sources, trace.MergeOptions{Zero: s.wall, Window: s.window(), Fates: fates}, out)
+	if closeErr := captures.close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
+
+// window is how long a packet can be on its way: over the link and through its queue.
+func (s *session) window() vtime.Duration {
+	sp := s.job.Spec
+	d := sp.RTT() + 500*vtime.Millisecond
+	for _, l := range []spec.Link{sp.Link.AB, sp.Link.BA} {
+		d += l.Jitter + vtime.Duration(l.Queue)*l.Rate.Time(sp.QP[0].MTU+frameOverhead)
+	}
+	for _, f := range sp.Faults {
+		d += f.By
+	}
+	return min(d, maxWindow)
+}
+
+// maxWindow bounds the memory of the merger on a slow link with a long queue, which is rarely full.
+const maxWindow = 30 * vtime.Second
 
 // reported reads the events of both endpoints, in order of their time.
 func (s *session) reported() ([]trace.Event, error) {
 	var c trace.Collector
-	for side := range s.ends {
-		_, err := s.events[side].Seek(0, io.SeekStart)
+	var first error
+	for side, f := range s.events {
+		_, err := f.Seek(0, io.SeekStart)
 		if err == nil {
 			var r *trace.Reader
-			if r, err = trace.NewReader(s.events[side]); err == nil {
+			if r, err = trace.NewReader(f); err == nil {
 				err = r.Play(&c)
 			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("netns: events of %s: %w", trace.Side(side), err)
+		if err != nil && first == nil {
+			first = fmt.Errorf("netns: events of %s: %w", trace.Side(side), err)
 		}
 	}
 	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].At < c.Events[j].At })
-	return c.Events, nil
+	return c.Events, first
 }
 
-// weave puts events between records, by time, on the way to several sinks.
+// weave puts events between records, by time, on the way to several sinks, and ends the trace at a given time: what
+// endpoints did later, while they were being stopped, is not of the run.
 type weave struct {
+	all    trace.Sink // gets all records, also later ones
 	sinks  []trace.Sink
 	events []trace.Event
-	end    vtime.Time
+	cut    vtime.Time
 }
 
 // Packet implements trace.Sink.
 func (w *weave) Packet(r *trace.Record) {
-	w.upTo(r.Time())
+	w.all.Packet(r)
+	w.upTo(min(r.Time(), w.cut))
+	if r.Time() > w.cut {
+		return
+	}
 	for _, s := range w.sinks {
 		s.Packet(r)
 	}
 }
 
-// Event implements trace.Sink.
+// Event implements trace.Sink. Memory is compared after the end, and that is its time.
 func (w *weave) Event(e *trace.Event) {
+	if e.At > w.cut {
+		if e.Kind != trace.Memory {
+			return
+		}
+		e.At = w.cut
+	}
 	for _, s := range w.sinks {
 		s.Event(e)
 	}
 }
 
-// End implements trace.Sink. What the endpoints reported after the last packet, such as the comparison of memory, comes
-// before it.
-func (w *weave) End(at vtime.Time) {
+// End implements trace.Sink.
+func (w *weave) End(vtime.Time) {
 	w.upTo(vtime.Never)
 	for _, s := range w.sinks {
-		s.End(max(at, w.end))
+		s.End(w.cut)
 	}
 }
 
 func (w *weave) upTo(at vtime.Time) {
 	for len(w.events) > 0 && w.events[0].At < at {
 		w.Event(&w.events[0])
-		w.end = max(w.end, w.events[0].At)
 		w.events = w.events[1:]
 	}
 }
@@ -140,33 +173,45 @@ func (s *session) captures(h *trace.Header) (*captureFiles, error) {
 	if err := os.MkdirAll(s.job.Taps, 0o755); err != nil {
 		return nil, fmt.Errorf("netns: captures: %w", err)
 	}
-	for side, device := range []string{DeviceA, DeviceB} {
+	for side, device := range devices {
 		f, err := os.Create(filepath.Join(s.job.Taps, trace.Side(side).String()+".pcapng"))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("netns: captures: %w", err), c.close())
+			_ = c.close() // the first error says more
+			return nil, fmt.Errorf("netns: captures: %w", err)
 		}
 		buf := bufio.NewWriterSize(f, 1<<20)
 		c.files, c.buffers = append(c.files, f), append(c.buffers, buf)
 		w, err := trace.NewTapWriter(buf, h, trace.Side(side), device, s.wall)
 		if err != nil {
-			return nil, errors.Join(err, c.close())
+			_ = c.close()
+			return nil, fmt.Errorf("netns: captures: %w", err)
 		}
 		c.writers, c.Views = append(c.writers, w), append(c.Views, w)
 	}
 	return c, nil
 }
 
-func (c *captureFiles) close() error {
-	var errs []error
-	for _, w := range c.writers {
+// close flushes the files; the first error, with the file's name, is returned.
+func (c *captureFiles) close() (first error) {
+	keep := func(i int, err error) {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		if first == nil && err != nil {
+			first = fmt.Errorf("netns: write %s: %w", c.files[i].Name(), err)
+		}
+	}
+	for i, w := range c.writers {
 		_, err := w.Flush()
-		errs = append(errs, err)
+		keep(i, err)
 	}
 	for i := range c.files {
-		errs = append(errs, c.buffers[i].Flush(), c.files[i].Close())
+		keep(i, c.buffers[i].Flush())
+		keep(i, c.files[i].Close())
 	}
 	c.files, c.buffers, c.writers = nil, nil, nil
-	return errors.Join(errs...)
+	return first
 }
 
 // counters lists what an endpoint dropped, in the order of the names.

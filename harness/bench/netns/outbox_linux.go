@@ -73,12 +73,12 @@ type eventFile struct {
 	out  *trace.Writer
 }
 
-func newEventFile(path string) (*eventFile, error) {
+func newEventFile(path string, h trace.Header) (*eventFile, error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint: events: %w", err)
 	}
-	w, err := trace.NewWriter(f, &trace.Header{Version: trace.FormatVersion, Bench: "netns"})
+	w, err := trace.NewWriter(f, &h)
 	return &eventFile{f, w}, err
 }
 

@@ -62,6 +62,24 @@ func Reexec() (code int, replaced bool, err error) {
 	return code, err == nil, err
 }
 
+// Rootless reports whether Reexec would succeed. It starts this binary in a user namespace with arguments that make it
+// return Privileged's error.
+func Rootless(args ...string) error {
+	runtime.LockOSThread() // the child's parent-death signal is tied to this thread
+	defer runtime.UnlockOSThread()
+	cmd := userNamespace("/proc/self/exe", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, nil, nil
+	err := cmd.Run()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return errors.New("netns: user namespaces grant no capabilities (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0)")
+	}
+	if err != nil {
+		return forbidden(err)
+	}
+	return nil
+}
+
 // userNamespace is the command as root of a new user and network namespace.
 func userNamespace(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)

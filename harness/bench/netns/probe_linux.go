@@ -1,31 +1,41 @@
 package netns
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
 // probe measures one direction of the link with packets to a QP that nobody has: single ones for the delay, then a burst
 // of full packets for the rate. It runs before and after the traffic, while the link loses nothing.
 type probe struct {
-	from   trace.Side
-	clock  *packetio.Clock
-	mouth  *packetio.Port // sends
-	tx, rx *packetio.Port // watch both ends; a socket does not see what it sends itself
-	mtu    int
-	sent   map[psn.PSN]vtime.Time
-	got    []arrival
-	next   psn.PSN
-	burst  psn.PSN // first packet of the burst
+	ctx      context.Context
+	from     trace.Side
+	clock    *packetio.Clock
+	wait     *packetio.Waiter
+	mouth    *packetio.Port // sends
+	tx, rx   *packetio.Port // watch both ends; a socket does not see what it sends itself
+	mtu      int
+	rate     unit.Rate
+	queue    int
+	patience vtime.Duration
+	sent     map[psn.PSN]vtime.Time
+	got      []arrival
+	next     psn.PSN
+	burst    psn.PSN // first packet of the burst
 }
 
 type arrival struct {
@@ -48,28 +58,34 @@ const (
 	probeBytes   = probePayload + frameOverhead
 	probeGap     = 2 * vtime.Millisecond
 	probeBurst   = 20 * vtime.Millisecond // of line time
+	probeFew     = 20                     // packets of a burst at least
+	probeMany    = 800                    // and at most
 )
 
+// frameOverhead is what a probe costs on the line beside its payload: that of a full packet, and the DETH.
+const frameOverhead = 82 + 8
+
 // measure probes both directions, one after the other.
-func measure(t *Topology, clock *packetio.Clock, mtu int, rate [2]unit.Rate, rtt vtime.Duration) (out [2]probed, err error) {
+func measure(ctx context.Context, t *Topology, clock *packetio.Clock, sp *scenario.Spec) (out *[2]probed, err error) {
 	var ears, mouths [2]*packetio.Port
 	for side, n := range []*Namespace{t.A, t.B} {
-		device := []string{DeviceA, DeviceB}[side]
 		for _, port := range []**packetio.Port{&ears[side], &mouths[side]} {
 			err := n.Do(func() (err error) {
-				*port, err = packetio.Open(device, clock, packetio.Options{Outgoing: true, RoCE: true})
+				*port, err = packetio.Open(devices[side], clock, packetio.Options{Outgoing: true, RoCE: true})
 				return err
 			})
 			if err != nil {
-				return out, err
+				return nil, err
 			}
 			defer func() { err = errors.Join(err, (*port).Close()) }()
 		}
 	}
-	for side := range out {
-		p := &probe{from: trace.Side(side), clock: clock, mouth: mouths[side], tx: ears[side], rx: ears[1-side], mtu: mtu, sent: map[psn.PSN]vtime.Time{}}
-		if err := p.run(rate[side], rtt); err != nil {
-			return out, fmt.Errorf("netns: probe from %s: %w", p.from, err)
+	out = &[2]probed{}
+	for side, link := range []spec.Link{sp.Link.AB, sp.Link.BA} {
+		p := &probe{ctx: ctx, from: trace.Side(side), clock: clock, mouth: mouths[side], tx: ears[side], rx: ears[1-side],
+			mtu: sp.QP[0].MTU, rate: link.Rate, queue: link.Queue, patience: sp.RTT() + 300*vtime.Millisecond, sent: map[psn.PSN]vtime.Time{}}
+		if err := p.run(); err != nil {
+			return nil, fmt.Errorf("netns: probe from %s: %w", p.from, err)
 		}
 		out[side] = p.result()
 	}
@@ -77,46 +93,50 @@ func measure(t *Topology, clock *packetio.Clock, mtu int, rate [2]unit.Rate, rtt
 }
 
 // run sends the singles and the burst and collects what arrives.
-func (p *probe) run(rate unit.Rate, rtt vtime.Duration) error {
-	wait := packetio.NewWaiter(p.clock, p.tx.Fd(), p.rx.Fd())
-	until := func(at vtime.Time, done func() bool) error {
-		for p.clock.Now() < at && !done() {
-			if err := wait.Wait(at); err != nil {
-				return err
-			}
-			if err := p.collect(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	never := func() bool { return false }
+func (p *probe) run() error {
+	p.wait = packetio.NewWaiter(p.clock, p.tx.Fd(), p.rx.Fd())
+	gap := max(probeGap, 2*p.rate.Time(probeBytes)) // a probe must not wait for the one before
 	for range probeSingles {
 		if err := p.send(1, probePayload); err != nil {
 			return err
 		}
-		if err := until(p.clock.Now().Add(probeGap), never); err != nil {
+		if err := p.listen(gap, false); err != nil {
 			return err
 		}
 	}
-	patience := rtt + 300*vtime.Millisecond
-	all := func() bool { return len(p.got) == len(p.sent) && len(p.sent) == int(p.next) }
-	if err := until(p.clock.Now().Add(patience), all); err != nil {
+	if err := p.listen(p.patience, true); err != nil {
 		return err
 	}
 	p.burst = p.next
-	if rate == 0 {
+	if p.rate == 0 {
 		return nil
 	}
-	n := min(max(int(probeBurst/rate.Time(p.mtu+frameOverhead)), 20), 500)
+	step := p.rate.Time(p.mtu + frameOverhead)
+	n := min(max(int(probeBurst/step), probeFew), probeMany, max(2, p.queue))
 	if err := p.send(n, p.mtu); err != nil {
 		return err
 	}
-	return until(p.clock.Now().Add(patience+vtime.Duration(n)*rate.Time(p.mtu+frameOverhead)), all)
+	return p.listen(p.patience+vtime.Duration(n)*step, true)
 }
 
-// frameOverhead is what a probe costs on the line beside its payload: that of a full packet, and the DETH.
-const frameOverhead = 82 + 8
+// listen collects for so long, or until all probes have arrived if they are awaited.
+func (p *probe) listen(d vtime.Duration, all bool) error {
+	for until := p.clock.Now().Add(d); p.clock.Now() < until; {
+		if p.ctx.Err() != nil {
+			return context.Cause(p.ctx)
+		}
+		if all && len(p.got) == int(p.next) && len(p.sent) == int(p.next) {
+			return nil
+		}
+		if err := p.wait.Wait(min(until, p.clock.Now().Add(100*vtime.Millisecond))); err != nil {
+			return err
+		}
+		if err := p.collect(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // send hands n probes to the device at once.
 func (p *probe) send(n, payload int) error {
@@ -128,7 +148,10 @@ func (p *probe) send(n, payload int) error {
 		frames = append(frames, f.AppendTo(nil))
 		p.next = p.next.Next()
 	}
-	for len(frames) > 0 {
+	for until := p.clock.Now().Add(p.patience); len(frames) > 0; {
+		if p.clock.Now() > until {
+			return errors.New("the device takes no more packets")
+		}
 		k, err := p.mouth.Send(frames)
 		if err != nil {
 			return err
@@ -167,19 +190,33 @@ func (p *probe) collect() error {
 // result evaluates what was collected.
 func (p *probe) result() probed {
 	r := probed{Sent: probeSingles}
-	var first vtime.Time
+	var train []arrival
 	for _, a := range p.got {
 		sent, ok := p.sent[a.psn]
 		switch {
-		case a.psn.Less(p.burst) && ok:
+		case !a.psn.Less(p.burst):
+			train = append(train, a)
+		case ok:
 			r.Delays = append(r.Delays, a.at.Sub(sent))
-		case a.psn.Less(p.burst):
-		case r.Burst.Arrived == 0:
-			first, r.Burst = a.at, certify.Burst{Arrived: 1, WireBytes: p.mtu + frameOverhead}
-		default:
-			r.Burst.Arrived++
-			r.Burst.Span = a.at.Sub(first)
 		}
 	}
+	r.Burst = pace(train, p.rate.Time(p.mtu+frameOverhead))
+	r.Burst.WireBytes = p.mtu + frameOverhead
 	return r
+}
+
+// pace measures how fast a burst came out between the two packets that were least late, one of its beginning and one of
+// its end: a packet may come late, because a thread slept, but never early, so this is the line without the sleep. Packets
+// are compared by the step at which they should come; the distance of the chosen two is measured all the same.
+func pace(train []arrival, step vtime.Duration) certify.Burst {
+	third := len(train) / 3
+	if third == 0 {
+		return certify.Burst{Arrived: len(train)}
+	}
+	late := func(a arrival) vtime.Duration {
+		return a.at.Sub(train[0].at) - vtime.Duration(a.psn.Sub(train[0].psn))*step
+	}
+	soonest := func(a, b arrival) int { return cmp.Compare(late(a), late(b)) }
+	first, last := slices.MinFunc(train[:third], soonest), slices.MinFunc(train[len(train)-third:], soonest)
+	return certify.Burst{Arrived: last.psn.Sub(first.psn) + 1, Span: last.at.Sub(first.at)}
 }

@@ -41,7 +41,7 @@ type answer struct {
 	Pending  int              `json:"pending,omitempty"`  // stopped: requests that have not completed
 	Counters map[string]int64 `json:"counters,omitempty"` // stopped: packets dropped below the transport, by reason
 	Work     [][]drive.Work   `json:"work,omitempty"`     // stopped: this side's requests, by connection
-	Late     vtime.Duration   `json:"late_ps,omitempty"`  // stopped: the longest that the loop was behind its clock
+	Late     vtime.Duration   `json:"late_ps,omitempty"`  // stopped: the longest that a packet or a timer had to wait
 	Dropped  uint64           `json:"dropped,omitempty"`  // stopped: frames lost in the receive buffer of the socket
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,30 +19,43 @@ import (
 // tap watches one endpoint's device, both directions, and spools every RoCEv2 frame to a file. It runs on a thread of
 // its own; the spool is turned into pcapng once it is known what became of each frame.
 type tap struct {
-	side   trace.Side
-	port   *packetio.Port
-	clock  *packetio.Clock
-	file   *os.File
-	out    *bufio.Writer
-	frames uint64
-	stop   atomic.Bool
-	done   chan error
+	side    trace.Side
+	port    *packetio.Port
+	clock   *packetio.Clock
+	file    *os.File
+	out     *bufio.Writer
+	head    [spoolHead]byte
+	stop    atomic.Bool
+	ended   chan struct{} // closed when it watches no longer
+	err     error         // why; read it and dropped after ended
+	dropped uint64        // frames that the kernel dropped because the tap was too slow
+	closing sync.Once
 }
 
 // spoolHead precedes each frame of a spool: run time in picoseconds, direction, length.
 const spoolHead = 8 + 1 + 4
 
-// openTap opens the device, which is in the namespace n, and begins to spool to file.
-func openTap(n *Namespace, side trace.Side, device string, clock *packetio.Clock, file *os.File) (*tap, error) {
-	t := &tap{side: side, clock: clock, file: file, out: bufio.NewWriterSize(file, 1<<20), done: make(chan error, 1)}
+// gather is how long a tap lets frames gather in its buffer before it takes them all: a thread that woke up for each
+// would take the processor from the endpoints. The time stamps are the kernel's and do not suffer.
+const gather = vtime.Millisecond
+
+// tapBuffer holds half a second of a 500 Mb/s link, with the kernel's overhead per frame.
+const tapBuffer = 64 << 20
+
+// openTap opens the device, which is in the namespace n, and begins to spool to file, in times since base.
+func openTap(n *Namespace, side trace.Side, device string, base int64, file *os.File) (*tap, error) {
+	t := &tap{side: side, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, 1<<20), ended: make(chan struct{})}
 	err := n.Do(func() (err error) {
-		t.port, err = packetio.Open(device, clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: 64 << 20})
+		t.port, err = packetio.Open(device, t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	go func() { t.done <- t.run() }()
+	go func() {
+		defer close(t.ended)
+		t.err = t.run()
+	}()
 	return t, nil
 }
 
@@ -50,84 +64,110 @@ func (t *tap) run() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
 	}
-	wait := packetio.NewWaiter(t.clock, t.port.Fd())
+	arrival, pause := packetio.NewWaiter(t.clock, t.port.Fd()), packetio.NewWaiter(t.clock)
 	for {
-		frames, err := t.port.Receive()
-		if err != nil {
+		last := t.stop.Load() // what comes after this is not of the run
+		some, err := t.drain()
+		if err != nil || !some && last {
 			return err
 		}
-		for i := range frames {
-			if err := t.spool(&frames[i]); err != nil {
-				return err
-			}
-		}
-		if len(frames) > 0 {
+		if last {
 			continue
 		}
-		if t.stop.Load() {
-			return nil
-		}
-		if err := wait.Wait(t.clock.Now().Add(20 * vtime.Millisecond)); err != nil {
+		if err := arrival.Wait(t.clock.Now().Add(20 * vtime.Millisecond)); err != nil {
 			return err
+		}
+		if err := pause.Wait(t.clock.Now().Add(gather)); err != nil {
+			return err
+		}
+	}
+}
+
+// drain spools what waits.
+func (t *tap) drain() (some bool, err error) {
+	for {
+		frames, err := t.port.Receive()
+		if err != nil || len(frames) == 0 {
+			return some, err
+		}
+		some = true
+		for i := range frames {
+			if err := t.spool(&frames[i]); err != nil {
+				return some, err
+			}
 		}
 	}
 }
 
 func (t *tap) spool(p *packetio.Packet) error {
-	var head [spoolHead]byte
-	binary.LittleEndian.PutUint64(head[:], uint64(p.Time))
+	binary.LittleEndian.PutUint64(t.head[:], uint64(p.Time))
+	t.head[8] = 0
 	if p.Outgoing {
-		head[8] = 1
+		t.head[8] = 1
 	}
-	binary.LittleEndian.PutUint32(head[9:], uint32(len(p.Data)))
-	t.frames++
-	_, err := t.out.Write(head[:])
+	binary.LittleEndian.PutUint32(t.head[9:], uint32(len(p.Data)))
+	_, err := t.out.Write(t.head[:])
 	if err == nil {
 		_, err = t.out.Write(p.Data)
 	}
-	if err != nil {
-		return fmt.Errorf("netns: spool of tap %s: %w", t.side, err)
+	return t.spoilt(err)
+}
+
+// spoilt is the error of a spool that cannot be written or read.
+func (t *tap) spoilt(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	var path *os.PathError // names a file that has no name
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("netns: spool of tap %s in %s: %w; free some space or set TMPDIR", t.side, os.TempDir(), err)
 }
 
-// close ends the tap and returns how many frames the kernel dropped because the tap was too slow.
-func (t *tap) close() (dropped uint64, err error) {
-	t.stop.Store(true)
-	err = <-t.done
-	counts, countErr := t.port.Counts()
-	return counts.Dropped, errors.Join(err, countErr, t.out.Flush(), t.port.Close())
+// close ends the tap; a second call does nothing but return the same error.
+func (t *tap) close() error {
+	t.closing.Do(func() {
+		t.stop.Store(true)
+		<-t.ended
+		counts, err := t.port.Counts()
+		t.dropped = counts.Dropped
+		for _, next := range []error{err, t.spoilt(t.out.Flush()), t.port.Close()} {
+			if t.err == nil {
+				t.err = next
+			}
+		}
+	})
+	return t.err
 }
 
-// spoolReader reads a spool back as captured frames. Times before zero, which is when the run began, are those of
-// probes, and left out.
+// spoolReader reads a spool back as captured frames.
 type spoolReader struct {
 	in   *bufio.Reader
-	side trace.Side
+	tap  *tap
 	zero time.Time
 	from vtime.Time
 	raw  []byte
-	lost uint64
 }
 
-// source rewinds the spool. Frames carry wall-clock times; the run began at from on the
-// clock of the bench, and at zero on the wall. The tap lost so many frames.
-func (t *tap) source(zero time.Time, from vtime.Time, lost uint64) (*spoolReader, error) {
+// source rewinds the spool. Frames carry wall-clock times; the run began at from on the clock of the bench, and at zero
+// on the wall. What came earlier is left out.
+func (t *tap) source(zero time.Time, from vtime.Time) (*spoolReader, error) {
 	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("netns: spool of tap %s: %w", t.side, err)
+		return nil, t.spoilt(err)
 	}
-	return &spoolReader{in: bufio.NewReaderSize(t.file, 1<<20), side: t.side, zero: zero, from: from, lost: lost}, nil
+	return &spoolReader{in: bufio.NewReaderSize(t.file, 1<<20), tap: t, zero: zero, from: from}, nil
 }
 
 // Stats tells the merger what the tap lost.
-func (s *spoolReader) Stats() trace.CaptureStats { return trace.CaptureStats{Dropped: s.lost} }
+func (s *spoolReader) Stats() trace.CaptureStats { return trace.CaptureStats{Dropped: s.tap.dropped} }
 
-// Next implements trace.FrameSource.
+// Next implements trace.FrameSource. A spool that a full disk has cut ends where it was cut.
 func (s *spoolReader) Next(f *trace.Frame) error {
 	for {
-		var head [spoolHead]byte
+		head := &s.tap.head
 		if _, err := io.ReadFull(s.in, head[:]); err != nil {
-			return err
+			return io.EOF
 		}
 		n := int(binary.LittleEndian.Uint32(head[9:]))
 		if cap(s.raw) < n {
@@ -135,13 +175,13 @@ func (s *spoolReader) Next(f *trace.Frame) error {
 		}
 		s.raw = s.raw[:n]
 		if _, err := io.ReadFull(s.in, s.raw); err != nil {
-			return err
+			return io.EOF
 		}
 		at := vtime.Time(binary.LittleEndian.Uint64(head[:]))
 		if at < s.from {
 			continue
 		}
-		*f = trace.Frame{Wall: s.zero.Add(at.Sub(s.from).Std()), Raw: s.raw, Kept: n, Tap: s.side, HasTap: true, Way: trace.Inward}
+		*f = trace.Frame{Wall: s.zero.Add(at.Sub(s.from).Std()), Raw: s.raw, Kept: n, Tap: s.tap.side, HasTap: true, Way: trace.Inward}
 		if head[8] == 1 {
 			f.Way = trace.Outward
 		}

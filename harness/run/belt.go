@@ -1,0 +1,166 @@
+package run
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// belt is a Sink that carries a trace to another one on a goroutine of its own, so that judging and measuring share no
+// processor with the bench. The order is kept, and so is every result. Its memory is a fixed number of batches: a bench
+// that is ahead waits.
+type belt struct {
+	load  *batch // being filled
+	ready chan *batch
+	empty chan *batch
+	ended chan struct{}
+	err   error // of the receiver, which panicked; read it after ended
+}
+
+// The size of a batch amortises the hand-over and still fits a processor's cache; the batches together are a few MB.
+const (
+	batchRecords = 256
+	batchEvents  = 1024
+	batches      = 24
+)
+
+// batch is a piece of a trace. Records reference memory that the bench uses again, so a batch owns copies.
+type batch struct {
+	records []trace.Record
+	events  []trace.Event
+	before  []int  // how many of the records precede each event
+	bytes   []byte // frames and payloads of the records
+	last    bool
+	end     vtime.Time
+}
+
+// newBelt starts a belt to s. It has to be stopped.
+func newBelt(s trace.Sink) *belt {
+	b := &belt{ready: make(chan *batch, batches), empty: make(chan *batch, batches), ended: make(chan struct{})}
+	for range batches {
+		b.empty <- &batch{records: make([]trace.Record, 0, batchRecords)}
+	}
+	b.load = <-b.empty
+	go b.run(s)
+	return b
+}
+
+// Packet implements trace.Sink.
+func (b *belt) Packet(r *trace.Record) {
+	b.load.add(r)
+	if len(b.load.records) == batchRecords {
+		b.pass()
+	}
+}
+
+// Event implements trace.Sink.
+func (b *belt) Event(e *trace.Event) {
+	l := b.load
+	l.events, l.before = append(l.events, *e), append(l.before, len(l.records))
+	if len(l.events) == batchEvents {
+		b.pass()
+	}
+}
+
+// End implements trace.Sink.
+func (b *belt) End(at vtime.Time) {
+	b.load.last, b.load.end = true, at
+	b.pass()
+}
+
+// stop waits until everything has been received; a bench that broke may not have ended its trace.
+func (b *belt) stop() error {
+	b.pass()
+	close(b.ready)
+	<-b.ended
+	return b.err
+}
+
+// pass hands the batch on and takes an empty one.
+func (b *belt) pass() {
+	b.ready <- b.load
+	b.load = <-b.empty
+}
+
+// run receives until the belt is stopped. When the receiver panics, what still comes is thrown away, so that the bench
+// can go on to clean up.
+func (b *belt) run(s trace.Sink) {
+	defer close(b.ended)
+	for l := range b.ready {
+		if b.err == nil {
+			b.err = l.play(s)
+		}
+		l.clear()
+		b.empty <- l
+	}
+}
+
+// add copies a record.
+func (l *batch) add(r *trace.Record) {
+	l.records = append(l.records, *r)
+	if r.Raw == nil && r.Packet.Payload == nil && r.Changed == nil {
+		return
+	}
+	c := &l.records[len(l.records)-1]
+	c.Raw = l.own(c.Raw)
+	l.payload(&c.Packet)
+	if c.Changed != nil {
+		change := *c.Changed
+		change.Raw = l.own(change.Raw)
+		l.payload(&change.Packet)
+		c.Changed = &change
+	}
+}
+
+// own copies bytes into the batch, keeping nil as nil. A buffer that grows leaves earlier copies where they are.
+func (l *batch) own(p []byte) []byte {
+	if p == nil {
+		return nil
+	}
+	at := len(l.bytes)
+	l.bytes = append(l.bytes, p...)
+	return l.bytes[at:len(l.bytes):len(l.bytes)]
+}
+
+func (l *batch) payload(p *roce.Packet) { p.Payload = l.own(p.Payload) }
+
+// play hands the batch to s.
+func (l *batch) play(s trace.Sink) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = broken(p, debug.Stack())
+		}
+	}()
+	next := 0
+	for i := range l.events {
+		for ; next < l.before[i]; next++ {
+			s.Packet(&l.records[next])
+		}
+		s.Event(&l.events[i])
+	}
+	for ; next < len(l.records); next++ {
+		s.Packet(&l.records[next])
+	}
+	if l.last {
+		s.End(l.end)
+	}
+	return nil
+}
+
+func (l *batch) clear() {
+	l.records, l.events, l.before, l.bytes, l.last = l.records[:0], l.events[:0], l.before[:0], l.bytes[:0], false
+}
+
+// panicked is a panic of an engine, a bench or a consumer, turned into an error so that the run still ends in order.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+// Error implements error in one line; the stack goes to a file.
+func (p *panicked) Error() string { return fmt.Sprintf("run: panic: %v", p.value) }
+
+func broken(value any, stack []byte) error { return &panicked{value, stack} }
