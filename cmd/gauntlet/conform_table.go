@@ -61,10 +61,10 @@ func (t *conformTable) add(o *suite.Outcome) {
 // print writes what failed, the table, and one line of totals.
 func (t *conformTable) print(out io.Writer, short bool) error {
 	for _, o := range t.bad {
-		fmt.Fprintf(out, "%s\n  again: gauntlet conform --impl %s --bench %s --focus '%s$' --out runs/again\n\n", o, o.Impl, o.Bench, o.Scenario)
+		fmt.Fprintf(out, "%s\n  again: gauntlet conform --impl %s --bench %s --focus ' %s$' --out runs/again\n\n", o, o.Impl, o.Bench, o.Scenario)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.ToUpper(strings.Join(t.impls, "\t")))
+	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
 	for _, r := range rules.All() {
 		t.row(w, &r, short)
 	}
@@ -73,6 +73,19 @@ func (t *conformTable) print(out io.Writer, short bool) error {
 	}
 	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not: %s\n", t.done, t.done-len(t.bad), len(t.bad), t.painted(t.worst))
 	return err
+}
+
+// heads are the names of the columns of statuses. They bear colour codes as long as those of statuses, because the
+// columns are aligned by their bytes.
+func (t *conformTable) heads() []string {
+	heads := make([]string, len(t.impls))
+	for i, impl := range t.impls {
+		heads[i] = strings.ToUpper(impl)
+		if t.paint {
+			heads[i] = "\x1b[01m" + heads[i] + "\x1b[0m"
+		}
+	}
+	return heads
 }
 
 // row writes the line of one rule.

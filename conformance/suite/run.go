@@ -69,9 +69,10 @@ func Run(o Options) (passed bool, err error) {
 	return ginkgo.RunSpecs(&flag{}, "conformance", suiteConfig, reporterConfig), nil
 }
 
-// ginkgo returns the configuration: specs in the order of registration, one at a time.
+// ginkgo returns the configuration: specs in the order of registration, one at a time. It does not begin from what Ginkgo
+// holds, because that is what the run before it asked for.
 func (o *Options) ginkgo() (types.SuiteConfig, types.ReporterConfig) {
-	suiteConfig, reporterConfig := ginkgo.GinkgoConfiguration()
+	suiteConfig, reporterConfig := types.NewDefaultSuiteConfig(), types.NewDefaultReporterConfig()
 	suiteConfig.LabelFilter, suiteConfig.FocusStrings, suiteConfig.SkipStrings = o.LabelFilter, o.Focus, o.Skip
 	suiteConfig.RandomSeed = 1
 	reporterConfig.JUnitReport, reporterConfig.JSONReport = o.JUnit, o.JSON

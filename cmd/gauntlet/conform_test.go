@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+)
+
+// outcome makes what a spec would report: pairs of a rule and its status.
+func outcome(impl, scenario string, status rule.Status, verdicts map[string]rule.Status) *suite.Outcome {
+	o := &suite.Outcome{Impl: impl, Scenario: scenario, Bench: "sim", Status: status}
+	for id, s := range verdicts {
+		o.Verdicts = append(o.Verdicts, suite.Verdict{Rule: id, Status: s})
+	}
+	return o
+}
+
+func TestConformTable(t *testing.T) {
+	table := newConformTable([]string{"x", "y"}, "never")
+	table.add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive}))
+	table.add(outcome("x", "two", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass}))
+	table.add(outcome("y", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass}))
+	var b strings.Builder
+	if err := table.print(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"RULE LEVEL X Y SCENARIOS",
+		"RC-ACK-001 MUST FAIL PASS 2, broken in two; 1",
+		"RC-ACK-002 MUST NOT PASS INCONCLUSIVE 1; 0",
+		"again: gauntlet conform --impl x --bench sim --focus ' two$' --out runs/again",
+		"3 scenarios, 2 passed, 1 did not: FAIL",
+	} {
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestConformExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		status rule.Status
+		want   int
+	}{{rule.Pass, 0}, {rule.Inconclusive, exitFailure}, {rule.Fail, exitFailure}, {rule.Invalid, exitBroken}, {rule.Error, exitBroken}} {
+		table := newConformTable([]string{"x"}, "never")
+		table.add(outcome("x", "one", rule.Pass, nil))
+		table.add(outcome("x", "two", c.status, nil))
+		var f conformFlags
+		if got := report(f.conclude(context.Background(), io.Discard, table, 2)); got != c.want {
+			t.Errorf("%v: exit code %d, want %d", c.status, got, c.want)
+		}
+		if got := report(f.conclude(context.Background(), io.Discard, table, 3)); got != exitBroken {
+			t.Errorf("one scenario missing: exit code %d, want %d", got, exitBroken)
+		}
+	}
+}
+
+func TestConformImplementations(t *testing.T) {
+	f := conformFlags{impl: "gbn,gbn"}
+	if names, err := f.implementations(); err != nil || len(names) != 1 {
+		t.Errorf("%v, %v: want gbn once", names, err)
+	}
+	f.impl = "nobody"
+	if _, err := f.implementations(); err == nil || !strings.Contains(err.Error(), "known: ") {
+		t.Errorf("%v: want what is known", err)
+	}
+}

@@ -1,0 +1,4 @@
+package suite
+
+// Encode is encode, for tests.
+var Encode = encode

@@ -1,0 +1,81 @@
+package suite_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/extensions/globals"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// player is the type of suite.Config.Run.
+type player = func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error)
+
+// play returns a player of scenarios on b, by implementations that find knows.
+func play(b bench.Bench, name string, find func(string) (engine.Implementation, bool)) player {
+	return func(ctx context.Context, impl string, _ *scenarios.Scenario, s *scenario.Spec) (*model.Result, error) {
+		i, _ := find(impl)
+		return run.Execute(ctx, run.Options{Spec: s, Bench: b, Name: name, Impls: [2]engine.Implementation{i, i},
+			Rules: rules.All(), Codec: run.CodecOn})
+	}
+}
+
+// TestConformance is the suite under go test: every scenario in virtual time, and a few with real packets. Ginkgo's own
+// flags select and report: go test ./conformance/suite -ginkgo.label-filter=family:NEG -ginkgo.junit-report=F.
+func TestConformance(t *testing.T) {
+	globals.Reset()
+	names := all.Names()
+	register(t, suite.Config{Implementations: names, Reference: names, Scenarios: scenarios.All(), Bench: "sim",
+		Run: play(sim.Bench{}, "sim", all.Find)})
+	registerSmoke(t)
+	specs, reports := fromFlags()
+	ginkgo.RunSpecs(t, "conformance", specs, reports)
+}
+
+// fromFlags returns what -ginkgo.* flags say. Ginkgo keeps the configuration of the latest run of the process in their
+// place, so it is asked before any.
+var fromFlags = sync.OnceValues(ginkgo.GinkgoConfiguration)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	fromFlags()
+	os.Exit(m.Run())
+}
+
+func register(t *testing.T, cfg suite.Config) {
+	t.Helper()
+	if err := suite.Register(cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pick returns the scenarios of these names, in this order.
+func pick(t *testing.T, names ...string) []scenarios.Scenario {
+	t.Helper()
+	var out []scenarios.Scenario
+	for _, name := range names {
+		for _, s := range scenarios.All() {
+			if s.Name == name {
+				out = append(out, s)
+			}
+		}
+	}
+	if len(out) != len(names) {
+		t.Fatalf("found %d of the scenarios %v", len(out), names)
+	}
+	return out
+}
