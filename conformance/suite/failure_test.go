@@ -193,6 +193,16 @@ func TestSelection(t *testing.T) {
 	}
 }
 
+// TestReportThatCannotBeWritten is refused before anything runs.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "no", "such", "folder")
+	for _, o := range []suite.Options{{JUnit: missing}, {JSON: missing}} {
+		if _, err := suite.Run(o); err == nil {
+			t.Errorf("%+v: want an error", o)
+		}
+	}
+}
+
 func TestRegisterRefuses(t *testing.T) {
 	globals.Reset()
 	run := func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error) {

@@ -1,8 +1,10 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 
 	"github.com/onsi/ginkgo/v2"
@@ -59,7 +61,7 @@ func List(o Options) ([]Spec, error) {
 // Run runs the registered specs that the options select and reports whether all passed. It prints nothing: what happens
 // is told through Config.Observe. A process can call it once, because Ginkgo's tree is the process's.
 func Run(o Options) (passed bool, err error) {
-	if err := o.check(); err != nil {
+	if err := errors.Join(o.check(), writable(o.JUnit), writable(o.JSON)); err != nil {
 		return false, err
 	}
 	suiteConfig, reporterConfig := o.ginkgo()
@@ -67,6 +69,18 @@ func Run(o Options) (passed bool, err error) {
 	formatter.ColorableStdOut = io.Discard
 	defer func() { formatter.ColorableStdOut = out }()
 	return ginkgo.RunSpecs(&flag{}, "conformance", suiteConfig, reporterConfig), nil
+}
+
+// writable empties the file of a report, so that a path that cannot be written is found before the run and not after it.
+func writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return f.Close()
 }
 
 // ginkgo returns the configuration: specs in the order of registration, one at a time. It does not begin from what Ginkgo
