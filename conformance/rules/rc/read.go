@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -40,9 +42,9 @@ type readRun struct {
 // runLimit bounds the interrupted runs that are remembered.
 const runLimit = 16
 
-// readRing holds the latest READ requests that arrived.
+// readRing holds the latest READ requests that arrived; a link that repeats packets brings many before one is answered.
 type readRing struct {
-	at   [64]readRequest
+	at   [1024]readRequest
 	next int
 }
 
@@ -229,7 +231,9 @@ func (r *replays) duplicate(s *rule.Sight) {
 			break
 		}
 	}
-	if r.covered(p) {
+	if k, ok := r.covered(p); ok {
+		// One stream per remembered READ: a duplicate that asks for another part of it replaces the one before.
+		r.due = slices.DeleteFunc(r.due, func(a asked) bool { return a.psn.In(k.psn, k.psn.Add(k.n)) })
 		if len(r.due) < replayLimit {
 			r.due = append(r.due, asked{seen(s), p.PSN})
 		}
@@ -241,17 +245,17 @@ func (r *replays) duplicate(s *rule.Sight) {
 	}
 }
 
-// covered reports whether p asks for a part of a remembered READ.
-func (r *replays) covered(p *roce.Packet) bool {
-	for _, k := range r.kept {
+// covered returns the remembered READ that p asks for a part of.
+func (r *replays) covered(p *roce.Packet) (k readRequest, ok bool) {
+	for _, k = range r.kept {
 		off := p.PSN.Sub(k.psn)
 		bytes := off * r.c.MTU
 		if off >= 0 && off < k.n && p.RETH.RKey == k.reth.RKey && p.RETH.VA == k.reth.VA+uint64(bytes) &&
 			int(p.RETH.DMALen) <= int(k.reth.DMALen)-bytes {
-			return true
+			return k, true
 		}
 	}
-	return false
+	return readRequest{}, false
 }
 
 func (r *replays) response(p *roce.Packet) {
