@@ -215,6 +215,7 @@ func (r *replays) sight(s *rule.Sight) {
 	case c.Fatal || !p.Opcode.IsRead() && !p.Opcode.IsAtomic():
 	case s.Legal:
 		if len(r.kept) >= max(1, c.PeerAttr.MaxDestRd) {
+			r.forget(r.kept[0])
 			r.kept = r.kept[:copy(r.kept, r.kept[1:])]
 		}
 		r.kept = append(r.kept, readRequest{true, p.PSN, p.RETH, c.Span(p)})
@@ -232,8 +233,7 @@ func (r *replays) duplicate(s *rule.Sight) {
 		}
 	}
 	if k, ok := r.covered(p); ok {
-		// One stream per remembered READ: a duplicate that asks for another part of it replaces the one before.
-		r.due = slices.DeleteFunc(r.due, func(a asked) bool { return a.psn.In(k.psn, k.psn.Add(k.n)) })
+		r.forget(k) // one stream per remembered READ: this one replaces it
 		if len(r.due) < replayLimit {
 			r.due = append(r.due, asked{seen(s), p.PSN})
 		}
@@ -243,6 +243,11 @@ func (r *replays) duplicate(s *rule.Sight) {
 	if r.any && p.PSN.LessEq(r.started) && len(r.barred) < replayLimit {
 		r.barred = append(r.barred, p.PSN)
 	}
+}
+
+// forget excuses the duplicates of a READ that wait for an answer: the READ makes room for another, or they do.
+func (r *replays) forget(k readRequest) {
+	r.due = slices.DeleteFunc(r.due, func(a asked) bool { return a.psn.In(k.psn, k.psn.Add(k.n)) })
 }
 
 // covered returns the remembered READ that p asks for a part of.
