@@ -44,8 +44,8 @@ type Endpoint struct {
 	checks   checks
 	now      vtime.Time
 	soonest  vtime.Time // while woken: the next time at which a timer may fire
-	current  int // connection whose engine is being called, for placements
-	pending  int // signalled work requests that have not completed
+	current  int        // connection whose engine is being called, for placements
+	pending  int        // signalled work requests that have not completed
 	event    trace.Event
 	frame    roce.Frame
 

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 
@@ -25,16 +26,16 @@ type Injection struct {
 	BadCRC    bool   // leave the ICRC wrong
 }
 
-// Edit overwrites a named field of an encoded frame: a name of roce.FieldSpan, or src and dst for IPv4 addresses.
+// Edit overwrites a named field of an encoded frame: a name of roce.FieldSpan, of which ipsrc may be written as an address.
 type Edit struct {
 	Field string
 	Value uint64
 }
 
 // isAddress reports whether the field is written as an address.
-func (e Edit) isAddress() bool { return e.Field == "src" || e.Field == "dst" }
+func (e Edit) isAddress() bool { return e.Field == "ipsrc" }
 
-// String prints the edit as "ttl:3" or "src:10.0.0.9".
+// String prints the edit as "ttl:3" or "ipsrc:10.0.0.9".
 func (e Edit) String() string {
 	if e.isAddress() {
 		var a [4]byte
@@ -80,7 +81,7 @@ func readInjection(s *Spec, st *statement) {
 	s.Injections = append(s.Injections, in)
 }
 
-// parseEdits reads "ttl:3,src:10.0.0.9".
+// parseEdits reads "ttl:3,ipsrc:10.0.0.9".
 func parseEdits(st *statement, v string) []Edit {
 	var edits []Edit
 	for _, w := range strings.Split(v, ",") {
@@ -88,13 +89,16 @@ func parseEdits(st *statement, v string) []Edit {
 		e := Edit{Field: field}
 		x, ok := unsigned(value)
 		if a, err := netip.ParseAddr(value); e.isAddress() {
-			if ok = err == nil && a.Is4(); ok {
+			switch {
+			case err == nil && a.Is4():
 				b := a.As4()
-				x = uint64(binary.BigEndian.Uint32(b[:]))
+				x, ok = uint64(binary.BigEndian.Uint32(b[:])), true
+			case x > math.MaxUint32:
+				ok = false
 			}
 		}
 		if !ok || field == "" || len(field) > maxField || strings.ContainsFunc(field, notFieldRune) {
-			st.fail("set", w, "want field:number such as ttl:3, or src:10.0.0.9")
+			st.fail("set", w, "want field:number such as ttl:3, or ipsrc:10.0.0.9")
 		}
 		e.Value = x
 		edits = append(edits, e)

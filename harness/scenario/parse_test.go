@@ -47,9 +47,9 @@ func TestStatements(t *testing.T) {
 		{"drop A psn=+2 tx=1", func(s *Spec) {
 			s.Faults = []fault.Fault{{Action: fault.Drop, From: fault.A, QP: fault.AnyQP, PSN: fault.At(2), Tx: 1}}
 		}},
-		{"inject B at=10us cut=20 icrc=bad set=ttl:0x3,src:10.0.0.9 :  ACK psn=+1 msn=1 ", func(s *Spec) {
+		{"inject B at=10us cut=20 icrc=bad set=ttl:0x3,ipsrc:10.0.0.9,ipsrc:0x0a000009 :  ACK psn=+1 msn=1 ", func(s *Spec) {
 			s.Injections = []Injection{{To: trace.B, At: 10 * vtime.Microsecond, Packet: "ACK psn=+1 msn=1", Cut: 20, BadCRC: true,
-				Raw: []Edit{{"ttl", 3}, {"src", 0x0A000009}}}}
+				Raw: []Edit{{"ttl", 3}, {"ipsrc", 0x0A000009}, {"ipsrc", 0x0A000009}}}}
 		}},
 		{"inject A chop=9 : ACK psn=1 msn=1", func(s *Spec) { s.Injections = []Injection{{Packet: "ACK psn=1 msn=1", Chop: 9}} }},
 		{"qp timeout=18 retry=3", func(s *Spec) {
@@ -135,8 +135,8 @@ func TestErrors(t *testing.T) {
 		{"inject B at=1us", `1: inject: no packet; want "inject B at=10us : WRITE_ONLY psn=+3 len=8"`},
 		{"inject : ACK psn=1 msn=1", `1: inject: side "": name the side that receives it, A or B`},
 		{"inject B : FOO", `1: inject: packet "FOO": unknown opcode FOO`},
-		{"inject B set=ttl : ACK psn=1 msn=1", "1: inject: set=ttl: want field:number such as ttl:3, or src:10.0.0.9"},
-		{"inject B set=src:7 : ACK psn=1 msn=1", "1: inject: set=src:7: want field:number such as ttl:3, or src:10.0.0.9"},
+		{"inject B set=ttl : ACK psn=1 msn=1", "1: inject: set=ttl: want field:number such as ttl:3, or ipsrc:10.0.0.9"},
+		{"inject B set=ipsrc:::1 : ACK psn=1 msn=1", "1: inject: set=ipsrc:::1: want field:number such as ttl:3, or ipsrc:10.0.0.9"},
 		{"inject B set=t" + strings.Repeat(",t:1", 33) + " : ACK psn=1 msn=1", "1: inject: set=t: want field:number"},
 		{"inject B set=t:1" + strings.Repeat(",t:1", 32) + " : ACK psn=1 msn=1", "1: inject: set= of 33 fields; use 32 at most"},
 		{"inject B icrc=no : ACK psn=1 msn=1", "1: inject: icrc=no: want good or bad"},

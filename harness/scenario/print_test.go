@@ -57,7 +57,7 @@ func genFault(t *rapid.T) fault.Fault {
 
 func genInjection(t *rapid.T) Injection {
 	number := rapid.Custom(func(t *rapid.T) Edit { return Edit{"ttl", rapid.Uint64().Draw(t, "value")} })
-	address := rapid.Custom(func(t *rapid.T) Edit { return Edit{"src", uint64(rapid.Uint32().Draw(t, "address"))} })
+	address := rapid.Custom(func(t *rapid.T) Edit { return Edit{"ipsrc", uint64(rapid.Uint32().Draw(t, "address"))} })
 	in := Injection{To: sides.Draw(t, "to"), At: durations.Draw(t, "at"), Packet: "WRITE_ONLY psn=+3 len=8",
 		BadCRC: rapid.Bool().Draw(t, "bad"), Cut: rapid.IntRange(0, maxPacket).Draw(t, "cut"), Chop: rapid.IntRange(0, maxPacket).Draw(t, "chop")}
 	if edits := rapid.SliceOfN(rapid.OneOf(number, address), 0, 4).Draw(t, "edits"); len(edits) > 0 {
@@ -200,7 +200,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("# title\n\n#\nqp A mtu=512\nqp B mtu=512\nqp count=3 access=none\npost-send inv=0x1 qp=2\nrun for=1s limit=2s\n")
 	f.Add("loss burst:enter=1e-4,len=8,loss=0.3\nlink B>A jitter=0 delay=1e-3s\nparam a=b=c d= e=é\n" + work)
-	f.Add("inject B set=dst:1.2.3.4,psn:0xff cut=3 : FETCH_ADD psn=-1 va=0x10 SE\nseed 0x10")
+	f.Add("inject B set=ipsrc:1.2.3.4,psn:0xff cut=3 : FETCH_ADD psn=-1 va=0x10 SE\nseed 0x10")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := parse(text)
 		if err != nil {

@@ -1,63 +1,113 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Craft builds the frame of an injection as the peer of in.To would have sent it: addresses, ports and, unless the text
-// says otherwise, the DestQP of the connection; PSNs written "+n" count from the start of the half-conversation; a bad
-// R_Key is any that the text gives. Checksums are right unless the injection wants them wrong.
+// Craft builds the frame of an injection as the peer of in.To would have sent it. What the packet's text leaves out is
+// that of the connection: addresses, ports, DestQP, and the address and key of the target region. PSNs written "+n" count
+// from the start of the half-conversation. Checksums are right unless the injection wants them wrong.
+//
+// The changes come in this order: cut, edits, checksums, bad ICRC, chop.
 func Craft(s *scenario.Spec, in scenario.Injection) ([]byte, error) {
 	from := in.To.Other()
-	ends := s.Ends(in.QP)
-	probe, err := roce.ParsePacketAt(in.Packet, 0)
+	p, err := craftPacket(s, in)
 	if err != nil {
 		return nil, fmt.Errorf("inject: %w", err)
-	}
-	base := psn.PSN(ends[from].SendPSN)
-	if probe.Opcode.IsResponse() {
-		base = ends[in.To].SendPSN
-	}
-	p, err := roce.ParsePacketAt(in.Packet, base)
-	if err != nil {
-		return nil, fmt.Errorf("inject: %w", err)
-	}
-	if p.DestQP == 0 {
-		p.DestQP = ends[in.To].QPN
-	}
-	if p.RETH.VA == 0 && p.RETH.RKey == 0 {
-		p.RETH.VA, p.RETH.RKey = drive.Target(in.QP), drive.Key(in.To, in.QP)
 	}
 	var f roce.Frame
 	drive.Frame(&f, from, in.QP, &p)
-	return edit(f.AppendTo(nil), in)
+	b := f.AppendTo(nil)
+	if in.Cut > 0 {
+		if b, err = cut(b, in.Cut); err != nil {
+			return nil, fmt.Errorf("inject: %w", err)
+		}
+	}
+	if err := edit(b, in.Raw); err != nil {
+		return nil, fmt.Errorf("inject: %w", err)
+	}
+	if in.BadCRC {
+		b[len(b)-1] ^= 0xFF
+	}
+	if in.Chop > 0 {
+		b = b[:min(len(b), ethernetLen+in.Chop)]
+	}
+	return b, nil
 }
 
-// edit applies the changes of the encoded frame that an injection asks for.
-func edit(b []byte, in scenario.Injection) ([]byte, error) {
-	for _, e := range in.Raw {
+func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
+	ends := s.Ends(in.QP)
+	p, err := roce.ParsePacketAt(in.Packet, ends[in.To.Other()].SendPSN)
+	if err == nil && p.Opcode.IsResponse() { // it belongs to the other half-conversation
+		p, err = roce.ParsePacketAt(in.Packet, ends[in.To].SendPSN)
+	}
+	if err != nil {
+		return p, err
+	}
+	if !says(in.Packet, "qp") {
+		p.DestQP = ends[in.To].QPN
+	}
+	if !says(in.Packet, "va") {
+		p.RETH.VA = drive.Target(in.QP)
+	}
+	if !says(in.Packet, "rkey") {
+		p.RETH.RKey = drive.Key(in.To, in.QP)
+	}
+	return p, nil
+}
+
+// says reports whether the text of a packet gives an attribute.
+func says(packet, key string) bool {
+	return slices.ContainsFunc(strings.Fields(packet), func(w string) bool { return strings.HasPrefix(w, key+"=") })
+}
+
+// Lengths of an IPv4 frame as package drive makes it.
+const (
+	ethernetLen = 14
+	ipLen       = 20
+	udpLen      = 8
+	icrcLen     = 4
+	belowBTH    = ethernetLen + ipLen + udpLen
+)
+
+// cut keeps n bytes of the transport packet with an ICRC behind them, as if the sender had encoded no more: the lengths
+// and checksums of IP and UDP agree with that. Fewer than 4 bytes have no ICRC that could be right.
+func cut(b []byte, n int) ([]byte, error) {
+	if whole := len(b) - belowBTH - icrcLen; n >= whole {
+		return nil, fmt.Errorf("cut=%d: the packet has %d bytes; keep fewer", n, whole)
+	}
+	end := belowBTH + n + icrcLen
+	binary.BigEndian.PutUint16(b[ethernetLen+2:], uint16(end-ethernetLen))
+	binary.BigEndian.PutUint16(b[ethernetLen+ipLen+4:], uint16(end-ethernetLen-ipLen))
+	roce.MendIPv4(b) // needs a frame that is long enough, unlike what follows
+	b = b[:end]
+	roce.Reseal(b)
+	return b, nil
+}
+
+// edit overwrites fields of the encoded frame and makes its checksums right again.
+func edit(b []byte, edits []scenario.Edit) error {
+	for _, e := range edits {
 		off, n, ok := roce.FieldSpan(b, e.Field)
 		if !ok {
-			return nil, fmt.Errorf("inject: set=%s: a %s has no such field", e.Field, in.Packet)
+			return fmt.Errorf("set=%s: this packet has no such field, or it was cut off", e)
+		}
+		if n < 8 && e.Value>>(8*n) != 0 {
+			return fmt.Errorf("set=%s: the field has %d bytes; use a smaller number", e, n)
 		}
 		for k := range n {
 			b[off+n-1-k] = byte(e.Value >> (8 * k))
 		}
 	}
-	if len(in.Raw) > 0 {
+	if len(edits) > 0 {
 		roce.Reseal(b)
 	}
-	if in.BadCRC {
-		b[len(b)-1] ^= 0xFF
-	}
-	const ethernet = 14
-	if in.Cut > 0 && ethernet+in.Cut < len(b) {
-		b = b[:ethernet+in.Cut]
-	}
-	return b, nil
+	return nil
 }

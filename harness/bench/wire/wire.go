@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -12,8 +13,8 @@ import (
 // Classifier names packets as fault scripts address them. PSNs count from the start of the half-conversation: those of
 // A's requests and of the responses to them from A's first PSN.
 type Classifier struct {
-	first [2]uint32 // QPN of connection 0 at each side
-	start [2]uint32
+	first [2]uint32  // QPN of connection 0 at each side
+	start [2]psn.PSN // of the requests of each side
 	qps   int
 	frame roce.Frame
 }
@@ -23,7 +24,7 @@ func NewClassifier(s *scenario.Spec) *Classifier {
 	ends := s.Ends(0)
 	return &Classifier{
 		first: [2]uint32{ends[0].QPN, ends[1].QPN},
-		start: [2]uint32{uint32(ends[0].SendPSN), uint32(ends[1].SendPSN)},
+		start: [2]psn.PSN{ends[0].SendPSN, ends[1].SendPSN},
 		qps:   s.QPs,
 	}
 }
@@ -43,8 +44,8 @@ func (c *Classifier) Packet(from trace.Side, p *roce.Packet) fault.Identity {
 	if p.Opcode.IsResponse() {
 		requester = from.Other()
 	}
-	off := int(int32((uint32(p.PSN)-c.start[requester])<<8) >> 8)
-	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(p.PSN), Offset: off, Type: p.Opcode.String(), Class: class(p)}
+	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(p.PSN), Offset: p.PSN.Sub(c.start[requester]),
+		Type: p.Opcode.String(), Class: class(p)}
 }
 
 // Classify identifies a frame; ok is false when it is not RoCEv2.

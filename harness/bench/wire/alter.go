@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+)
+
+// Alter applies to the frame what a channel decided short of dropping it: a rewritten field, a congestion mark, a flipped
+// bit. Checksums that a router would mend are mended (the IPv4 header's); the ICRC stays as it was, which a rewrite of
+// masked fields does not disturb (IBTA annex A17.3.3) and a flipped bit does.
+func Alter(frame []byte, v *channel.Verdict) {
+	if v.Rewrite != "" {
+		rewrite(frame, v.Rewrite, v.Value)
+	}
+	if v.Mark {
+		rewrite(frame, fault.ECN, congestionExperienced)
+	}
+	if v.Corrupt != "" {
+		flip(frame, v)
+	}
+}
+
+// congestionExperienced is the ECN codepoint CE (RFC 3168, 5).
+const congestionExperienced = 3
+
+// flip inverts one bit of the field that the verdict names. A frame without that field, and a bit that the ICRC leaves
+// out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed.
+func flip(frame []byte, v *channel.Verdict) {
+	icrc, length, ok := roce.FieldSpan(frame, "icrc")
+	if !ok {
+		return // not UDP: none of the link's business
+	}
+	off, n := region(frame, v.Corrupt)
+	if invert(frame, off, n, v) && !roce.CheckICRC(frame) {
+		return
+	}
+	invert(frame, off, n, v) // back
+	invert(frame, icrc, length, v)
+}
+
+// invert flips one bit of n bytes, the one that the channel drew.
+func invert(frame []byte, off, n int, v *channel.Verdict) bool {
+	if n <= 0 || off+n > len(frame) {
+		return false
+	}
+	bit := v.Bit(8 * n)
+	frame[off+bit/8] ^= 0x80 >> (bit % 8)
+	return true
+}
+
+// region returns where a field, or a header, lies; n is not positive when the frame has none.
+func region(frame []byte, f fault.Field) (off, n int) {
+	at := func(name string) (int, int) {
+		o, n, _ := roce.FieldSpan(frame, name)
+		return o, n
+	}
+	head, _ := at("opcode")
+	udp, _ := at("udpsport")
+	icrc, _ := at("icrc")
+	tos, n := at("tos")
+	ip := tos - 2 + n // the traffic class is in the first two bytes of an IPv6 header, and the second of an IPv4 one
+	switch f {
+	case fault.AnyField:
+		return ip, icrc + icrcLen - ip
+	case fault.IP:
+		return ip, udp - ip
+	case fault.UDP:
+		return udp, head - udp
+	case fault.BTH:
+		return head, min(bthLen, icrc-head)
+	case fault.DestQP:
+		return at("destqp")
+	case fault.Ext:
+		return head + bthLen, min(roce.Opcode(frame[head]).HeaderLen(), icrc-head) - bthLen
+	}
+	return at(string(f))
+}
+
+const bthLen = 12
+
+// rewrite sets a field that routers may change; a frame without it stays as it is.
+func rewrite(frame []byte, f fault.Field, value int) {
+	switch f {
+	case fault.TTL:
+		put(frame, "ttl", 0, 0xFF, value)
+	case fault.TOS:
+		put(frame, "tos", 0, 0xFF, value)
+	case fault.DSCP:
+		put(frame, "tos", 0, 0xFC, value<<2)
+	case fault.ECN:
+		put(frame, "tos", 0, 0x03, value)
+	case fault.FECN:
+		put(frame, "pkey", 2, 0x80, value<<7) // the byte behind the P_Key, which a header that is no BTH lacks
+	case fault.BECN:
+		put(frame, "pkey", 2, 0x40, value<<6)
+	case fault.Resv8a:
+		put(frame, "pkey", 2, 0xFF, value)
+	case fault.UDPSum:
+		if off, _, ok := roce.FieldSpan(frame, "udplen"); ok {
+			binary.BigEndian.PutUint16(frame[off+2:], uint16(value))
+		}
+	}
+	roce.MendIPv4(frame)
+}
+
+// put sets the bits of mask in the byte that lies behind bytes after the start of a field. IPv6 has its traffic class
+// across two bytes.
+func put(frame []byte, name string, behind int, mask byte, value int) {
+	off, n, ok := roce.FieldSpan(frame, name)
+	switch {
+	case !ok:
+	case name == "tos" && n == 2:
+		word := binary.BigEndian.Uint16(frame[off:])
+		m := uint16(mask) << 4
+		binary.BigEndian.PutUint16(frame[off:], word&^m|uint16(value)<<4&m)
+	default:
+		b := &frame[off+behind]
+		*b = *b&^mask | byte(value)&mask
+	}
+}
