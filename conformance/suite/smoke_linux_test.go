@@ -44,15 +44,16 @@ func registerSmoke(t *testing.T) {
 		}})
 }
 
-// untilValid plays a scenario up to three times until the link is what the scenario says: on a busy machine it may not
-// be, and then the run says nothing about the implementation.
+// untilValid plays a scenario up to three times until the link is what the scenario says. On a busy machine it may never
+// be; then the runs say nothing about the implementation, and the spec is skipped with the reason.
 func untilValid(p player) player {
 	return func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (r *model.Result, err error) {
 		for range 3 {
 			if r, err = p(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid.String() {
-				break
+				return r, err
 			}
 		}
-		return r, err
+		ginkgo.Skip("no valid link on this machine in three runs: " + r.Reason)
+		return r, nil
 	}
 }
