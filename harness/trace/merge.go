@@ -211,7 +211,8 @@ func (m *merger) leave(f *flight) {
 // arrive takes a frame that reached its receiver.
 func (m *merger) arrive(f *flight) {
 	if b := m.exact[f.key]; b != nil {
-		if sent := m.choose(b.waiting, m.now, b.last != nil); sent != nil {
+		orCopy := b.last != nil && (!m.told || b.last.cause != "") // a log tells what was copied
+		if sent := m.choose(b.waiting, m.now, orCopy); sent != nil {
 			m.match(sent)
 			m.free = append(m.free, f)
 			return
@@ -273,8 +274,9 @@ func (m *merger) waitingFor(k looseKey) []*flight {
 }
 
 // choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
-// there was none. Where the link has told what it lost, the oldest must have arrived: equal frames keep their order. When
-// the frame could also be a copy of one that has arrived, a delay below half the last one is impossible.
+// there was none. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
+// frames keep their order. When the frame could also be a copy of one that has arrived, a delay below half the last one
+// is impossible.
 func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 	var best *flight
 	var least vtime.Duration
@@ -283,7 +285,7 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 		if delay < 0 || orCopy && m.known[from] && delay < m.delay[from]/2 {
 			continue
 		}
-		if m.told {
+		if m.told && f.cause == "" {
 			return f
 		}
 		off := delay
@@ -355,8 +357,9 @@ func (f *flight) keepChange() {
 
 // arrived remembers the delay, and that further frames with these bytes are copies.
 func (m *merger) arrived(f *flight) {
-	from := f.rec.From
-	m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
+	if from := f.rec.From; f.cause == "" { // what a script held back tells nothing about the others
+		m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
+	}
 	f.settled, f.matched = true, true
 	m.unwait(f)
 	if b := m.exact[f.key]; b != nil {

@@ -162,6 +162,22 @@ func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {
 	}
 }
 
+// A packet that the link held back on purpose is no measure for those that follow: their retransmissions are no copies.
+func TestMergeIgnoresScriptedDelay(t *testing.T) {
+	f := mustFixture(t, `
+@1..41 A>B SEND_ONLY psn=+0 len=4 cause=delay[0]
+@2..12 A>B SEND_ONLY psn=+1 len=4
+@22..32 A>B SEND_ONLY psn=+0 len=4
+@23..33 A>B SEND_ONLY psn=+1 len=4
+@900..910 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	fates := []LinkFate{{At: vtime.Time(1.1 * 1e6), From: A, Opcode: roce.SendOnly, PSN: 0, Cause: "delay[0]"}}
+	k, stats := mergeAll(t, f, MergeOptions{Fates: fates})
+	if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); d != "" || stats.Copies != 0 {
+		t.Errorf("%+v (-want +got)\n%s", stats, d)
+	}
+}
+
 // A frame that is missing because a tap lost it says nothing about the link or the sender.
 func TestMergeCaptureGaps(t *testing.T) {
 	f := mustFixture(t, "@1 A>B SEND_ONLY psn=+0 len=4\n@2 A>B SEND_ONLY psn=+1 len=4\n@3 A>B SEND_ONLY psn=+2 len=4\n@900000 A>B SEND_ONLY psn=+3 len=4\n", 0)
