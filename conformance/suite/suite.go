@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
@@ -85,9 +86,7 @@ func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Sce
 	if cfg.Observe != nil {
 		cfg.Observe(o)
 	}
-	if !o.Passed() {
-		ginkgo.Fail(o.String())
-	}
+	gomega.NewGomega(ginkgo.Fail).Expect(o).To(keepTheRules())
 }
 
 // levelsOfRules maps a rule to the label of its level.
