@@ -1,0 +1,233 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+)
+
+// features are all that any rule asks for: a scenario provokes only what it is about.
+var features = []string{"rc", "gbn", "ud", "extension", "nack_interval", "backto0"}
+
+// asWritten leaves the start PSN of a scenario as it is.
+const asWritten = psn.PSN(psn.Mask + 1)
+
+// verdicts runs a scenario with the same implementation at both ends and returns what every rule says, by ID.
+func verdicts(t *testing.T, name string, impl engine.Implementation, start psn.PSN) map[string]rule.Verdict {
+	t.Helper()
+	spec, err := scenario.ReadFile(filepath.Join("testdata", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if start != asWritten {
+		spec.Start(start)
+	}
+	return judged(t, spec, impl)
+}
+
+// judged runs a Spec with the same implementation at both ends.
+func judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation) map[string]rule.Verdict {
+	t.Helper()
+	var judge *rule.Judge
+	job := bench.Job{Spec: spec, Impls: [2]engine.Implementation{impl, impl}, Bytes: true,
+		Open: func(h trace.Header) (trace.Sink, error) {
+			judge = rule.NewJudge(h, rules.All(), rule.Options{Features: features})
+			return trace.NewTimeline(&h, judge), nil
+		}}
+	if _, err := (sim.Bench{}).Run(context.Background(), &job); err != nil && !errors.Is(err, sim.ErrLimit) {
+		t.Fatal(err)
+	}
+	all := map[string]rule.Verdict{}
+	for _, v := range judge.Verdicts() {
+		all[v.Rule] = v
+	}
+	return all
+}
+
+// caught reports whether a rule tells a broken engine from the right one. An observation never fails: it has to find
+// more, or less, than it finds on the right engine.
+func caught(broken, right *rule.Verdict) bool {
+	if right.Status != rule.Pass {
+		return false
+	}
+	if right.Level == rule.Observation {
+		return (broken.Total > 0) != (right.Total > 0)
+	}
+	return broken.Status == rule.Fail
+}
+
+// TestMutants runs every variant over its scenarios, as written and across the wrap: each rule that it names must fail on
+// it and pass on the right engine, which must break no rule at all.
+func TestMutants(t *testing.T) {
+	for _, start := range []psn.PSN{asWritten, psn.Mask - 2} {
+		controls := map[string]map[string]rule.Verdict{}
+		for _, v := range Engines() {
+			if v.Scenarios[0] == "fuzz" && start != asWritten {
+				continue // its frames count from 0
+			}
+			t.Run(fmt.Sprintf("%s@%d", v.Name, start), func(t *testing.T) { mutant(t, &v, start, controls) })
+		}
+	}
+}
+
+// mutant runs one variant; controls keeps what the rules say of the right engines.
+func mutant(t *testing.T, v *Variant, start psn.PSN, controls map[string]map[string]rule.Verdict) {
+	found := map[string]bool{}
+	for _, s := range v.Scenarios {
+		key := s + " of " + controlName(v)
+		if controls[key] == nil {
+			controls[key] = verdicts(t, s, v.Control, start)
+			clean(t, key, controls[key])
+		}
+		got := verdicts(t, s, v.Impl, start)
+		for _, id := range v.Catches {
+			b, r := got[id], controls[key][id]
+			found[id] = found[id] || caught(&b, &r)
+			if !found[id] {
+				t.Logf("%s, %s: broken %s, right %s", s, id, describe(&b), describe(&r))
+			}
+		}
+	}
+	for _, id := range v.Catches {
+		if !found[id] {
+			t.Errorf("%s does not catch it", id)
+		}
+	}
+}
+
+// TestRightEngineAtEveryStart runs go-back-N over all scenarios from start PSNs around the sign change and the wrap: no
+// rule may say anything else than it says from 0.
+func TestRightEngineAtEveryStart(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txt")
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		if name == "fuzz" {
+			continue // its frames count from 0
+		}
+		plain := verdicts(t, name, gbn.Implementation(), 0)
+		for _, start := range []psn.PSN{psn.Half - 2, psn.Mask - 2} {
+			for id, got := range verdicts(t, name, gbn.Implementation(), start) {
+				// Only a run across the wrap exercises the rule about it.
+				if want := plain[id]; got.Status != want.Status && id != "RC-PSN-003" || got.Status == rule.Fail {
+					t.Errorf("%s from %d: %s is %s; from 0 %s", name, start, id, describe(&got), describe(&want))
+				}
+			}
+		}
+	}
+}
+
+// TestRightEngineUnderStress runs go-back-N both ways over links that lose, jitter, repeat and damage packets, which is
+// where a rule that is too strict shows.
+func TestRightEngineUnderStress(t *testing.T) {
+	links := []string{"rate=10G delay=10us queue=1000", "delay=10us", "rate=1G delay=5ms queue=40 jitter=100us",
+		"rate=10G delay=100us queue=1000 reorder=5%"}
+	hurts := []string{"loss random p=0.02", "loss gemodel p=0.01 r=0.3", "dup A count=*\ndup B count=*",
+		"corrupt A nth=10 count=5 field=any\ncorrupt B nth=10 count=5 field=any"}
+	works := []string{"load read msg=5000 count=10\nload write msg=100 count=10\nqp rto=30ms ackreq=3 coalesce=4",
+		"load write-imm msg=2049 count=20\nload read from=B msg=4096 count=5\nload send from=B msg=1 count=20\nqp rto=40ms receives=2",
+		"load send msg=3000 count=20\nqp rto=20ms mtu=256 cqmod=5 qd=20 count=2 rd=2"}
+	seed := 0
+	for _, link := range links {
+		for _, hurt := range hurts {
+			for _, work := range works {
+				seed++
+				text := fmt.Sprintf("seed %d\nlink %s\n%s\n%s\nreport detail\n", seed, link, hurt, work)
+				spec, err := scenario.Parse(strings.NewReader(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				clean(t, text, judged(t, spec, gbn.Implementation()))
+			}
+		}
+	}
+}
+
+// controlName tells the controls apart that are more than go-back-N.
+func controlName(v *Variant) string {
+	for _, r := range extensions() {
+		if r.name == v.Name && (r.control != nil || r.controlImpl != nil) {
+			return r.name
+		}
+	}
+	return "go-back-N"
+}
+
+// clean fails for every rule that the right engine breaks.
+func clean(t *testing.T, key string, all map[string]rule.Verdict) {
+	t.Helper()
+	for _, r := range rules.All() {
+		v := all[r.ID]
+		if v.Status != rule.Pass && v.Status != rule.Inconclusive {
+			t.Errorf("%s: %s is %s", key, r.ID, describe(&v))
+		}
+	}
+}
+
+func describe(v *rule.Verdict) string {
+	text := fmt.Sprintf("%s (met %d, found %d) %s", v.Status, v.Met, v.Total, v.Reason)
+	for _, f := range v.Findings[:min(3, len(v.Findings))] {
+		text += fmt.Sprintf("\n    %v conn %d %s: %s", f.At, f.Conn, f.Blame, f.Text)
+	}
+	return text
+}
+
+// TestEveryRuleIsCaught holds the catalogue against the variants.
+func TestEveryRuleIsCaught(t *testing.T) {
+	known, catches := map[string]bool{}, map[string]bool{}
+	for _, v := range Engines() {
+		for _, id := range v.Catches {
+			catches[id] = true
+		}
+	}
+	for _, r := range rules.All() {
+		known[r.ID] = true
+		if r.Unbuilt == "" && !catches[r.ID] {
+			t.Errorf("%s: no variant breaks it", r.ID)
+		}
+	}
+	for id := range catches {
+		if !known[id] {
+			t.Errorf("%s: there is no such rule", id)
+		}
+	}
+}
+
+func TestVariantsAreComplete(t *testing.T) {
+	used, names := map[string]bool{}, map[string]bool{}
+	for _, v := range Engines() {
+		if v.Name == "" || v.Breaks == "" || len(v.Catches) == 0 || len(v.Scenarios) == 0 || names[v.Name] {
+			t.Errorf("%q: incomplete, or not unique", v.Name)
+		}
+		names[v.Name] = true
+		for _, s := range v.Scenarios {
+			used[s] = true
+		}
+		if again, ok := Find(v.Name); !ok || again.Breaks != v.Breaks {
+			t.Errorf("Find(%q) finds something else", v.Name)
+		}
+	}
+	if !slices.IsSortedFunc(Engines(), func(a, b Variant) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("not sorted by name")
+	}
+	files, _ := os.ReadDir("testdata")
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".txt"); !used[name] {
+			t.Errorf("testdata/%s: no variant uses it", f.Name())
+		}
+	}
+}
