@@ -58,10 +58,13 @@ func (e *early) holds(p psn.PSN) bool {
 	return false
 }
 
-// event compares what is placed with what came early. A placement shows its bytes and not its PSN, so an equal payload
-// that is due would be mistaken for an early one; within a window of messages payloads differ.
+// distinct is how many bytes a payload needs to be told from others by its checksum. A placement shows its bytes and not
+// its PSN; within a window of messages payloads differ, but not when they are a byte or two long.
+const distinct = 16
+
+// event compares what is placed with what came early.
 func (e *early) event(ev *trace.Event) {
-	if ev.Kind != trace.Store || e.c.Mine(ev) || ev.Sum == 0 {
+	if ev.Kind != trace.Store || e.c.Mine(ev) || ev.Sum == 0 || ev.Len < distinct {
 		return
 	}
 	for i := range e.kept[:min(e.n, len(e.kept))] {
@@ -112,24 +115,30 @@ func (w *waste) sight(s *rule.Sight) {
 		case !w.open || !s.Intact():
 		case isNAK(p) && p.PSN == w.psn && w.inFlight < 0:
 			w.inFlight, w.end = c.MAX.Sub(p.PSN)-1, c.MAX
-		case p.Opcode.IsReadResponse() || endsRecovery(p):
-			w.open = false
+		case p.Opcode.IsReadResponse() || endsRecovery(p) || isNAK(p) && p.PSN != w.psn:
+			w.open = false // another reason to go back; packets out of order on the link are one too
 		}
 	default:
 		w.arrival(s)
 	}
 }
 
-// request starts with a first transmission that is lost. A second loss on the way, or a READ, whose PSNs are not
-// packets, ends it without a judgement.
+// request starts with a first transmission that is lost. A second loss on the way, a READ, whose PSNs are not packets, or
+// a second retransmission ends it without a judgement.
 func (w *waste) request(s *rule.Sight) {
 	gone := lost(s.Rec)
 	switch {
-	case w.open && (gone || !isData(s.Pkt.Opcode)):
-		w.open = false
+	case w.open && (gone || !isData(s.Pkt.Opcode) || w.byTimer(s)):
+		w.open = false // the latter: the timer has gone back as well
 	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && isData(s.Pkt.Opcode):
 		w.open, w.psn, w.inFlight, w.discarded = true, s.Pkt.PSN, -1, 0
 	}
+}
+
+// byTimer reports whether s is the lost packet, sent again for a second time after so long that the timer did it.
+func (w *waste) byTimer(s *rule.Sight) bool {
+	t := w.c.Attr.TransportTimer()
+	return s.Pkt.PSN == w.psn && s.Sent != nil && s.Sent.Times > 1 && t != 0 && s.At.Sub(s.Sent.Latest) >= t/2
 }
 
 func (w *waste) arrival(s *rule.Sight) {

@@ -84,7 +84,7 @@ func (d *duplicates) event(e *trace.Event) {
 		d.credit--
 		return
 	}
-	if l := &d.latest; l.sum != 0 && l.sum == e.Sum && l.len == int(e.Len) {
+	if l := &d.latest; l.sum != 0 && l.len >= distinct && l.sum == e.Sum && l.len == int(e.Len) {
 		d.c.Failf(rule.Responder, "%s came again and its payload is placed again", d.c.Rel(l.psn))
 	}
 }

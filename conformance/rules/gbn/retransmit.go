@@ -3,6 +3,7 @@ package gbn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -46,13 +47,18 @@ type goBack struct {
 	known   bool // a NAK has arrived
 	nak     psn.PSN
 	at      vtime.Time
-	armed   bool    // the retransmission has not begun
-	running bool    // it has
-	end     psn.PSN // where it ends: what was sent before the NAK
+	armed   bool       // the retransmission has not begun
+	running bool       // it has
+	end     psn.PSN    // where it ends: what was sent before the NAK
+	una     psn.PSN    // UNA as last seen
+	moved   vtime.Time // since when
 }
 
 func (g *goBack) sight(s *rule.Sight) {
 	c, p := g.c, s.Pkt.PSN
+	if g.una != c.UNA {
+		g.una, g.moved = c.UNA, s.At
+	}
 	if s.Point == trace.RequesterIn {
 		g.response(s)
 		return
@@ -81,10 +87,21 @@ func (g *goBack) response(s *rule.Sight) {
 	case !s.Intact():
 	case endsRecovery(p):
 		g.armed, g.running = false, false
-	case isNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && chunk(g.c) == 0:
+	case isNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) && chunk(g.c) == 0:
 		g.known, g.armed, g.running = true, true, false
 		g.nak, g.at, g.end = p.PSN, s.At, g.c.MAX
 	}
+}
+
+// recovering reports whether a NAK of p says nothing new. Either p has been sent again since it became the oldest
+// unacknowledged PSN, because a gap in READ responses, or the timer, has made the requester go back already; or a READ
+// before it waits for its data, and the requester goes back to that, or is doing so.
+func (g *goBack) recovering(p psn.PSN) bool {
+	if _, next, _, ok := g.c.OldestRead(); ok && next.Less(p) {
+		return true
+	}
+	t := g.c.Sent(p)
+	return p == g.c.UNA && t != nil && t.Latest > t.First && t.Latest >= g.moved
 }
 
 func nakAcknowledges() rule.Rule {
@@ -96,29 +113,61 @@ func nakAcknowledges() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			var f flow
-			var floor psn.PSN
-			var at vtime.Time
-			known := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt.PSN
-				if s.Point == trace.RequesterIn {
-					if isNAK(s.Pkt) && s.Intact() && p.In(c.UNA, c.MAX) && p != c.UNA && chunk(c) == 0 {
-						known, floor, at = true, p, s.At
-					}
-					return
-				}
-				// What lies before the floor and is not acknowledged is a READ that waits for data.
-				switch {
-				case !known || s.Relation != rule.Again || f.drains(s, at):
-				case p.Less(floor) && p.Less(c.UNA):
-					c.Failf(rule.Requester, "%s is sent again although a NAK of %s acknowledged it", c.Rel(p), c.Rel(floor))
-				case p == floor:
-					c.Met()
-				}
-				f.sent(c, s)
-			}}
+			f := floor{c: c}
+			return rule.Check{Sight: f.sight, Event: f.event}
 		},
+	}
+}
+
+// floor is the PSN of the latest NAK that acknowledged something.
+type floor struct {
+	c     *rule.Context
+	flow  flow
+	known bool
+	psn   psn.PSN
+	at    vtime.Time
+	// A response or a timeout may have made the requester go back, or skip what is acknowledged, and that has not been seen
+	// yet. A NAK that comes now crosses it, and is not judged.
+	due    bool
+	target psn.PSN // where it goes
+	since  vtime.Time
+}
+
+func (f *floor) sight(s *rule.Sight) {
+	c, p := f.c, s.Pkt.PSN
+	if s.Point == trace.RequesterIn {
+		f.response(s)
+		return
+	}
+	// A READ before the floor may wait for data; RC-READ-002 judges where it is re-issued from.
+	switch {
+	case !f.known || s.Relation != rule.Again || !isData(s.Pkt.Opcode) || f.flow.drains(s, f.at):
+	case p.Less(f.psn) && p.Less(c.UNA):
+		c.Failf(rule.Requester, "%s is sent again although a NAK of %s acknowledged it", c.Rel(p), c.Rel(f.psn))
+	case p == f.psn:
+		c.Met()
+	}
+	f.due = f.due && (f.flow.drains(s, f.since) || p.Less(f.target))
+	f.flow.sent(c, s)
+}
+
+func (f *floor) response(s *rule.Sight) {
+	c, p := f.c, s.Pkt.PSN
+	if !s.Intact() || !p.In(c.UNA, c.MAX) || chunk(c) != 0 {
+		return
+	}
+	if isNAK(s.Pkt) && p != c.UNA {
+		f.known, f.psn, f.at = !f.due, p, s.At
+	}
+	// An ACK moves the requester only while it retransmits, or when it says that READ data are missing.
+	if isNAK(s.Pkt) || f.flow.next != c.MAX || c.OutstandingReads() > 0 {
+		f.due, f.target, f.since = true, p, s.At
+	}
+}
+
+func (f *floor) event(e *trace.Event) {
+	if e.Kind == trace.Timeout && f.c.Mine(e) {
+		f.due, f.target, f.since = true, f.c.UNA, e.At
 	}
 }
 
@@ -198,8 +247,10 @@ type recovery struct {
 	active bool
 	second bool // the NAK has come again
 	head   psn.PSN
-	since  vtime.Time
+	since  vtime.Time // when the timer can have started
+	at     vtime.Time // when the NAK came
 	sent   int
+	flow   flow
 }
 
 func (r *recovery) sight(s *rule.Sight) {
@@ -208,7 +259,9 @@ func (r *recovery) sight(s *rule.Sight) {
 		r.response(s)
 		return
 	}
-	if r.active = r.active && !r.head.Less(c.UNA); !r.active || p != r.head {
+	inPort := r.flow.drains(s, r.at)
+	r.flow.sent(c, s)
+	if r.active = r.active && !r.head.Less(c.UNA); !r.active || p != r.head || inPort {
 		return
 	}
 	if r.sent++; r.sent < 2 {
@@ -224,14 +277,14 @@ func (r *recovery) response(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	switch {
 	case !s.Intact():
-	case endsRecovery(p):
-		r.active = false
+	case endsRecovery(p), p.Opcode.IsReadResponse(), p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && r.head.LessEq(p.PSN):
+		r.active = false // what goes back now may do so for a READ whose data are missing
 	case !isNAK(p) || !p.PSN.In(c.UNA, c.MAX) || interval(c) != 0:
 	case r.active && p.PSN == r.head:
 		r.second = true
 		c.Met()
 	default:
-		*r = recovery{c: c, active: true, head: p.PSN, since: s.At}
+		*r = recovery{c: c, active: true, head: p.PSN, since: s.At, at: s.At, flow: r.flow}
 		if t := c.Sent(p.PSN); t != nil {
 			r.since = t.First
 		}
