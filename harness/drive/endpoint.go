@@ -54,20 +54,28 @@ type Endpoint struct {
 	impl              engine.Implementation
 }
 
+// The halves of a QP.
+const (
+	requester = iota
+	responder
+)
+
 // qp is one QP: its two halves and its share of the workload.
 type qp struct {
-	req    engine.Requester
-	resp   engine.Responder
-	attr   engine.QP
-	loads  []load
-	recvs  int // receives posted so far
-	queued bool
+	half [2]engine.Engine
 	// want says which half may have something to send; a half that reported nothing is not asked again before it has
-	// been given an input.
-	wantReq, wantResp bool
-	answered          bool // the packet before was a READ response
-	failed            bool
-	armed             vtime.Time // transport timer as last reported
+	// been given an input. due is when it wants to be woken.
+	want     [2]bool
+	due      [2]vtime.Time
+	queued   bool // in the ring
+	answered bool // the packet before was a READ response
+	failed   bool
+	req      engine.Requester
+	resp     engine.Responder
+	attr     engine.QP
+	loads    []load
+	recvs    int        // receives posted so far
+	armed    vtime.Time // transport timer as last reported
 }
 
 // New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
@@ -90,7 +98,8 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
 		}
-		e.qps[i] = qp{req: req, resp: resp, attr: attr, loads: newLoads(s, side), armed: vtime.Never}
+		e.qps[i] = qp{half: [2]engine.Engine{req, resp}, req: req, resp: resp, attr: attr, loads: newLoads(s, side),
+			due: [2]vtime.Time{vtime.Never, vtime.Never}, armed: vtime.Never}
 	}
 	e.script.init(s, side)
 	return e, nil
@@ -105,7 +114,8 @@ func (e *Endpoint) Start(now vtime.Time) {
 			e.postReceive(i)
 		}
 		e.pump(i)
-		e.drain(i)
+		e.drain(i, requester)
+		e.drain(i, responder)
 	}
 	e.runScript()
 }
@@ -117,15 +127,14 @@ func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) {
 		return
 	}
 	e.now, e.current = now, i
-	q := &e.qps[i]
+	h := responder
 	if p.Opcode.IsResponse() {
-		q.req.HandlePacket(now, p)
-		q.wantReq = true
-	} else {
-		q.resp.HandlePacket(now, p)
-		q.wantResp = true
+		h = requester
 	}
-	e.drain(i)
+	q := &e.qps[i]
+	q.half[h].HandlePacket(now, p)
+	q.want[h] = true
+	e.drain(i, h)
 }
 
 // Transmit fills p with the next packet of the endpoint and returns the connection it belongs to; ok is false when no QP
@@ -137,11 +146,8 @@ func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) 
 		if !any {
 			return 0, false
 		}
-		q := &e.qps[i]
-		e.current, q.queued = i, false
-		sent := q.poll(now, p)
-		e.drain(i) // queues the QP again behind the others, unless it had nothing
-		if sent {
+		e.current, e.qps[i].queued = i, false
+		if e.poll(i, now, p) {
 			return i, true
 		}
 	}
@@ -149,23 +155,26 @@ func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) 
 
 // poll asks the responder first: acknowledgements are short and let the peer go on. READ responses are not, so after one
 // of them it is the requester's turn.
-func (q *qp) poll(now vtime.Time, p *roce.Packet) bool {
+func (e *Endpoint) poll(i int, now vtime.Time, p *roce.Packet) bool {
+	q := &e.qps[i]
+	h := responder
 	if q.answered {
-		q.answered = false
-		return q.pollRequester(now, p) || q.pollResponder(now, p)
+		h = requester
 	}
-	return q.pollResponder(now, p) || q.pollRequester(now, p)
-}
-
-func (q *qp) pollResponder(now vtime.Time, p *roce.Packet) bool {
-	q.wantResp = q.wantResp && q.resp.PollTransmit(now, p)
-	q.answered = q.wantResp && p.Opcode.IsReadResponse()
-	return q.wantResp
-}
-
-func (q *qp) pollRequester(now vtime.Time, p *roce.Packet) bool {
-	q.wantReq = q.wantReq && q.req.PollTransmit(now, p)
-	return q.wantReq
+	q.answered = false
+	for range q.half {
+		if q.want[h] {
+			sent := q.half[h].PollTransmit(now, p)
+			q.want[h] = sent
+			e.drain(i, h) // queues the QP again, behind the others
+			if sent {
+				q.answered = h == responder && p.Opcode.IsReadResponse()
+				return true
+			}
+		}
+		h = 1 - h
+	}
+	return false
 }
 
 // Ready reports whether Transmit may have something.
@@ -182,7 +191,7 @@ func (e *Endpoint) Settle() bool {
 		return true
 	}
 	i := int(e.timers.heap[0])
-	real, _ := e.due(i)
+	real := max(min(e.qps[i].due[requester], e.qps[i].due[responder]), e.soonest)
 	if real <= at {
 		return true
 	}
@@ -201,82 +210,90 @@ func (e *Endpoint) Wake(now vtime.Time) {
 		i := e.timers.pop()
 		q := &e.qps[i]
 		e.current = i
-		q.req.HandleTimer(now)
-		q.resp.HandleTimer(now)
-		q.wantReq, q.wantResp = true, true
-		e.drain(i)
+		for h := range q.half {
+			q.half[h].HandleTimer(now)
+			q.want[h], q.due[h] = true, vtime.Never
+		}
+		e.drain(i, requester)
+		e.drain(i, responder)
 	}
 	e.runScript()
 }
 
-// drain takes what a QP's engines have to say after an input, refills its workload, and notes that it may send.
-func (e *Endpoint) drain(i int) {
+// drain takes what one half of a QP has to say after it was called, and notes what it wants: to send, and to be woken.
+func (e *Endpoint) drain(i, h int) {
 	q := &e.qps[i]
-	for {
-		ev, ok := q.req.PollEvent()
-		if !ok {
-			if ev, ok = q.resp.PollEvent(); !ok {
-				break
-			}
-		}
-		e.handle(i, ev)
-	}
-	if !q.queued && (q.wantReq || q.wantResp) {
+	e.events(i, h)
+	if !q.queued && (q.want[requester] || q.want[responder]) {
 		q.queued = true
 		e.ready.push(i)
 	}
-	e.arm(i)
+	e.arm(i, h)
+}
+
+func (e *Endpoint) events(i, h int) {
+	for half := e.qps[i].half[h]; ; {
+		ev, ok := half.PollEvent()
+		if !ok {
+			return
+		}
+		e.handle(i, &ev)
+	}
 }
 
 // handle acts on one event of an engine and reports it.
-func (e *Endpoint) handle(i int, ev engine.Event) {
-	q := &e.qps[i]
+func (e *Endpoint) handle(i int, ev *engine.Event) {
 	switch ev.Kind {
 	case engine.CQE:
 		e.report(i, trace.CQE, ev)
 		e.completed(i, ev)
 	case engine.ReceiveCQE:
 		e.report(i, trace.Recv, ev)
-		if e.spec.Replenish && !q.failed {
+		if e.spec.Replenish && !e.qps[i].failed {
 			e.postReceive(i)
 		}
 	case engine.Timeout:
 		e.report(i, trace.Timeout, ev)
 	case engine.Fatal:
 		e.report(i, trace.Fatal, ev)
-		if !q.failed {
-			q.failed = true
-			q.req.Flush(e.now)
-			q.resp.Flush(e.now)
-		}
+		e.fail(i)
 	}
 }
 
-// arm moves the QP's entry in the timer heap. A deadline that moved away is left where it is: waking early is harmless
-// and cheaper than sifting the heap on every acknowledgement.
-func (e *Endpoint) arm(i int) {
-	at, transport := e.due(i)
-	if q := &e.qps[i]; e.spec.Reads.Detail && transport != q.armed {
-		q.armed = transport
-		e.reportTimer(i, transport)
+// fail flushes both halves of a QP when one has failed, and hears what that completed.
+func (e *Endpoint) fail(i int) {
+	q := &e.qps[i]
+	if q.failed {
+		return
 	}
-	if at != vtime.Never {
+	q.failed = true
+	for h := range q.half {
+		q.half[h].Flush(e.now)
+	}
+	for h := range q.half {
+		e.events(i, h)
+	}
+	for h := range q.half {
+		e.arm(i, h)
+	}
+}
+
+// arm notes when a half wants to be woken. A deadline of the QP that moved away is left where it is in the heap: waking
+// early is harmless and cheaper than sifting the heap on every acknowledgement.
+func (e *Endpoint) arm(i, h int) {
+	q := &e.qps[i]
+	at, ok := q.half[h].PollTimer()
+	if !ok {
+		at = vtime.Never
+	}
+	q.due[h] = at
+	if e.spec.Reads.Detail && h == requester && at != q.armed {
+		q.armed = at
+		e.reportTimer(i, at)
+	}
+	if at = min(q.due[requester], q.due[responder]); at != vtime.Never {
 		e.timers.atMost(i, max(at, e.soonest))
 	}
-}
-
-// due returns when connection i wants to be woken, and its requester's part in that: the transport timer.
-func (e *Endpoint) due(i int) (at, transport vtime.Time) {
-	q := &e.qps[i]
-	transport = vtime.Never
-	if t, ok := q.req.PollTimer(); ok {
-		transport = t
-	}
-	at = transport
-	if t, ok := q.resp.PollTimer(); ok && t < at {
-		at = t
-	}
-	return at, transport
 }
 
 // Idle reports whether all posted work has completed and no more will be posted.

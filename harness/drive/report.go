@@ -17,8 +17,8 @@ func (e *Endpoint) send(i int, kind trace.EventKind) {
 	e.observer.Event(&e.event)
 }
 
-func (e *Endpoint) report(i int, kind trace.EventKind, ev engine.Event) {
-	e.event = trace.Event{Body: ev, Len: ev.Len}
+func (e *Endpoint) report(i int, kind trace.EventKind, ev *engine.Event) {
+	e.event = trace.Event{Body: *ev, Len: ev.Len}
 	e.send(i, kind)
 }
 

@@ -23,7 +23,7 @@ type scriptedWork struct {
 
 // completed notes the completion of a scripted request and reports whether it was a signalled one. Requests complete in
 // order, so it is the first of its ID that has not; when it succeeded, so have those before it on the QP.
-func (s *script) completed(qp int, ev engine.Event) (signalled bool) {
+func (s *script) completed(qp int, ev *engine.Event) (signalled bool) {
 	for k := range s.posted {
 		w := &s.posted[k]
 		if w.qp != qp || w.ended || w.WR.ID != ev.ID {
@@ -63,8 +63,9 @@ func (e *Endpoint) runScript() {
 		p := e.script.posts[0]
 		e.script.posts = e.script.posts[1:]
 		q := &e.qps[p.QP]
-		ok := false
+		ok, h := false, requester
 		if p.Receive {
+			h = responder
 			ok = e.scriptedReceive(q, &p)
 		} else {
 			wr := e.layout.scripted(&p)
@@ -75,7 +76,7 @@ func (e *Endpoint) runScript() {
 		if !ok {
 			e.count(p.QP, refusedPost)
 		}
-		e.drain(p.QP)
+		e.drain(p.QP, h)
 	}
 }
 
@@ -84,7 +85,7 @@ func (e *Endpoint) scriptedReceive(q *qp, p *scenario.Post) bool {
 	if q.resp.PostReceive(e.now, rr) != nil {
 		return false
 	}
-	q.wantResp = true
+	q.want[responder] = true
 	e.reportPost(p.QP, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA})
 	return true
 }

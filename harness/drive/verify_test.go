@@ -67,7 +67,7 @@ func (p *pair) run() {
 			receive++
 		}
 		p.req.complete(p.req.posted[k].ID, engine.StatusSuccess)
-		p.a.drain(0)
+		p.a.drain(0, requester)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestVerifyUnfinished(t *testing.T) {
 				t.Errorf("%s, %d of 3 executed: %v", op, executed, got)
 			}
 			p.req.complete(0, engine.StatusSuccess)
-			p.a.drain(0)
+			p.a.drain(0, requester)
 			if got := p.verify(t); (got[0]+got[2] > 0) != (executed == 0) || got[1]+got[3] != 0 {
 				t.Errorf("%s, the first of 3 complete and %d executed: %v", op, executed, got)
 			}
@@ -212,7 +212,7 @@ func TestPosted(t *testing.T) {
 	p := newPair(t, "qp qd=2", "load write msg=64 count=9")
 	for id := range uint64(5) {
 		p.req.complete(id, engine.StatusSuccess)
-		p.a.drain(0)
+		p.a.drain(0, requester)
 	}
 	work := p.a.Posted(0)
 	first := work[0].WR.ID

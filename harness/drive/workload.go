@@ -73,7 +73,7 @@ func (e *Endpoint) post(i int, wr engine.WorkRequest) bool {
 	if err := q.req.Post(e.now, wr); err != nil {
 		return false
 	}
-	q.wantReq = true
+	q.want[requester] = true
 	if !wr.Unsignal {
 		e.pending++
 	}
@@ -89,12 +89,12 @@ func (e *Endpoint) postReceive(i int) {
 		return
 	}
 	q.recvs++
-	q.wantResp = true
+	q.want[responder] = true
 	e.reportPost(i, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA})
 }
 
 // completed accounts for one completion and posts what it made room for.
-func (e *Endpoint) completed(i int, ev engine.Event) {
+func (e *Endpoint) completed(i int, ev *engine.Event) {
 	q := &e.qps[i]
 	for k := range q.loads {
 		if l := &q.loads[k]; l.holds(ev.ID) {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -16,6 +17,13 @@ func (b *bed) tell(status engine.Status, ids ...uint64) {
 		b.req[0].complete(id, status)
 	}
 	p := b.good(0)
+	b.Receive(b.now, &p)
+}
+
+// ask hands the responder a request, after which it is heard.
+func (b *bed) ask() {
+	p := b.good(0)
+	p.Opcode = roce.SendOnly
 	b.Receive(b.now, &p)
 }
 
@@ -81,7 +89,7 @@ func TestFailedQP(t *testing.T) {
 	b.req[0].events = append(b.req[0].events, engine.Event{Kind: engine.Fatal}, engine.Event{Kind: engine.Fatal})
 	b.tell(engine.StatusFlushed, 1)
 	b.resp[0].events = []engine.Event{{Kind: engine.ReceiveCQE, Status: engine.StatusFlushed}}
-	b.tell(engine.StatusFlushed)
+	b.ask()
 	if got := len(b.ids()); got != 2 || b.req[0].flushed != 1 || b.resp[0].flushed != 1 || len(b.resp[0].receives) != 3 {
 		t.Errorf("%d posts, flushed %d and %d times, %d receives", got, b.req[0].flushed, b.resp[0].flushed, len(b.resp[0].receives))
 	}
@@ -90,6 +98,18 @@ func TestFailedQP(t *testing.T) {
 	}
 	if got := b.Shortfall(); got != "QP 0 of A failed with 9 of its 9 messages undone" {
 		t.Errorf("shortfall %q", got)
+	}
+}
+
+// When the responder fails, what that completes at the requester is heard although nobody called it.
+func TestFailedResponder(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=9")
+	b.Start(0)
+	b.req[0].complete(0, engine.StatusFlushed)
+	b.resp[0].events = []engine.Event{{Kind: engine.Fatal}}
+	b.ask()
+	if b.Pending() != 0 || b.count(trace.CQE) != 1 || len(b.ids()) != 1 {
+		t.Errorf("%d pending, %d completions, %d posts", b.Pending(), b.count(trace.CQE), len(b.ids()))
 	}
 }
 
@@ -188,7 +208,7 @@ func TestReceives(t *testing.T) {
 		b := newBed(t, Options{}, tt.qp, "load write msg=100 count=1")
 		b.Start(0)
 		b.resp[0].events = []engine.Event{{Kind: engine.ReceiveCQE, ID: 0}}
-		b.tell(engine.StatusSuccess)
+		b.ask()
 		got := b.resp[0].receives
 		if len(got) != tt.want || b.count(trace.Receive) != tt.want || b.count(trace.Recv) != 1 {
 			t.Fatalf("%s: %d receives, want %d", tt.qp, len(got), tt.want)
