@@ -119,11 +119,11 @@ func (p *progress) show(share float64, what string) {
 	share = min(max(share, 0), 1)
 	const width = 30
 	bar := strings.Repeat("█", int(share*width))
-	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, left(now.Sub(p.began), share), what)
+	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, remaining(now.Sub(p.began), share), what)
 }
 
-// left estimates the time to go from the time spent.
-func left(spent time.Duration, share float64) string {
+// remaining estimates the time to go from the time spent.
+func remaining(spent time.Duration, share float64) string {
 	if share < 0.02 {
 		return "…"
 	}

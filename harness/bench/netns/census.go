@@ -19,6 +19,7 @@ type pathCount struct {
 	losses  certify.Losses
 	changes certify.Changes
 	unknown uint64 // packets whose fate the taps cannot tell
+	made    uint64 // packets that nobody sent
 	frames  uint64
 	first   vtime.Time
 	inRun   bool       // the packet before was lost
@@ -30,12 +31,15 @@ type pathCount struct {
 func (c *census) Packet(r *trace.Record) {
 	p := &c.paths[r.From]
 	p.frames++
-	scripted := strings.HasSuffix(r.Cause, "]") || r.Cause == "inject"
+	scripted := strings.HasSuffix(r.Cause, "]")
 	switch {
 	case r.Copy && !scripted:
 		p.changes.Duplicated++
 		return
-	case r.Copy, r.Fate == trace.Injected:
+	case r.Fate == trace.Injected:
+		p.made++
+		return
+	case r.Copy:
 		return
 	case r.Fate == trace.Unknown:
 		p.unknown++
@@ -68,7 +72,10 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 	if r.Fate == trace.Corrupted && !scripted {
 		p.changes.Corrupted++
 	}
-	if r.Recv < p.newest && !scripted {
+	if scripted {
+		return // held back on purpose, perhaps: it is no measure for the others
+	}
+	if r.Recv < p.newest {
 		p.changes.Reordered++
 	}
 	p.newest = max(p.newest, r.Recv)

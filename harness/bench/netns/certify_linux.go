@@ -61,7 +61,9 @@ func (s *session) busy() []certify.Measured {
 	out := s.directions()
 	for side := range out {
 		c, m := &s.census.paths[side], &out[side]
-		m.Capture = &certify.Capture{Frames: c.frames, Drops: s.taps[side].dropped + c.unknown}
+		// A packet of unknown origin is one whose departure the tap did not see.
+		missed := c.unknown + c.made - min(c.made, s.lead.Made[side])
+		m.Capture = &certify.Capture{Frames: c.frames, Drops: s.taps[side].dropped + missed}
 		m.Schedule = &certify.Schedule{LateP99: s.lead.LateP99, LateMax: s.lead.LateMax, Overflow: s.lead.Overflow}
 		if c.losses.Sent == 0 {
 			continue

@@ -198,6 +198,9 @@ func (p *process) send(now vtime.Time) error {
 		p.outbox.add(&f, p.end)
 		p.pace.spend(now, f.WireLen())
 	}
+	if !p.end.Ready() {
+		p.pace.rest()
+	}
 	return p.outbox.flush(p.port)
 }
 

@@ -40,6 +40,7 @@ type linkReport struct {
 	Overflow uint64    // packets for which the bench, not the emulated queue, had no room
 	Exact    bool      // the link counts its losses exactly
 	Lost     [2]uint64 // those of the loss process, by sender
+	Made     [2]uint64 // crafted packets, by the sender whose they seem to be
 }
 
 // linkKind is how the link is made.
@@ -173,7 +174,7 @@ func (l *relayLink) report() (linkReport, error) {
 	}
 	r := linkReport{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Overflow: st.LogDropped, Exact: true}
 	for side, p := range []relay.PathStats{st.AB, st.BA} {
-		r.Lost[side] = p.Channel.Lost
+		r.Lost[side], r.Made[side] = p.Channel.Lost, p.Injected
 		r.Overflow += p.Overflow + p.KernelDrops + p.Oversize
 	}
 	priority := "real-time"

@@ -119,6 +119,9 @@ type weave struct {
 
 // Packet implements trace.Sink.
 func (w *weave) Packet(r *trace.Record) {
+	if r.Fate == trace.Injected {
+		r.Cause = "inject"
+	}
 	w.all.Packet(r)
 	w.upTo(min(r.Time(), w.cut))
 	if r.Time() > w.cut {

@@ -231,6 +231,9 @@ func (w *World) send(side trace.Side) {
 	w.releases(side)
 }
 
+// behind is how far a released packet follows its last successor, so that the times in the trace show their order.
+const behind vtime.Duration = 1
+
 // releases lets go what a reorder fault held back.
 func (w *World) releases(side trace.Side) {
 	p := &w.port[side]
@@ -239,6 +242,7 @@ func (w *World) releases(side trace.Side) {
 		if !ok {
 			return
 		}
+		r.Arrive = r.Arrive.Add(behind)
 		if f := p.release(r); f != nil {
 			w.out.resolve(f.ticket, r.Arrive)
 		}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// asProgram makes the test binary be the program: tests start it as a user does, and so do the benches that it runs.
+const asProgram = "GAUNTLET_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Setenv(asProgram, "1")
+	os.Exit(m.Run())
+}
+
+// exited is what the program left when it exited.
+type exited struct {
+	code           int
+	stdout, stderr string
+}
+
+// gauntlet runs the program in dir.
+func gauntlet(t *testing.T, dir string, args ...string) exited {
+	t.Helper()
+	return finish(t, command(t, dir, args...))
+}
+
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	c := exec.CommandContext(t.Context(), self, args...)
+	c.Dir, c.WaitDelay = dir, time.Minute
+	return c
+}
+
+func finish(t *testing.T, c *exec.Cmd) exited {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err := c.Run()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return exited{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// result reads what run --json and judge --json print.
+func (o exited) result(t *testing.T) *model.Result {
+	t.Helper()
+	var r model.Result
+	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
+		t.Fatalf("exit %d, %v\n%s%s", o.code, err, o.stdout, o.stderr)
+	}
+	return &r
+}
+
+// left lists a folder.
+func left(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestBadInputIsUsage(t *testing.T) {
+	dir := t.TempDir()
+	files := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(files, name)
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"run --nope", 2, "unknown flag: --nope"},
+		{"run --impl nope", 2, `implementation "nope": unknown; known: `},
+		{"run --impl gbn,nope", 2, `"nope": unknown`},
+		{"run --impl gbn,gbn,gbn", 2, "unexpected word"},
+		{"run --bench nope", 2, `--bench "nope": want one of sim, netns`},
+		{"run --loss 120%", 2, "outside 0 to 1"},
+		{"run --loss=", 2, "p has no value"},
+		{"run --burst x", 2, "loss burst"},
+		{"run --rtt -5ms", 2, "is negative"},
+		{"run --rtt 5", 2, "--rtt: duration"},
+		{"run --jitter=", 2, "jitter has no value"},
+		{"run --rate fast", 2, "want bits per second"},
+		{"run --mtu 1000", 2, "want 256, 512, 1024, 2048 or 4096"},
+		{"run --msg 9TiB", 2, "want a size from 0 to 1GiB"},
+		{"run --count -1", 2, "count=-1"},
+		{"run --qd 0", 2, "qd=0"},
+		{"run --queue -1", 2, "queue=-1"},
+		{"run --op push", 2, "unknown operation"},
+		{"run --seed -1", 2, "invalid argument"},
+		{"run --timeout 32", 2, "--timeout 32: want a code from 0"},
+		{"run --duration -1s", 2, "--duration -1s: want more than 0"},
+		{"run --duration 999999h", 2, "at most 24h"},
+		{"run --duration 99999999999h", 2, "invalid duration"},
+		{"run --param nope=1", 2, "parameter nope is not known"},
+		{"run --fault drip", 2, "unknown verb"},
+		{"run --store 0", 2, "--store 0: want 1 or more"},
+		{"run --codec maybe", 2, "want one of auto, on, off"},
+		{"run --color purple", 2, "want one of auto, always, never"},
+		{"run --link netem", 2, "means nothing on the sim bench"},
+		{"run --expose x", 2, "means nothing on the sim bench"},
+		{"run --bench netns --link tin", 2, "want one of auto, netem, relay"},
+		{"run --bench netns --codec on", 2, "means nothing on the netns bench"},
+		{"run a b", 2, "accepts at most 1"},
+		{"run nothing.txt", 2, "nothing.txt: no such file"},
+		{"run " + write("bad.txt", "seed 1\nlink rate=?\n"), 2, "bad.txt:2: "},
+		{"run " + write("idle.txt", "seed 1\n"), 2, "nothing to do"},
+		{"run --out /dev/null/x", 3, "not a directory"},
+		{"judge", 2, "accepts 1 arg"},
+		{"judge nothing", 3, "no such file"},
+		{"judge .", 3, "holds neither trace.ndjson nor captures"},
+		{"judge " + write("text", "hello\n"), 3, "neither pcap nor pcapng"},
+		{"judge /bin/sh", 3, "neither pcap nor pcapng"},
+		{"judge " + write("cut.ndjson", `{"gauntlet":"trace","ver`), 3, "cut.ndjson"},
+		{"judge --scheme nope .", 2, `--scheme "nope": want one of`},
+		{"ladder .", 3, "holds neither"},
+		{"ladder --count 0 .", 3, "count 0: want 1 to"},
+		{"list nope", 2, "unknown command"},
+		{"nope", 2, "unknown command"},
+		{"version x", 2, "unknown command"},
+	} {
+		o := gauntlet(t, dir, strings.Fields(c.args)...)
+		if o.code != c.code || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+			t.Errorf("%s: exit %d, want %d and %q; stderr %q, stdout %q", c.args, o.code, c.code, c.says, o.stderr, o.stdout)
+		}
+	}
+	if names := left(t, dir); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// inFolder is what a run on the sim bench leaves.
+var inFolder = []string{"junit.xml", "report.html", "result.json", "spec.txt", "summary.md", "trace.ndjson", "verdicts.json"}
+
+func TestRunSim(t *testing.T) {
+	dir := t.TempDir()
+	o := gauntlet(t, dir, "run", "--loss", "1e-2", "--count", "20", "--seed", "3", "--json", "--out", "r")
+	r := o.result(t)
+	if o.code != 0 || r.Status != "PASS" || r.GoodputBps <= 0 || r.Messages != 20 || o.stderr != "" {
+		t.Errorf("exit %d, %s %s, goodput %g, %d messages, stderr %q", o.code, r.Status, r.Reason, r.GoodputBps, r.Messages, o.stderr)
+	}
+	if names := left(t, filepath.Join(dir, "r")); !slices.Equal(names, inFolder) {
+		t.Errorf("folder: %v", names)
+	}
+	if again := gauntlet(t, dir, "run", "--out", "r"); again.code != 3 || !strings.Contains(again.stderr, "already holds a result") {
+		t.Errorf("into the same folder: exit %d, %q", again.code, again.stderr)
+	}
+	if again := gauntlet(t, dir, "run", filepath.Join("r", "spec.txt"), "--json", "--out", "again").result(t); again.SpecHash != r.SpecHash ||
+		again.GoodputBps != r.GoodputBps {
+		t.Errorf("the Spec of a run gives another one: %s %g, %s %g", r.SpecHash, r.GoodputBps, again.SpecHash, again.GoodputBps)
+	}
+}
+
+// A flag changes what the file says and leaves the rest.
+func TestFlagsChangeASpecFile(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "s.txt"), []byte("# title\nseed 5\nlink rate=100M delay=3ms\nqp mtu=512\nload send msg=1KiB count=3\n"), 0o644))
+	r := gauntlet(t, dir, "run", "s.txt", "--seed", "9", "--loss", "1e-3", "--json").result(t)
+	for _, want := range []string{"# title\n", "seed 9\n", "rate=100M delay=3ms", "loss A>B random p=0.001\n", "mtu=512", "load send from=A msg=1KiB count=3\n"} {
+		if !strings.Contains(r.Spec, want) {
+			t.Errorf("no %q in\n%s", want, r.Spec)
+		}
+	}
+	if names := left(t, filepath.Join(dir, "runs")); len(names) != 1 || !strings.Contains(names[0], "-gbn-sim-"+r.SpecHash[:8]) {
+		t.Errorf("run folders: %v", names)
+	}
+}
+
+func TestWarnsOfASmallQueue(t *testing.T) {
+	r := gauntlet(t, t.TempDir(), "run", "--rate", "1G", "--rtt", "40ms", "--queue", "100", "--count", "1", "--json").result(t)
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "queue=100 is below the bandwidth-delay product; bursts will overflow it, use queue=4521 or more") {
+		t.Errorf("warnings: %q", r.Warnings)
+	}
+}
+
+// A run whose time limit is shorter than its work is an ERROR that keeps what it has.
+func TestLimit(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "s.txt"), []byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
+	o := gauntlet(t, dir, "run", "s.txt", "--json", "--out", "r")
+	if r := o.result(t); o.code != 3 || r.Status != "ERROR" || r.Packets == 0 || !strings.Contains(o.stderr, "limit reached") {
+		t.Errorf("exit %d, %s, %d packets, %q", o.code, r.Status, r.Packets, o.stderr)
+	}
+	if names := left(t, filepath.Join(dir, "r")); !slices.Equal(names, inFolder) {
+		t.Errorf("folder: %v", names)
+	}
+}
+
+func TestLists(t *testing.T) {
+	for _, what := range []string{"impls", "rules", "scenarios", "links"} {
+		text := gauntlet(t, t.TempDir(), "list", what)
+		var rows []map[string]any
+		o := gauntlet(t, t.TempDir(), "list", what, "--json")
+		if err := json.Unmarshal([]byte(o.stdout), &rows); err != nil || o.code != 0 || len(rows) == 0 {
+			t.Errorf("%s: exit %d, %v, %d rows", what, o.code, err, len(rows))
+		}
+		for _, row := range rows {
+			name, _ := row["name"].(string)
+			if name == "" {
+				name, _ = row["id"].(string)
+			}
+			if name == "" || !strings.Contains(text.stdout, name) {
+				t.Errorf("%s: the row %v is not in the text", what, row)
+			}
+		}
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	var found []finding
+	o := gauntlet(t, t.TempDir(), "doctor", "--json")
+	if err := json.Unmarshal([]byte(o.stdout), &found); err != nil || o.code != 0 {
+		t.Fatal(o.code, err)
+	}
+	text := gauntlet(t, t.TempDir(), "doctor").stdout
+	for _, f := range found {
+		if !slices.Contains([]string{"ok", "limited", "missing"}, f.State) || f.Found == "" || f.State == "missing" && f.Remedy == "" {
+			t.Errorf("%+v", f)
+		}
+		if !strings.Contains(text, f.Name) {
+			t.Errorf("%s is not in the text", f.Name)
+		}
+	}
+}
+
+func TestHelpAndCompletion(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"--help", []string{"Exit codes: 0", "doctor", "judge", "run"}},
+		{"run --help", []string{"--bench netns --rate 100M", "line rate, layer 1", "seed of every random stream"}},
+		{"judge --help", []string{"A capture of one port is enough"}},
+		{"version", []string{"gauntlet "}},
+		{"completion bash", []string{"__complete"}},
+		{"__complete run --bench ", []string{"netns\n", "sim\n"}},
+		{"__complete run --op ", []string{"write-imm\n"}},
+		{"__complete run --impl ", []string{"gbn\n"}},
+		{"__complete run --link ", []string{"relay\n"}},
+		{"__complete run --codec ", []string{"off\n"}},
+	} {
+		o := gauntlet(t, t.TempDir(), strings.Split(c.args, " ")...)
+		for _, want := range c.want {
+			if !strings.Contains(o.stdout, want) {
+				t.Errorf("%s: exit %d, no %q in %.200q", c.args, o.code, want, o.stdout)
+			}
+		}
+		if strings.Contains(o.stdout, "process") && !strings.Contains(c.args, "completion") && strings.Contains(o.stdout, "Bodies of") {
+			t.Errorf("%s shows the hidden commands", c.args)
+		}
+	}
+}
+
+// The line that repeats a run survives a shell.
+func TestCommandLineIsQuoted(t *testing.T) {
+	r := gauntlet(t, t.TempDir(), "run", "--fault", "drop A psn=+2 tx=1", "--count", "1", "--json").result(t)
+	if r.Command != "gauntlet run --fault 'drop A psn=+2 tx=1' --count 1 --json" {
+		t.Errorf("%q", r.Command)
+	}
+}
+
+func TestTimeLeft(t *testing.T) {
+	for _, c := range []struct {
+		spent time.Duration
+		share float64
+		want  string
+	}{{time.Second, 0, "…"}, {time.Second, 0.01, "…"}, {10 * time.Second, 0.5, "10s left"}, {10 * time.Second, 1, "0s left"}} {
+		if got := remaining(c.spent, c.share); got != c.want {
+			t.Errorf("%s at %g: %q, want %q", c.spent, c.share, got, c.want)
+		}
+	}
+}
