@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
@@ -38,7 +40,7 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 		return nil, err
 	}
 	judge := rule.NewJudge(h, o.Rules, rule.Options{Features: o.features(&h)})
-	collector := metrics.NewCollector(&h, metrics.Options{})
+	collector := metrics.NewCollector(&h, o.metrics())
 	if err := play(trace.NewTimeline(&h, both{judge, collector})); err != nil {
 		return nil, err
 	}
@@ -57,6 +59,19 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 	r.Wall = time.Since(started).Seconds()
 	settle(r, nil)
 	return r, o.report(r)
+}
+
+// metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
+func (o *JudgeOptions) metrics() metrics.Options {
+	dir := o.Path
+	if filepath.Base(dir) == trace.NDJSONName || filepath.Base(dir) == trace.TapsName {
+		dir = filepath.Dir(dir)
+	}
+	s, err := scenario.ReadFile(filepath.Join(dir, "spec.txt"))
+	if err != nil {
+		return metrics.Options{}
+	}
+	return metrics.Options{Rates: rates(s), Timed: s.For > 0}
 }
 
 // features is what the traced implementation declares.
