@@ -137,13 +137,26 @@ func (m *image) at(va, n uint64) (off uint64, ok bool) {
 	return off, off <= size && n <= size-off
 }
 
+// mark is the state of what the request wrote.
+func (w *Work) mark() byte {
+	if w.Loop {
+		return byLoad
+	}
+	return byScript
+}
+
+// putAll is put for bytes that nothing has touched, by a request that is done.
+func (m *image) putAll(at uint64, b []byte, w *Work) {
+	copy(m.want[at:], b)
+	state, mark := m.state[at:at+uint64(len(b))], w.mark()
+	for k := range state {
+		state[k] = mark
+	}
+}
+
 // put sets one byte to what the request wrote.
 func (m *image) put(at uint64, b byte, w *Work) {
-	mark := byte(byScript)
-	if w.Loop {
-		mark = byLoad
-	}
-	was := m.state[at]
+	mark, was := w.mark(), m.state[at]
 	switch {
 	case was == open:
 		return

@@ -26,16 +26,13 @@ func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
 		return nil, err
 	}
 	w.out.sink = sink
-	w.opts.Progress = func(now vtime.Time) {
-		if ctx.Err() != nil {
-			w.opts.Steps = w.steps // ends the loop at its next turn
-		}
+	w.opts.Progress = func(now vtime.Time) error {
 		if job.Progress != nil {
 			job.Progress(w.share(now), fmt.Sprintf("virtual time %s", vtime.Duration(now).Std()))
 		}
+		return context.Cause(ctx)
 	}
-	err = w.Run()
-	if ctx.Err() != nil {
+	if err = w.Run(); err == nil {
 		err = context.Cause(ctx)
 	}
 	return w.evidence(), err
@@ -67,9 +64,9 @@ func (w *World) evidence() *bench.Evidence {
 
 // incomplete says what kept the work from ending.
 func (w *World) incomplete() string {
-	for side := trace.A; side <= trace.B; side++ {
-		if n := w.end[side].Pending(); n > 0 {
-			return fmt.Sprintf("%d requests of %s never completed and nothing was left to happen", n, side)
+	for side := range w.end {
+		if s := w.end[side].Shortfall(); s != "" {
+			return s + ", and nothing was left to happen"
 		}
 	}
 	return ""

@@ -38,7 +38,7 @@ func (w *World) inject() {
 	c := w.injections[0]
 	w.injections = w.injections[1:]
 	r := trace.Record{Sent: vtime.Never, Recv: w.now, From: c.to.Other(), Conn: c.conn, Fate: trace.Injected, Cause: "inject",
-		Raw: c.raw, ICRC: trace.Bad, WireBytes: len(c.raw) + 24}
+		Raw: c.raw, ICRC: trace.Bad, WireBytes: wireLen(len(c.raw))}
 	var f roce.Frame
 	if err := f.Decode(c.raw); err != nil {
 		r.Defect = err.Error()

@@ -1,63 +1,97 @@
 package sim
 
 import (
+	"cmp"
+	"container/heap"
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // outbox puts records and events into the order of their times before they reach the sink. A record is known when its
 // first bit leaves and belongs where its last bit does, so at most one transmission per side waits, unless a reorder
-// fault holds a packet whose arrival is not known yet: then everything behind it waits too.
+// fault holds a packet whose arrival is not known yet: then everything behind it waits too. Copies and crafted packets
+// belong where they arrive, which may be far off.
 type outbox struct {
-	sink    trace.Sink
-	waiting []item // by time; those of equal time in the order in which they came
+	sink    trace.Sink // nil discards everything
+	waiting []item     // in order
+	later   items      // copies that are still on their way
 	spare   []*trace.Record
+	seq     uint64
 	held    bool // a held packet waits: records may wait longer than their bytes live, so they are cloned
 }
 
+// item is a record or an event.
 type item struct {
 	at     vtime.Time
-	rec    *trace.Record // nil for an event
-	event  trace.Event
+	seq    uint64 // breaks ties
+	rec    *trace.Record
+	event  *trace.Event
 	ticket uint64 // not zero: held, arrival unknown
+	spare  bool   // the record goes back to the spare ones
 }
 
-// record takes a record at the moment of its transmission; its bytes stay valid until it arrives.
-func (o *outbox) record(r *trace.Record, ticket uint64) {
-	if o.sink == nil {
-		return
+func (a *item) compare(b *item) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
+}
+
+// blank returns a record to fill in, which is not blank: every field has to be set.
+func (o *outbox) blank() *trace.Record {
+	if n := len(o.spare); n > 0 {
+		r := o.spare[n-1]
+		o.spare = o.spare[:n-1]
+		return r
 	}
-	c := o.blank()
-	*c = *r
+	return &trace.Record{}
+}
+
+// record takes a record, from blank, at the moment of its transmission; its bytes stay valid until it arrives.
+func (o *outbox) record(r *trace.Record, ticket uint64) {
 	if ticket != 0 && !o.held {
 		o.held = true
-		o.keepAll()
+		for i := range o.waiting {
+			o.waiting[i].keep()
+		}
 	}
+	it := item{at: r.Sent, rec: r, ticket: ticket, spare: true}
 	if o.held {
-		c = r.Clone()
+		it.keep()
 	}
-	o.insert(item{at: r.Sent, rec: c, ticket: ticket})
+	o.insert(it)
+}
+
+// keep makes the item's record independent of bytes that are used again.
+func (it *item) keep() {
+	if it.rec != nil {
+		it.rec, it.spare = it.rec.Clone(), false
+	}
 }
 
 // unsent takes the record of a packet that no endpoint sent, a crafted one or a copy: it belongs where it arrives.
 func (o *outbox) unsent(r *trace.Record) {
-	if o.sink != nil {
-		o.insert(item{at: r.Recv, rec: r.Clone()})
+	if o.sink == nil {
+		return
 	}
+	o.seq++
+	heap.Push(&o.later, item{at: r.Recv, seq: o.seq, rec: r.Clone()})
 }
 
 // event takes an event, which happens now; it is later than everything that has been flushed.
 func (o *outbox) event(e *trace.Event) {
 	switch {
 	case o.sink == nil:
-	case len(o.waiting) == 0 || o.waiting[0].at > e.At:
+	case o.next() == nil || o.next().at > e.At:
 		o.sink.Event(e)
 	default:
-		o.insert(item{at: e.At, event: *e})
+		c := *e
+		o.insert(item{at: e.At, event: &c})
 	}
 }
 
 func (o *outbox) insert(it item) {
+	o.seq++
+	it.seq = o.seq
 	i := len(o.waiting)
 	o.waiting = append(o.waiting, it)
 	for ; i > 0 && o.waiting[i-1].at > it.at; i-- {
@@ -68,61 +102,96 @@ func (o *outbox) insert(it item) {
 
 // resolve fills in the arrival of a held packet.
 func (o *outbox) resolve(ticket uint64, arrive vtime.Time) {
-	for i := range o.waiting {
-		if it := &o.waiting[i]; it.ticket == ticket && it.rec != nil {
-			it.rec.Recv, it.ticket = arrive, 0
-		}
+	i := slices.IndexFunc(o.waiting, func(it item) bool { return it.ticket == ticket })
+	if i >= 0 {
+		o.waiting[i].rec.Recv, o.waiting[i].ticket = arrive, 0
 	}
+}
+
+// latest returns the time of the last item that waits: a lost packet whose last bit has not left, when nothing else
+// happens.
+func (o *outbox) latest() vtime.Time {
+	if len(o.waiting) == 0 {
+		return 0
+	}
+	return o.waiting[len(o.waiting)-1].at
+}
+
+// next returns the earliest item, nil when nothing waits.
+func (o *outbox) next() *item {
+	switch {
+	case len(o.waiting) == 0 && len(o.later) == 0:
+		return nil
+	case len(o.later) == 0 || len(o.waiting) > 0 && o.waiting[0].compare(&o.later[0]) < 0:
+		return &o.waiting[0]
+	}
+	return &o.later[0]
 }
 
 // flush lets out what is not later than now and not behind a held packet.
 func (o *outbox) flush(now vtime.Time) {
+	if (len(o.waiting) == 0 || o.waiting[0].at > now) && (len(o.later) == 0 || o.later[0].at > now) {
+		return
+	}
 	n := 0
-	for n < len(o.waiting) && o.waiting[n].at <= now && o.waiting[n].ticket == 0 {
-		o.emit(&o.waiting[n])
-		n++
+	for {
+		switch {
+		case n < len(o.waiting) && (len(o.later) == 0 || o.waiting[n].compare(&o.later[0]) < 0):
+			if it := &o.waiting[n]; it.at <= now && it.ticket == 0 {
+				o.emit(it)
+				n++
+				continue
+			}
+		case len(o.later) > 0 && o.later[0].at <= now:
+			it := heap.Pop(&o.later).(item)
+			o.emit(&it)
+			continue
+		}
+		break
 	}
 	if n > 0 {
 		o.waiting = o.waiting[:copy(o.waiting, o.waiting[n:])]
-		o.held = len(o.waiting) > 0 && o.held
-	}
-}
-
-// keepAll clones what waits, because a held packet will let it wait beyond the life of its bytes.
-func (o *outbox) keepAll() {
-	for i := range o.waiting {
-		if r := o.waiting[i].rec; r != nil {
-			o.waiting[i].rec = r.Clone()
-		}
+		o.held = o.held && len(o.waiting) > 0
 	}
 }
 
 func (o *outbox) emit(it *item) {
 	if it.rec == nil {
-		o.sink.Event(&it.event)
+		o.sink.Event(it.event)
 		return
 	}
 	o.sink.Packet(it.rec)
-	o.spare = append(o.spare, it.rec)
+	if it.spare {
+		o.spare = append(o.spare, it.rec)
+	}
 }
 
-// end lets everything out: a packet that was still held never arrived.
-func (o *outbox) end(now vtime.Time) {
+// end lets out what happens until observation stops, and ends the trace. A packet that is still held never arrived.
+func (o *outbox) end(at vtime.Time) {
 	if o.sink == nil {
 		return
 	}
 	for i := range o.waiting {
 		o.waiting[i].ticket = 0
 	}
-	o.flush(vtime.Never)
-	o.sink.End(now)
+	o.flush(at)
+	o.sink.End(at)
 }
 
-func (o *outbox) blank() *trace.Record {
-	if n := len(o.spare); n > 0 {
-		r := o.spare[n-1]
-		o.spare = o.spare[:n-1]
-		return r
-	}
-	return &trace.Record{}
+// items is a heap in the order of compare.
+type items []item
+
+func (h items) Len() int           { return len(h) }
+func (h items) Less(i, j int) bool { return h[i].compare(&h[j]) < 0 }
+func (h items) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *items) Push(x any) { *h = append(*h, x.(item)) }
+
+// Pop implements heap.Interface.
+func (h *items) Pop() any {
+	old := *h
+	it := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return it
 }

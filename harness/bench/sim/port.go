@@ -4,10 +4,12 @@ import (
 	"container/heap"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
 // flight is one packet on its way. Flights are recycled, so a run allocates as many as it has in the air at once.
@@ -15,9 +17,9 @@ type flight struct {
 	arrive    vtime.Time
 	seq       uint64 // order of launch, which breaks ties
 	conn      int
-	packet    roce.Packet
-	raw       []byte // the frame as it will arrive; empty without bytes
-	original  []byte // the frame as it was sent, when that differs
+	packet    roce.Packet // without bytes
+	raw       []byte      // with bytes: the frame as it will arrive
+	original  []byte      // the frame as it was sent, when that differs
 	wireBytes int
 	ticket    uint64 // of a reorder fault that holds it; 0 when none does
 }
@@ -35,6 +37,7 @@ func (f *flight) sent() []byte {
 // port is one side's way onto the link, and what it has in the air.
 type port struct {
 	side    trace.Side
+	name    fault.Side // the same, as a link spells it
 	channel *channel.Channel
 	air     fifo    // flights in order of arrival
 	late    flights // those that do not fit the order
@@ -42,34 +45,53 @@ type port struct {
 	pool    []*flight
 	lost    *flight // the last packet that the link took; its record may still be waiting
 	seq     uint64
-	frame   roce.Frame
-	record  trace.Record
+	frame   roce.Frame // the next frame: addresses stay, packet and source port change
+	encoded []byte     // a frame on its way through an implementation that changes frames
 	causes  map[channel.Cause]string
 }
 
 func (p *port) init(side trace.Side, ch *channel.Channel) {
-	*p = port{side: side, channel: ch, held: map[uint64]*flight{}, causes: map[channel.Cause]string{}}
+	*p = port{side: side, name: wire.FaultSide(side), channel: ch, held: map[uint64]*flight{}, causes: map[channel.Cause]string{}}
+	drive.Frame(&p.frame, side, 0, &roce.Packet{})
 }
 
-// take returns a blank flight.
+// take returns a blank flight. New ones are made side by side, because they land in the order in which they are launched.
 func (p *port) take() *flight {
-	if n := len(p.pool); n > 0 {
-		f := p.pool[n-1]
-		p.pool = p.pool[:n-1]
-		f.original, f.ticket = f.original[:0], 0
-		return f
+	if len(p.pool) == 0 {
+		block := make([]flight, 64)
+		for i := range block {
+			p.pool = append(p.pool, &block[len(block)-1-i])
+		}
 	}
-	return &flight{}
+	f := p.pool[len(p.pool)-1]
+	p.pool = p.pool[:len(p.pool)-1]
+	f.original, f.ticket = f.original[:0], 0
+	return f
 }
 
 func (p *port) giveBack(f *flight) { p.pool = append(p.pool, f) }
 
+// encode puts the packet of p.frame on the wire as end sends it, and returns its layer-1 length.
+func (p *port) encode(f *flight, end *drive.Endpoint) int {
+	p.frame.SrcPort = drive.SourcePort(f.conn)
+	if !end.Alters() {
+		f.raw = p.frame.AppendTo(f.raw[:0])
+		return p.frame.WireLen()
+	}
+	// What Emit returns belongs to the implementation, which may use it again.
+	p.encoded = p.frame.AppendTo(p.encoded[:0])
+	f.raw = append(f.raw[:0], end.Emit(p.encoded)...)
+	return wireLen(len(f.raw))
+}
+
+// wireLen returns what a frame of n bytes occupies at layer 1: FCS, the least length of Ethernet, preamble and gap.
+func wireLen(n int) int { return max(n+4, 64) + 20 }
+
 // launch applies the channel's verdict: the flight goes into the air, is held, or is lost. Copies fly on their own.
-func (p *port) launch(f *flight, v channel.Verdict, wireBytes int) {
-	f.wireBytes = wireBytes
-	if !v.Intact() && len(f.raw) > 0 {
+func (p *port) launch(f *flight, v *channel.Verdict) {
+	if len(f.raw) > 0 && !v.Intact() {
 		f.original = append(f.original[:0], f.raw...)
-		wire.Alter(f.raw, &v)
+		wire.Alter(f.raw, v)
 	}
 	switch v.Fate {
 	case channel.Lost:
@@ -86,8 +108,7 @@ func (p *port) launch(f *flight, v channel.Verdict, wireBytes int) {
 	}
 	for i := 1; i <= v.Copies && v.Fate == channel.Delivered; i++ {
 		c := p.take()
-		raw := append(c.raw[:0], f.raw...)
-		c.conn, c.packet, c.wireBytes, c.raw = f.conn, f.packet, f.wireBytes, raw
+		c.conn, c.packet, c.wireBytes, c.raw = f.conn, f.packet, f.wireBytes, append(c.raw[:0], f.raw...)
 		p.fly(c, v.Copy(v.Arrive, i))
 	}
 }
@@ -96,7 +117,7 @@ func (p *port) launch(f *flight, v channel.Verdict, wireBytes int) {
 func (p *port) fly(f *flight, arrive vtime.Time) {
 	f.arrive, f.seq = arrive, p.seq
 	p.seq++
-	if tail := p.air.last(); tail != nil && arrive < tail.arrive {
+	if p.air.n > 0 && arrive < p.air.last().arrive {
 		heap.Push(&p.late, f)
 		return
 	}
@@ -116,8 +137,8 @@ func (p *port) release(r channel.Release) *flight {
 // arrival returns when the next flight lands, or when a held one has waited long enough.
 func (p *port) arrival() vtime.Time {
 	at := vtime.Never
-	if f := p.air.first(); f != nil {
-		at = f.arrive
+	if p.air.n > 0 {
+		at = p.air.first().arrive
 	}
 	if len(p.late) > 0 {
 		at = min(at, p.late[0].arrive)
@@ -130,10 +151,10 @@ func (p *port) arrival() vtime.Time {
 
 // land removes the flight that arrives first.
 func (p *port) land() *flight {
-	f := p.air.first()
-	if len(p.late) > 0 && (f == nil || p.late.before(p.late[0], f)) {
+	if len(p.late) > 0 && (p.air.n == 0 || p.late.before(p.late[0], p.air.first().flight)) {
 		return heap.Pop(&p.late).(*flight)
 	}
+	f := p.air.first().flight
 	p.air.pop()
 	return f
 }
@@ -151,32 +172,28 @@ func (p *port) cause(v *channel.Verdict) string {
 	return s
 }
 
-// fifo is a ring of flights; its size is a power of two.
+// fifo is a ring of flights; its size is a power of two. The time of arrival lies in the ring, so that looking for the
+// next thing to happen does not touch a flight that is out of the cache.
 type fifo struct {
-	at   []*flight
+	at   []slot
 	head int
 	n    int
 }
 
-func (q *fifo) first() *flight {
-	if q.n == 0 {
-		return nil
-	}
-	return q.at[q.head]
+type slot struct {
+	arrive vtime.Time
+	flight *flight
 }
 
-func (q *fifo) last() *flight {
-	if q.n == 0 {
-		return nil
-	}
-	return q.at[(q.head+q.n-1)&(len(q.at)-1)]
-}
+// first and last need a flight that is there.
+func (q *fifo) first() *slot { return &q.at[q.head] }
+func (q *fifo) last() *slot  { return &q.at[(q.head+q.n-1)&(len(q.at)-1)] }
 
 func (q *fifo) push(f *flight) {
 	if q.n == len(q.at) {
 		q.grow()
 	}
-	q.at[(q.head+q.n)&(len(q.at)-1)] = f
+	q.at[(q.head+q.n)&(len(q.at)-1)] = slot{f.arrive, f}
 	q.n++
 }
 
@@ -186,7 +203,7 @@ func (q *fifo) pop() {
 }
 
 func (q *fifo) grow() {
-	bigger := make([]*flight, max(16, 2*len(q.at)))
+	bigger := make([]slot, max(16, 2*len(q.at)))
 	for i := range q.n {
 		bigger[i] = q.at[(q.head+i)&(len(q.at)-1)]
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
 // ErrLimit says that the run did not end within Spec.Limit of virtual time, or within its step budget.
@@ -33,8 +34,8 @@ type Options struct {
 	Sink  trace.Sink
 	// Steps bounds the events of the run; 0 takes a bound that no sane run reaches.
 	Steps uint64
-	// Progress is called now and then with the virtual time, if not nil.
-	Progress func(now vtime.Time)
+	// Progress is called now and then with the virtual time, if not nil. An error ends the run.
+	Progress func(now vtime.Time) error
 }
 
 const defaultSteps = 20_000_000_000
@@ -48,7 +49,7 @@ type World struct {
 	end        [2]*drive.Endpoint
 	port       [2]port
 	classify   *wire.Classifier
-	scripted   bool // faults address packets, so identities are needed
+	scripted   bool // faults or tapes address packets, so identities are needed
 	injections []crafted
 	out        outbox
 }
@@ -56,6 +57,9 @@ type World struct {
 // New builds the world of a Spec with the implementations of its two sides.
 func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World, error) {
 	w := &World{spec: s, opts: opts, classify: wire.NewClassifier(s), scripted: len(s.Faults) > 0}
+	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
+		w.scripted = w.scripted || l.Loss.Model == spec.Tape
+	}
 	if w.opts.Steps == 0 {
 		w.opts.Steps = defaultSteps
 	}
@@ -117,13 +121,25 @@ func (w *World) Run() error {
 	for side := range w.end {
 		w.end[side].Start(0)
 	}
-	err := w.loop()
+	atRest, err := w.loop()
 	w.verify()
-	w.out.end(w.now)
+	w.out.end(w.watched(atRest))
 	return err
 }
 
-func (w *World) loop() error {
+// watched returns when observation stops. A world at rest will stay so; it is watched for one more transport timer and
+// round trip, which is what it takes to see that nobody sends without a reason.
+func (w *World) watched(atRest bool) vtime.Time {
+	if !atRest {
+		return w.now
+	}
+	w.now = max(w.now, w.out.latest())
+	timer := max(w.spec.QP[trace.A].TransportTimer(), w.spec.QP[trace.B].TransportTimer())
+	return w.now.Add(timer + w.spec.RTT())
+}
+
+// loop runs until nothing can happen any more (the world is at rest), or the run is cut.
+func (w *World) loop() (atRest bool, err error) {
 	until := vtime.Time(w.spec.Limit)
 	if w.spec.For > 0 {
 		until = min(until, vtime.Time(w.spec.For))
@@ -132,30 +148,30 @@ func (w *World) loop() error {
 		at, act := w.next()
 		switch {
 		case at == vtime.Never:
-			return nil
+			return true, nil
 		case at > until:
 			w.now = until
 			if w.spec.For > 0 && until == vtime.Time(w.spec.For) {
-				return nil
+				return false, nil
 			}
-			return fmt.Errorf("sim: %w (%s of virtual time)", ErrLimit, w.spec.Limit)
+			return false, fmt.Errorf("sim: %w (%s of virtual time)", ErrLimit, w.spec.Limit)
 		case w.steps == w.opts.Steps:
-			return fmt.Errorf("sim: %w (%d events)", ErrLimit, w.steps)
+			return false, fmt.Errorf("sim: %w (%d events)", ErrLimit, w.steps)
 		}
 		w.steps++
-		w.advance(at)
+		w.now = max(w.now, at)
+		w.out.flush(w.now)
+		if w.opts.Progress != nil && w.steps%progressEvery == 0 {
+			if err := w.opts.Progress(w.now); err != nil {
+				return false, err
+			}
+		}
 		w.act(act)
 	}
 }
 
-// advance moves the clock and lets out the records that are due.
-func (w *World) advance(at vtime.Time) {
-	w.now = max(w.now, at)
-	w.out.flush(w.now)
-	if w.opts.Progress != nil && w.steps&0xFFFF == 0 {
-		w.opts.Progress(w.now)
-	}
-}
+// progressEvery is the number of events between two calls of Progress: some hundred calls per second.
+const progressEvery = 1 << 14
 
 // action is one of the things that can happen next; the order is that of ties.
 type action uint8
@@ -170,8 +186,17 @@ const (
 	sendB
 )
 
-// next finds the earliest thing that can happen.
+// next finds the earliest thing that can happen. A deadline may turn out to have moved away when its time has come.
 func (w *World) next() (vtime.Time, action) {
+	for {
+		at, act := w.candidate()
+		if act != wakeA && act != wakeB || w.end[act-wakeA].Settle() {
+			return at, act
+		}
+	}
+}
+
+func (w *World) candidate() (vtime.Time, action) {
 	at, act := w.port[trace.B].arrival(), arriveA
 	sooner := func(t vtime.Time, a action) {
 		if t < at {
@@ -210,25 +235,33 @@ func (w *World) act(a action) {
 func (w *World) send(side trace.Side) {
 	p := &w.port[side]
 	f := p.take()
-	conn, ok := w.end[side].Transmit(w.now, &f.packet)
+	packet := &f.packet
+	if w.opts.Bytes {
+		packet = &p.frame.Packet
+	}
+	conn, ok := w.end[side].Transmit(w.now, packet)
 	if !ok {
 		p.giveBack(f)
 		return
 	}
 	f.conn = conn
+	if w.opts.Bytes {
+		f.wireBytes = p.encode(f, w.end[side])
+	} else {
+		f.wireBytes = packet.WireLen(false)
+	}
 	var id fault.Identity
 	if w.scripted {
-		id = w.classify.Packet(side, &f.packet)
+		id = w.classify.Packet(side, packet)
 	}
-	bytes := f.packet.WireLen(false)
-	if w.opts.Bytes {
-		drive.Frame(&p.frame, side, conn, &f.packet)
-		f.raw = w.end[side].Emit(p.frame.AppendTo(f.raw[:0]))
+	v := p.channel.Offer(w.now, f.wireBytes, p.name, id)
+	p.launch(f, &v)
+	if w.out.sink != nil {
+		w.record(side, f, packet, &v)
 	}
-	v := p.channel.Offer(w.now, bytes, wire.FaultSide(side), id)
-	p.launch(f, v, bytes)
-	w.record(side, f, &v)
-	w.releases(side)
+	if len(p.held) > 0 {
+		w.releases(side)
+	}
 }
 
 // behind is how far a released packet follows its last successor, so that the times in the trace show their order.
@@ -252,7 +285,7 @@ func (w *World) releases(side trace.Side) {
 // arrive hands the packet that arrives at side to its endpoint.
 func (w *World) arrive(side trace.Side) {
 	p := &w.port[side.Other()]
-	if p.channel.NextRelease() <= w.now {
+	if len(p.held) > 0 && p.channel.NextRelease() <= w.now {
 		w.releases(side.Other())
 		return
 	}
@@ -277,32 +310,49 @@ func (w *World) verify() {
 	}
 }
 
-// record emits the trace record of a packet that side has just put on the link, and those of its copies.
-func (w *World) record(side trace.Side, f *flight, v *channel.Verdict) {
-	r := &w.port[side].record
-	*r = trace.Record{Sent: v.Sent, Recv: v.Arrive, From: side, Conn: f.conn, Packet: f.packet, WireBytes: f.wireBytes,
-		Cause: w.port[side].cause(v), Fate: trace.Delivered}
-	if v.Fate == channel.Lost {
+// record emits the trace record of a packet that side has just put on the link, and those of its copies. It sets the
+// fields one by one: the record is used again, and a literal would be built elsewhere and copied.
+func (w *World) record(side trace.Side, f *flight, packet *roce.Packet, v *channel.Verdict) {
+	r := w.out.blank()
+	r.Sent, r.Recv, r.From, r.Conn, r.Copy = v.Sent, v.Arrive, side, f.conn, false
+	r.Packet = *packet
+	r.WireBytes, r.Cause = f.wireBytes, w.port[side].cause(v)
+	r.Fate = trace.Delivered
+	switch {
+	case v.Fate == channel.Lost:
 		r.Fate = trace.Dropped
+	case v.Corrupt != "":
+		r.Fate = trace.Corrupted
 	}
+	r.Raw, r.ICRC, r.Sum, r.Defect, r.Changed = nil, trace.Unchecked, 0, "", nil
 	if w.opts.Bytes {
-		r.Raw, r.ICRC = f.sent(), trace.Good
-		r.Sum = crc32.ChecksumIEEE(f.packet.Payload)
-		if w.end[side].Alters() {
-			c := received(r.Raw)
-			r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
-		}
+		w.recordBytes(side, r, f, v)
+	}
+	if v.Copies > 0 && v.Fate == channel.Delivered {
+		w.recordCopies(r, v)
+	}
+	w.out.record(r, f.ticket)
+}
+
+// recordBytes adds what the two taps saw of the frame.
+func (w *World) recordBytes(side trace.Side, r *trace.Record, f *flight, v *channel.Verdict) {
+	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, crc32.ChecksumIEEE(r.Packet.Payload)
+	if w.end[side].Alters() {
+		c := received(r.Raw)
+		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
 	}
 	if f.altered() && v.Fate != channel.Lost {
 		r.Changed = received(f.raw)
-		if v.Corrupt != "" {
-			r.Fate = trace.Corrupted
-		}
 	}
-	w.out.record(r, f.ticket)
-	for i := 1; i <= v.Copies && v.Fate == channel.Delivered; i++ {
-		r.Copy, r.Sent, r.Recv = true, vtime.Never, v.Copy(v.Arrive, i) // the sender's tap saw the original only
-		w.out.unsent(r)
+}
+
+// recordCopies emits the records of a packet's copies, which the sender's tap never saw.
+func (w *World) recordCopies(r *trace.Record, v *channel.Verdict) {
+	c := *r
+	c.Copy, c.Sent = true, vtime.Never
+	for i := 1; i <= v.Copies; i++ {
+		c.Recv = v.Copy(v.Arrive, i)
+		w.out.unsent(&c)
 	}
 }
 
