@@ -192,7 +192,8 @@ func TestSpool(t *testing.T) {
 	tap := &tap{side: trace.B, file: f, out: bufio.NewWriter(f)}
 	for i, p := range []packetio.Packet{
 		{Time: at(5 * ms), Data: []byte("early")}, {Time: at(10 * ms), Data: []byte("first"), Outgoing: true},
-		{Time: at(12 * ms), Data: bytes.Repeat([]byte{7}, 9000)}, {Time: at(13 * ms), Data: []byte("cut")},
+		{Time: at(14 * ms), Data: []byte("answer"), Outgoing: true}, // it overtook what it answers
+		{Time: at(12 * ms), Data: bytes.Repeat([]byte{7}, 9000)}, {Time: at(15 * ms), Data: []byte("cut")},
 	} {
 		if err := tap.spool(&p); err != nil {
 			t.Fatal(i, err)
@@ -213,6 +214,10 @@ func TestSpool(t *testing.T) {
 	must(t, src.Next(&frame))
 	if len(frame.Raw) != 9000 || frame.Raw[8999] != 7 || frame.Way != trace.Inward || frame.Wall.Sub(zero) != 2*time.Millisecond {
 		t.Errorf("%d bytes at %s", len(frame.Raw), frame.Wall.Sub(zero))
+	}
+	must(t, src.Next(&frame))
+	if string(frame.Raw) != "answer" {
+		t.Errorf("%q", frame.Raw)
 	}
 	if err := src.Next(&frame); err != io.EOF {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -141,14 +142,27 @@ func (t *tap) close() error {
 	return t.err
 }
 
-// spoolReader reads a spool back as captured frames.
+// spoolReader reads a spool back as captured frames, in the order of their times. The order of the spool is nearly that:
+// a frame that arrives and the answer to it come from two processors, and the answer may reach the tap first.
 type spoolReader struct {
-	in   *bufio.Reader
-	tap  *tap
-	zero time.Time
-	from vtime.Time
-	raw  []byte
+	in    *bufio.Reader
+	tap   *tap
+	zero  time.Time
+	from  vtime.Time
+	ahead []spooled // by time
+	spare []byte    // of the frame returned last
+	ended bool
 }
+
+// spooled is a frame of a spool.
+type spooled struct {
+	at  vtime.Time
+	out bool
+	raw []byte
+}
+
+// readAhead is how many frames may pass one that came first.
+const readAhead = 64
 
 // source rewinds the spool. Frames carry wall-clock times; the run began at from on the clock of the bench, and at zero
 // on the wall. What came earlier is left out.
@@ -162,29 +176,46 @@ func (t *tap) source(zero time.Time, from vtime.Time) (*spoolReader, error) {
 // Stats tells the merger what the tap lost.
 func (s *spoolReader) Stats() trace.CaptureStats { return trace.CaptureStats{Dropped: s.tap.dropped} }
 
-// Next implements trace.FrameSource. A spool that a full disk has cut ends where it was cut.
+// Next implements trace.FrameSource.
 func (s *spoolReader) Next(f *trace.Frame) error {
-	for {
-		head := &s.tap.head
-		if _, err := io.ReadFull(s.in, head[:]); err != nil {
-			return io.EOF
-		}
-		n := int(binary.LittleEndian.Uint32(head[9:]))
-		if cap(s.raw) < n {
-			s.raw = make([]byte, n)
-		}
-		s.raw = s.raw[:n]
-		if _, err := io.ReadFull(s.in, s.raw); err != nil {
-			return io.EOF
-		}
-		at := vtime.Time(binary.LittleEndian.Uint64(head[:]))
-		if at < s.from {
-			continue
-		}
-		*f = trace.Frame{Wall: s.zero.Add(at.Sub(s.from).Std()), Raw: s.raw, Kept: n, Tap: s.tap.side, HasTap: true, Way: trace.Inward}
-		if head[8] == 1 {
-			f.Way = trace.Outward
-		}
-		return nil
+	for len(s.ahead) < readAhead && !s.ended {
+		s.read()
 	}
+	if len(s.ahead) == 0 {
+		return io.EOF
+	}
+	next := s.ahead[0]
+	s.ahead, s.spare = append(s.ahead[:0], s.ahead[1:]...), next.raw
+	*f = trace.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.tap.side, HasTap: true,
+		Way: trace.Inward}
+	if next.out {
+		f.Way = trace.Outward
+	}
+	return nil
+}
+
+// read takes one frame of the run into the order of times. A spool that a full disk has cut ends where it was cut.
+func (s *spoolReader) read() {
+	head := &s.tap.head
+	if _, err := io.ReadFull(s.in, head[:]); err != nil {
+		s.ended = true
+		return
+	}
+	n := int(binary.LittleEndian.Uint32(head[9:]))
+	raw := slices.Grow(s.spare[:0], n)[:n]
+	s.spare = nil
+	if _, err := io.ReadFull(s.in, raw); err != nil {
+		s.ended = true
+		return
+	}
+	p := spooled{vtime.Time(binary.LittleEndian.Uint64(head[:])), head[8] == 1, raw}
+	if p.at < s.from {
+		s.spare = raw
+		return
+	}
+	i := len(s.ahead)
+	for i > 0 && s.ahead[i-1].at > p.at {
+		i--
+	}
+	s.ahead = slices.Insert(s.ahead, i, p)
 }
