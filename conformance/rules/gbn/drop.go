@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func earlyDiscarded() rule.Rule {
@@ -95,7 +96,9 @@ type waste struct {
 	c         *rule.Context
 	open      bool // a lone loss is being followed
 	psn       psn.PSN
-	inFlight  int // requests sent behind it when the NAK came; -1 before
+	inFlight  int        // requests sent behind it when the NAK came, and those that still left the port; -1 before
+	asked     vtime.Time // when the NAK came
+	back      bool       // the requester has gone back
 	end       psn.PSN
 	discarded int
 	granule   int // packets of the longest message
@@ -114,7 +117,7 @@ func (w *waste) sight(s *rule.Sight) {
 		switch {
 		case !w.open || !s.Intact():
 		case isNAK(p) && p.PSN == w.psn && w.inFlight < 0:
-			w.inFlight, w.end = c.MAX.Sub(p.PSN)-1, c.MAX
+			w.inFlight, w.end, w.asked, w.back = c.MAX.Sub(p.PSN)-1, c.MAX, s.At, false
 		case p.Opcode.IsReadResponse() || endsRecovery(p) || isNAK(p) && p.PSN != w.psn:
 			w.open = false // another reason to go back; packets out of order on the link are one too
 		}
@@ -130,6 +133,11 @@ func (w *waste) request(s *rule.Sight) {
 	switch {
 	case w.open && (gone || !isData(s.Pkt.Opcode) || w.byTimer(s)):
 		w.open = false // the latter: the timer has gone back as well
+	case w.open && s.Relation == rule.Again:
+		w.back = w.back || s.Pkt.PSN == w.psn
+	case w.open && w.inFlight >= 0 && !w.back && s.At.Sub(w.asked) <= drain:
+		w.inFlight++
+		w.end = s.Pkt.PSN.Next()
 	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && isData(s.Pkt.Opcode):
 		w.open, w.psn, w.inFlight, w.discarded = true, s.Pkt.PSN, -1, 0
 	}
