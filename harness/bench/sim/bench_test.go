@@ -5,50 +5,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
-
-// spec builds a Spec from lines of scenario text.
-func spec(tb testing.TB, lines ...string) *scenario.Spec {
-	tb.Helper()
-	s := scenario.Default()
-	for _, l := range lines {
-		if err := s.Line(l); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if err := s.Validate(); err != nil {
-		tb.Fatal(err)
-	}
-	return s
-}
-
-// world runs a Spec with the go-back-N engine at both ends.
-func world(tb testing.TB, s *scenario.Spec, opts sim.Options) *sim.World {
-	tb.Helper()
-	g := gbn.Implementation()
-	w, err := sim.New(s, [2]engine.Implementation{g, g}, opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return w
-}
-
-// tally counts what a run puts on the link.
-type tally struct{ packets, events, data int }
-
-func (c *tally) Packet(r *trace.Record) {
-	c.packets++
-	if r.From == trace.A {
-		c.data++
-	}
-}
-func (c *tally) Event(*trace.Event) { c.events++ }
-func (c *tally) End(vtime.Time)     {}
 
 // BenchmarkWorld measures simulated packets per second with the whole engine, ACKs counted in: 10 Gb/s, 40 ms RTT and 1 MiB
 // messages, so that 45 000 packets are in the air, with and without the codec, and with 1 to 5 000 QPs. Building the

@@ -28,7 +28,7 @@ type item struct {
 	seq    uint64 // breaks ties
 	rec    *trace.Record
 	event  *trace.Event
-	ticket uint64 // not zero: held, arrival unknown
+	ticket uint64 // not zero: held, arrival unknown; each side counts its own
 	spare  bool   // the record goes back to the spare ones
 }
 
@@ -100,11 +100,23 @@ func (o *outbox) insert(it item) {
 	o.waiting[i] = it
 }
 
-// resolve fills in the arrival of a held packet.
-func (o *outbox) resolve(ticket uint64, arrive vtime.Time) {
-	i := slices.IndexFunc(o.waiting, func(it item) bool { return it.ticket == ticket })
+// copies takes the records of a packet's copies, which the sender's tap never saw.
+func (o *outbox) copies(r *trace.Record, n int, gap vtime.Duration) {
+	c := *r
+	c.Copy, c.Sent = true, vtime.Never
+	for range n {
+		c.Recv = c.Recv.Add(gap)
+		o.unsent(&c)
+	}
+}
+
+// resolve fills in the arrival of a packet of from that was held and now flies.
+func (o *outbox) resolve(from trace.Side, f *flight) {
+	i := slices.IndexFunc(o.waiting, func(it item) bool { return it.ticket != 0 && it.ticket == f.ticket && it.rec.From == from })
 	if i >= 0 {
-		o.waiting[i].rec.Recv, o.waiting[i].ticket = arrive, 0
+		r := o.waiting[i].rec
+		r.Recv, o.waiting[i].ticket = f.arrive, 0
+		o.copies(r, f.copies, f.gap)
 	}
 }
 

@@ -22,6 +22,8 @@ type flight struct {
 	original  []byte      // the frame as it was sent, when that differs
 	wireBytes int
 	ticket    uint64 // of a reorder fault that holds it; 0 when none does
+	copies    int    // of a held packet, which follow it when it is let go
+	gap       vtime.Duration
 }
 
 func (f *flight) altered() bool { return len(f.original) > 0 }
@@ -101,15 +103,22 @@ func (p *port) launch(f *flight, v *channel.Verdict) {
 		p.lost = f
 		return
 	case channel.Held:
-		f.ticket = v.Ticket
+		f.ticket, f.copies, f.gap = v.Ticket, v.Copies, v.Gap
 		p.held[v.Ticket] = f
 	default:
 		p.fly(f, v.Arrive)
+		p.flyCopies(f, v.Copies, v.Gap)
 	}
-	for i := 1; i <= v.Copies && v.Fate == channel.Delivered; i++ {
+}
+
+// flyCopies sends so many copies after a flight, each gap behind the one before.
+func (p *port) flyCopies(f *flight, copies int, gap vtime.Duration) {
+	at := f.arrive
+	for range copies {
 		c := p.take()
 		c.conn, c.packet, c.wireBytes, c.raw = f.conn, f.packet, f.wireBytes, append(c.raw[:0], f.raw...)
-		p.fly(c, v.Copy(v.Arrive, i))
+		at = at.Add(gap)
+		p.fly(c, at)
 	}
 }
 
@@ -124,12 +133,13 @@ func (p *port) fly(f *flight, arrive vtime.Time) {
 	p.air.push(f)
 }
 
-// release lets a held flight go.
+// release lets a held flight go, with its copies.
 func (p *port) release(r channel.Release) *flight {
 	f := p.held[r.Ticket]
 	if f != nil {
 		delete(p.held, r.Ticket)
 		p.fly(f, r.Arrive)
+		p.flyCopies(f, f.copies, f.gap)
 	}
 	return f
 }

@@ -103,6 +103,9 @@ func (w *World) Header() trace.Header {
 	return h
 }
 
+// Spec returns what the world was built from.
+func (w *World) Spec() *scenario.Spec { return w.spec }
+
 // Now returns the virtual time.
 func (w *World) Now() vtime.Time { return w.now }
 
@@ -277,7 +280,7 @@ func (w *World) releases(side trace.Side) {
 		}
 		r.Arrive = r.Arrive.Add(behind)
 		if f := p.release(r); f != nil {
-			w.out.resolve(f.ticket, r.Arrive)
+			w.out.resolve(side, f)
 		}
 	}
 }
@@ -329,7 +332,7 @@ func (w *World) record(side trace.Side, f *flight, packet *roce.Packet, v *chann
 		w.recordBytes(side, r, f, v)
 	}
 	if v.Copies > 0 && v.Fate == channel.Delivered {
-		w.recordCopies(r, v)
+		w.out.copies(r, v.Copies, v.Gap)
 	}
 	w.out.record(r, f.ticket)
 }
@@ -343,16 +346,6 @@ func (w *World) recordBytes(side trace.Side, r *trace.Record, f *flight, v *chan
 	}
 	if f.altered() && v.Fate != channel.Lost {
 		r.Changed = received(f.raw)
-	}
-}
-
-// recordCopies emits the records of a packet's copies, which the sender's tap never saw.
-func (w *World) recordCopies(r *trace.Record, v *channel.Verdict) {
-	c := *r
-	c.Copy, c.Sent = true, vtime.Never
-	for i := 1; i <= v.Copies; i++ {
-		c.Recv = v.Copy(v.Arrive, i)
-		w.out.unsent(&c)
 	}
 }
 
