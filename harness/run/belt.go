@@ -1,23 +1,30 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// belt is a Sink that carries a trace to another one on a goroutine of its own, so that judging and measuring share no
-// processor with the bench. The order is kept, and so is every result. Its memory is a fixed number of batches: a bench
-// that is ahead waits.
+// belt is a Sink that carries a trace to others, each on a goroutine of its own, so that judging and measuring share no
+// processor with the bench or each other. The order is kept, and so is every result. Its memory is a fixed number of
+// batches: a bench that is ahead waits. Receivers share the records and must not change them.
 type belt struct {
 	load  *batch // being filled
-	ready chan *batch
+	lanes []lane
 	empty chan *batch
+}
+
+// lane is the way to one receiver.
+type lane struct {
+	ready chan *batch
 	ended chan struct{}
-	err   error // of the receiver, which panicked; read it after ended
+	err   *error // of the receiver, which panicked; read it after ended
 }
 
 // The size of a batch amortises the hand-over and still fits a processor's cache; the batches together are a few MB.
@@ -35,16 +42,21 @@ type batch struct {
 	bytes   []byte // frames and payloads of the records
 	last    bool
 	end     vtime.Time
+	users   atomic.Int32 // receivers that have not finished with it
 }
 
-// newBelt starts a belt to s. It has to be stopped.
-func newBelt(s trace.Sink) *belt {
-	b := &belt{ready: make(chan *batch, batches), empty: make(chan *batch, batches), ended: make(chan struct{})}
+// newBelt starts a belt to sinks. It has to be stopped.
+func newBelt(sinks ...trace.Sink) *belt {
+	b := &belt{empty: make(chan *batch, batches)}
 	for range batches {
 		b.empty <- &batch{records: make([]trace.Record, 0, batchRecords)}
 	}
 	b.load = <-b.empty
-	go b.run(s)
+	for _, s := range sinks {
+		l := lane{make(chan *batch, batches), make(chan struct{}), new(error)}
+		b.lanes = append(b.lanes, l)
+		go b.run(l, s)
+	}
 	return b
 }
 
@@ -71,30 +83,39 @@ func (b *belt) End(at vtime.Time) {
 	b.pass()
 }
 
-// stop waits until everything has been received; a bench that broke may not have ended its trace.
-func (b *belt) stop() error {
+// stop waits until everything has been received; a bench that broke may not have ended its trace. It returns the first
+// receiver's panic.
+func (b *belt) stop() (first error) {
 	b.pass()
-	close(b.ready)
-	<-b.ended
-	return b.err
+	for _, l := range b.lanes {
+		close(l.ready)
+		<-l.ended
+		first = cmp.Or(first, *l.err)
+	}
+	return first
 }
 
 // pass hands the batch on and takes an empty one.
 func (b *belt) pass() {
-	b.ready <- b.load
+	b.load.users.Store(int32(len(b.lanes)))
+	for _, l := range b.lanes {
+		l.ready <- b.load
+	}
 	b.load = <-b.empty
 }
 
 // run receives until the belt is stopped. When the receiver panics, what still comes is thrown away, so that the bench
 // can go on to clean up.
-func (b *belt) run(s trace.Sink) {
-	defer close(b.ended)
-	for l := range b.ready {
-		if b.err == nil {
-			b.err = l.play(s)
+func (b *belt) run(l lane, s trace.Sink) {
+	defer close(l.ended)
+	for load := range l.ready {
+		if *l.err == nil {
+			*l.err = load.play(s)
 		}
-		l.clear()
-		b.empty <- l
+		if load.users.Add(-1) == 0 {
+			load.clear()
+			b.empty <- load
+		}
 	}
 }
 

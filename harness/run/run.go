@@ -176,27 +176,32 @@ func ExitCode(r *model.Result) int {
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }
 
-// pipeline is where a bench's trace goes: over a belt to judge and metrics, through one timeline, and to the stored
-// trace.
+// pipeline is where a bench's trace goes: over a belt to the judges, metrics and the stored trace.
 type pipeline struct {
 	options *Options
 	folder  *folder
-	judge   *rule.Judge
+	judges  [judges]*rule.Judge
 	metrics *metrics.Collector
 	store   *store
 	belt    *belt
 }
 
+// judges is how many share the rules. Judging is what costs most, and no rule knows of another.
+const judges = 2
+
 // open builds the pipeline when the bench knows what its trace is like.
 func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
 	o := p.options
-	p.judge = rule.NewJudge(h, o.Rules, rule.Options{Features: features(o.Impls)})
+	for i := range p.judges {
+		share := o.Rules[i*len(o.Rules)/judges : (i+1)*len(o.Rules)/judges]
+		p.judges[i] = rule.NewJudge(h, share, rule.Options{Features: features(o.Impls)})
+	}
 	p.metrics = metrics.NewCollector(&h, metrics.Options{Rates: rates(o.Spec), Timed: o.Spec.For > 0})
 	var err error
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
 	}
-	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judge, p.metrics}), p.store})
+	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judges[0], p.metrics}), p.store}, trace.NewTimeline(&h, p.judges[1]))
 	return p.belt, nil
 }
 
@@ -225,7 +230,9 @@ func (p *pipeline) close(r *model.Result, ev *bench.Evidence, err error) error {
 
 // fill takes what the consumers made of the trace into the result.
 func (p *pipeline) fill(r *model.Result) {
-	r.Verdicts = p.judge.Verdicts()
+	for _, j := range p.judges {
+		r.Verdicts = append(r.Verdicts, j.Verdicts()...)
+	}
 	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
 	if s := p.store; s.dropped > 0 && s.out != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",

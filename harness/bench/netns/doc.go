@@ -1,4 +1,4 @@
-// Package netns builds the network of the netns bench: three network namespaces in a row, joined by two veth pairs.
+// Package netns runs a Spec with real packets: three network namespaces in a row, joined by two veth pairs.
 //
 //	A [a0] ---- [ra  M  rb] ---- [b0] B
 //
@@ -10,5 +10,7 @@
 // is gone, so a killed run leaves nothing. No frame crosses that no endpoint sent: IPv6, ARP, multicast snooping and
 // spanning tree are off and neighbours are static, because a stray frame would consume a draw of the loss process.
 //
-// Everything needs root, or a user namespace (Reexec). Nothing here impairs the link, see packages tc and relay.
+// A run measures its idle link, lets the endpoints go, watches both their ports, measures again, and then makes one trace
+// of the two captures, the link's log and what the endpoints reported. Nothing here impairs the link, see packages tc and
+// relay. Everything needs root, or a user namespace (Reexec).
 package netns
