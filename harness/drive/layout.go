@@ -36,7 +36,7 @@ func place(base uint64, i int) uint64 {
 // The memory of an endpoint that has bytes. Beyond fitBytes, messages share slots; what does not fit mostBytes with a
 // slot for each QP is refused. The first is small because a run touches all of it, for the pattern and the comparison.
 const (
-	fitBytes  = 64 * unit.MiB
+	fitBytes  = 16 * unit.MiB
 	mostBytes = 1 * unit.GiB
 )
 

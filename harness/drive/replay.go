@@ -9,25 +9,38 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// replay is one half-conversation executed on expected memory: the requester's regions and the responder's target.
+// replay is one half-conversation executed on expected memory: the requester's regions and the responder's target. They
+// are made when they are asked for, because most conversations leave one of them alone.
 type replay struct {
-	source image
-	land   *image // nil when no load READs
-	target image
+	make                 func(region int) image
+	source, target, land *image
+}
+
+func (r *replay) sources() *image { return r.region(&r.source, sourceRegion) }
+func (r *replay) targets() *image { return r.region(&r.target, targetRegion) }
+func (r *replay) lands() *image   { return r.region(&r.land, landRegion) }
+
+func (r *replay) region(m **image, region int) *image {
+	if *m == nil {
+		made := r.make(region)
+		*m = &made
+	}
+	return *m
 }
 
 // replay executes the requests that side posted on connection i.
 func (e *Endpoint) replay(side trace.Side, i int, work []Work) *replay {
 	l := newLayout(e.spec, side)
-	n := l.slot * l.slots
-	r := &replay{
-		source: newImage(l.source(i), pattern(e.spec.Seed, side, i, sourceRegion, n)),
-		target: newImage(Target(i), pattern(e.spec.Seed, side.Other(), i, targetRegion, n)),
-	}
-	if l.reads {
-		m := newImage(l.land(i), pattern(e.spec.Seed, side, i, landRegion, n))
-		r.land = &m
-	}
+	r := &replay{make: func(region int) image {
+		base, owner := l.source(i), side
+		switch region {
+		case targetRegion:
+			base, owner = Target(i), side.Other()
+		case landRegion:
+			base = l.land(i)
+		}
+		return image{base: base, want: pattern(e.spec.Seed, owner, i, region, l.slot*l.slots)}
+	}}
 	r.hazards(work)
 	for k := range work {
 		r.apply(&work[k])
@@ -42,24 +55,25 @@ func (r *replay) hazards(work []Work) {
 	if !slices.ContainsFunc(work, func(w Work) bool { return w.WR.Op == engine.OpRead || atomic(w.WR.Op) }) {
 		return // nothing comes back
 	}
-	sent, fetched := make([]bool, len(r.source.want)), make([]bool, len(r.target.want))
+	source, target := r.sources(), r.targets()
+	sent, fetched := make([]bool, len(source.want)), make([]bool, len(target.want))
 	for _, w := range work {
 		switch op := w.WR.Op; {
 		case op == engine.OpRead:
-			touch(&r.target, fetched, w.WR.RemoteVA, w.WR.Len)
+			touch(target, fetched, w.WR.RemoteVA, w.WR.Len)
 		case !atomic(op):
-			touch(&r.source, sent, w.WR.LocalVA, w.WR.Len)
+			touch(source, sent, w.WR.LocalVA, w.WR.Len)
 		}
 	}
 	for _, w := range work {
 		switch op := w.WR.Op; {
 		case op == engine.OpWrite, op == engine.OpWriteImm:
-			r.target.openWhere(fetched, w.WR.RemoteVA, w.WR.Len)
+			target.openWhere(fetched, w.WR.RemoteVA, w.WR.Len)
 		case atomic(op):
-			r.target.openWhere(fetched, w.WR.RemoteVA, w.WR.Len)
+			target.openWhere(fetched, w.WR.RemoteVA, w.WR.Len)
 			fallthrough
 		case op == engine.OpRead:
-			r.source.openWhere(sent, w.WR.LocalVA, w.WR.Len)
+			source.openWhere(sent, w.WR.LocalVA, w.WR.Len)
 		}
 	}
 }
@@ -80,7 +94,7 @@ func (m *image) openWhere(seen []bool, va uint64, n uint32) {
 	if off, ok := m.at(va, uint64(n)); ok {
 		for k := range uint64(n) {
 			if seen[off+k] {
-				m.state[off+k] = open
+				m.states()[off+k] = open
 			}
 		}
 	}
@@ -90,45 +104,46 @@ func (m *image) openWhere(seen []bool, va uint64, n uint32) {
 func (r *replay) apply(w *Work) {
 	switch op := w.WR.Op; {
 	case op == engine.OpWrite, op == engine.OpWriteImm:
-		r.copy(&r.target, w.WR.RemoteVA, &r.source, w.WR.LocalVA, w)
+		copyWork(r.targets(), w.WR.RemoteVA, r.sources(), w.WR.LocalVA, w)
 	case op == engine.OpRead:
-		to := &r.source
+		to := r.sources()
 		if w.Loop {
-			to = r.land
+			to = r.lands()
 		}
-		if to != nil {
-			r.copy(to, w.WR.LocalVA, &r.target, w.WR.RemoteVA, w)
-		}
+		copyWork(to, w.WR.LocalVA, r.targets(), w.WR.RemoteVA, w)
 	case atomic(op):
 		r.atomic(w)
 	}
 }
 
-// copy moves a request's bytes; what was open stays open where it goes. A range outside the regions moves nothing: such
-// a request fails.
-func (r *replay) copy(dst *image, dva uint64, src *image, sva uint64, w *Work) {
+// copyWork moves a request's bytes; what was open stays open where it goes. A range outside the regions moves nothing:
+// such a request fails.
+func copyWork(dst *image, dva uint64, src *image, sva uint64, w *Work) {
 	n := uint64(w.WR.Len)
 	to, ok := dst.at(dva, n)
 	from, ok2 := src.at(sva, n)
 	if !ok || !ok2 {
 		return
 	}
-	if w.Done && allUntouched(dst.state[to:to+n]) && allUntouched(src.state[from:from+n]) {
+	if w.Done && dst.allUntouched(to, n) && src.allUntouched(from, n) {
 		dst.putAll(to, src.want[from:from+n], w)
 		return
 	}
 	for k := range n {
 		dst.put(to+k, src.want[from+k], w)
-		if src.state[from+k] == open {
-			dst.state[to+k] = open
+		if src.state != nil && src.state[from+k] == open {
+			dst.states()[to+k] = open
 		}
 	}
 }
 
 // allUntouched compares in blocks, which is what a machine is fast at.
-func allUntouched(state []byte) bool {
-	var zero [4096]byte // all untouched
-	for len(state) > 0 {
+func (m *image) allUntouched(at, n uint64) bool {
+	if m.state == nil {
+		return true
+	}
+	var zero [4096]byte // untouched, all of it
+	for state := m.state[at : at+n]; len(state) > 0; {
 		n := min(len(state), len(zero))
 		if !bytes.Equal(state[:n], zero[:n]) {
 			return false
@@ -141,13 +156,14 @@ func allUntouched(state []byte) bool {
 // atomic executes an atomic on a number of the hosts' byte order, which is little-endian, and brings back the old value.
 func (r *replay) atomic(w *Work) {
 	const n = 8
-	at, ok := r.target.at(w.WR.RemoteVA, n)
-	to, ok2 := r.source.at(w.WR.LocalVA, n)
+	source, target := r.sources(), r.targets()
+	at, ok := target.at(w.WR.RemoteVA, n)
+	to, ok2 := source.at(w.WR.LocalVA, n)
 	if !ok || !ok2 {
 		return
 	}
 	le := binary.LittleEndian
-	old := le.Uint64(r.target.want[at:])
+	old := le.Uint64(target.want[at:])
 	next := old + w.WR.SwapAdd
 	if w.WR.Op == engine.OpCompareSwap {
 		if next = old; old == w.WR.Compare {
@@ -157,15 +173,12 @@ func (r *replay) atomic(w *Work) {
 	var before, after [n]byte
 	le.PutUint64(before[:], old)
 	le.PutUint64(after[:], next)
-	unknown := false // one open byte makes the whole number unknown
+	unknown := bytes.IndexByte(target.states()[at:at+n], open) >= 0 // one open byte makes the whole number unknown
 	for k := range uint64(n) {
-		unknown = unknown || r.target.state[at+k] == open
-	}
-	for k := range uint64(n) {
-		r.target.put(at+k, after[k], w)
-		r.source.put(to+k, before[k], w)
+		target.put(at+k, after[k], w)
+		source.put(to+k, before[k], w)
 		if unknown {
-			r.target.state[at+k], r.source.state[to+k] = open, open
+			target.state[at+k], source.state[to+k] = open, open
 		}
 	}
 }

@@ -36,9 +36,11 @@ func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard 
 		}
 	}
 	own, other := e.replay(e.side, i, e.Posted(i)), e.replay(e.side.Other(), i, peers)
-	add(&own.source)
-	add(own.land)
-	add(&other.target)
+	add(own.sources())
+	if e.layout.reads {
+		add(own.lands())
+	}
+	add(other.targets())
 	add(e.inbox(i, other, peers))
 	e.event = trace.Event{Name: "mismatch", Value: mismatch}
 	e.send(i, trace.Memory)
@@ -85,13 +87,13 @@ func (e *Endpoint) inbox(i int, peer *replay, work []Work) *image {
 	if e.otherReceives(i) {
 		return nil
 	}
-	m := newImage(l.inbox(i), pattern(e.spec.Seed, e.side, i, inboxRegion, l.inSlot*l.inSlots))
+	m := image{base: l.inbox(i), want: pattern(e.spec.Seed, e.side, i, inboxRegion, l.inSlot*l.inSlots)}
 	for k, w := range taking {
 		if w.Loop {
 			k = int(w.WR.ID % perLoad) // the list holds the last messages only
 		}
 		if w.WR.Op != engine.OpWriteImm {
-			peer.copy(&m, l.receive(i, k).VA, &peer.source, w.WR.LocalVA, &w)
+			copyWork(&m, l.receive(i, k).VA, peer.sources(), w.WR.LocalVA, &w)
 		}
 	}
 	return &m
@@ -115,7 +117,14 @@ func takesReceive(op engine.Op) bool {
 type image struct {
 	base  uint64
 	want  []byte
-	state []byte
+	state []byte // of each byte; nil as long as nothing was touched
+}
+
+func (m *image) states() []byte {
+	if m.state == nil {
+		m.state = make([]byte, len(m.want))
+	}
+	return m.state
 }
 
 // The state of a byte. What a script and a load both wrote is open, unless they wrote the same.
@@ -125,10 +134,6 @@ const (
 	byLoad
 	open // its content is not determined
 )
-
-func newImage(base uint64, content []byte) image {
-	return image{base: base, want: content, state: make([]byte, len(content))}
-}
 
 // at returns the offset of [va, va+n) in the region; ok is false when the region does not hold it all.
 func (m *image) at(va, n uint64) (off uint64, ok bool) {
@@ -148,7 +153,7 @@ func (w *Work) mark() byte {
 // putAll is put for bytes that nothing has touched, by a request that is done.
 func (m *image) putAll(at uint64, b []byte, w *Work) {
 	copy(m.want[at:], b)
-	state, mark := m.state[at:at+uint64(len(b))], w.mark()
+	state, mark := m.states()[at:at+uint64(len(b))], w.mark()
 	for k := range state {
 		state[k] = mark
 	}
@@ -156,7 +161,7 @@ func (m *image) putAll(at uint64, b []byte, w *Work) {
 
 // put sets one byte to what the request wrote.
 func (m *image) put(at uint64, b byte, w *Work) {
-	mark, was := w.mark(), m.state[at]
+	mark, was := w.mark(), m.states()[at]
 	switch {
 	case was == open:
 		return
@@ -171,10 +176,11 @@ func (m *image) compare(got []byte) (mismatch, guard int64) {
 	if bytes.Equal(got, m.want) {
 		return 0, 0
 	}
+	state := m.states()
 	for k, b := range got {
 		switch {
-		case b == m.want[k] || m.state[k] == open:
-		case m.state[k] == untouched:
+		case b == m.want[k] || state[k] == open:
+		case state[k] == untouched:
 			guard++
 		default:
 			mismatch++

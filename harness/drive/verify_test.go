@@ -179,7 +179,7 @@ func TestVerifyProperty(t *testing.T) {
 		at := rapid.Uint64Range(0, 127).Draw(rt, "flipped")
 		flip(p.b, Target(0)+at)
 		got := p.verify(t)
-		isOpen := p.b.replay(trace.A, 0, p.a.Posted(0)).target.state[at] == open
+		isOpen := p.b.replay(trace.A, 0, p.a.Posted(0)).targets().states()[at] == open
 		if found := got[0] + got[1]; found != 1 && !isOpen || isOpen && found != 0 {
 			rt.Fatalf("%q: flipped byte %d, open %v: %v", text, at, isOpen, got)
 		}

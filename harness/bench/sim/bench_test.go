@@ -7,21 +7,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 )
 
-// BenchmarkWorld measures simulated packets per second with the whole engine, ACKs counted in: 10 Gb/s, 40 ms RTT and 1 MiB
-// messages, so that 45 000 packets are in the air, with and without the codec, and with 1 to 5 000 QPs. Building the
+// BenchmarkWorld measures simulated packets per second with the whole engine, ACKs counted in: 10 Gb/s and 40 ms RTT, so that 45 000 packets are in the air, with and without the codec, and with 1 to 5 000 QPs. Building the
 // world is not counted.
 func BenchmarkWorld(b *testing.B) {
 	for _, c := range []struct {
 		bytes   bool
 		qps, qd int
-	}{{false, 1, 512}, {false, 100, 16}, {false, 5000, 1}, {true, 1, 512}, {true, 100, 1}} {
+		msg     string
+	}{{false, 1, 512, "1MiB"}, {false, 100, 16, "1MiB"}, {false, 5000, 1, "1MiB"}, {true, 1, 512, "1MiB"}, {true, 100, 16, "64KiB"}} {
 		b.Run(fmt.Sprintf("bytes=%v/qps=%d", c.bytes, c.qps), func(b *testing.B) {
 			b.ReportAllocs()
 			total := 0
 			for b.Loop() {
 				b.StopTimer()
 				s := spec(b, "link rate=10G delay=20ms queue=100000", "loss random p=1e-5",
-					fmt.Sprintf("qp count=%d qd=%d receives=8", c.qps, c.qd), "load write msg=1MiB", "run for=2s")
+					fmt.Sprintf("qp count=%d qd=%d receives=8", c.qps, c.qd), "load write msg="+c.msg, "run for=2s")
 				var n tally
 				w := world(b, s, sim.Options{Bytes: c.bytes, Sink: &n})
 				b.StartTimer()

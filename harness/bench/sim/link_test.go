@@ -29,7 +29,7 @@ func TestAnyLink(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("seed %d", rapid.IntRange(0, 99).Draw(rt, "seed")), "qp qd=4 rto=3ms count=2 receives=6",
 			rapid.SampledFrom([]string{"link delay=0", "link rate=1G delay=20us", "link rate=100M delay=100us jitter=90us queue=1",
 				"link rate=10G delay=50us reorder=20%", "link rate=1G delay=50us duplicate=20% jitter=10us", "link delay=10us corrupt=3%"}).Draw(rt, "link"),
-			rapid.SampledFrom([]string{"loss none", "loss random p=3%", "loss gemodel p=1% r=30%", "loss A>B burst p=1% len=3"}).Draw(rt, "loss"))
+			rapid.SampledFrom([]string{"loss none", "loss random p=3%", "loss gemodel p=1% r=80%", "loss A>B burst p=1% len=3"}).Draw(rt, "loss"))
 		var a auditor
 		w := world(rt, spec(rt, lines...), sim.Options{Bytes: rapid.Bool().Draw(rt, "bytes"), Sink: &a, Steps: 5_000_000})
 		if err := w.Run(); err != nil {
