@@ -55,8 +55,8 @@ func TestGoodputOfGoBackN(t *testing.T) {
 		scale   int
 		seconds int
 	}{{0, 100, 10}, {1e-5, 100, 100}, {1e-4, 50, 60}, {1e-3, 10, 10}} {
-		if raceEnabled {
-			tt.seconds /= 10 // fewer losses, and the tolerance knows
+		if raceEnabled && tt.p > 1e-5 {
+			break // one goroutine has no races to find, and takes ten times as long
 		}
 		got, want, tolerance := goodput(t, 10*unit.Gbps/unit.Rate(tt.scale), tt.p*float64(tt.scale), tt.seconds)
 		text := fmt.Sprintf("p=%g at 1/%d: %.4g b/s, the formula says %.4g ± %.0f %%", tt.p, tt.scale, got, want, 100*tolerance)
