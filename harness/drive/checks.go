@@ -43,6 +43,7 @@ type checks struct {
 	counts   [causes]int64
 }
 
+// init takes what the checks compare with from the Spec: both sides know it, as if a connection manager had told them.
 func (c *checks) init(s *scenario.Spec, side trace.Side, impl *engine.Implementation) {
 	c.firstQPN = s.Ends(0)[side].QPN
 	c.peer = Addr(side.Other())

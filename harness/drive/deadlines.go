@@ -53,6 +53,7 @@ func (d *deadlines) pop() int {
 	return int(i)
 }
 
+// less puts the lower QP first at equal times, so that a run repeats whatever order the deadlines were set in.
 func (d *deadlines) less(a, b int) bool {
 	i, j := d.heap[a], d.heap[b]
 	if d.at[i] != d.at[j] {
@@ -66,6 +67,7 @@ func (d *deadlines) swap(a, b int) {
 	d.pos[d.heap[a]], d.pos[d.heap[b]] = int32(a), int32(b)
 }
 
+// up restores the order above a place whose deadline came nearer.
 func (d *deadlines) up(p int) {
 	for p > 0 && d.less(p, (p-1)/2) {
 		d.swap(p, (p-1)/2)
@@ -73,6 +75,7 @@ func (d *deadlines) up(p int) {
 	}
 }
 
+// down restores the order below a place whose deadline went away.
 func (d *deadlines) down(p int) {
 	for {
 		c := 2*p + 1

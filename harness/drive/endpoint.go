@@ -231,6 +231,7 @@ func (e *Endpoint) drain(i, h int) {
 	e.arm(i, h)
 }
 
+// events takes what a half has to tell. Acting on one may bring another, as a post that fails at once does.
 func (e *Endpoint) events(i, h int) {
 	for half := e.qps[i].half[h]; ; {
 		ev, ok := half.PollEvent()

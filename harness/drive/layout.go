@@ -108,6 +108,7 @@ func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
 	return nil
 }
 
+// registerOne makes one region of connection i. Only target and locked regions have a key that the peer is told.
 func (l *layout) registerOne(h *memory.Host, bytes bool, seed uint64, i, kind int) error {
 	r := memory.Region{PD: 1, Access: engine.LocalWrite, Len: l.slot * l.slots}
 	switch kind {

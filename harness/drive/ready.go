@@ -10,6 +10,7 @@ type ring struct {
 
 func (r *ring) init(qps int) { r.at = make([]int32, qps) }
 
+// push adds QP i at the end; it must not be in the ring.
 func (r *ring) push(i int) {
 	tail := r.head + r.n
 	if tail >= len(r.at) {
@@ -19,6 +20,7 @@ func (r *ring) push(i int) {
 	r.n++
 }
 
+// next removes the QP whose turn it is.
 func (r *ring) next() (int, bool) {
 	if r.n == 0 {
 		return 0, false

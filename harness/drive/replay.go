@@ -78,6 +78,7 @@ func (r *replay) hazards(work []Work) {
 	}
 }
 
+// atomic reports whether the operation is one of the two atomics, which read and write.
 func atomic(op engine.Op) bool { return op == engine.OpFetchAdd || op == engine.OpCompareSwap }
 
 // touch notes the bytes that a request reads.

@@ -17,16 +17,19 @@ func (e *Endpoint) send(i int, kind trace.EventKind) {
 	e.observer.Event(&e.event)
 }
 
+// report hands on an event of an engine.
 func (e *Endpoint) report(i int, kind trace.EventKind, ev *engine.Event) {
 	e.event = trace.Event{Body: *ev, Len: ev.Len}
 	e.send(i, kind)
 }
 
+// reportPost tells of a work request or a receive that the engine took.
 func (e *Endpoint) reportPost(i int, kind trace.EventKind, wr engine.WorkRequest) {
 	e.event = trace.Event{Body: engine.Event{ID: wr.ID, Op: wr.Op, Len: wr.Len, Imm: wr.Imm}, VA: wr.RemoteVA, Len: wr.Len, RKey: wr.RKey}
 	e.send(i, kind)
 }
 
+// reportTimer tells when the transport timer will expire, or that it stopped.
 func (e *Endpoint) reportTimer(i int, at vtime.Time) {
 	e.event = trace.Event{Deadline: at}
 	e.send(i, trace.Timer)
@@ -38,6 +41,7 @@ func (e *Endpoint) reportStore(va uint64, data []byte, n int) {
 	e.send(e.current, trace.Store)
 }
 
+// probe tells the value of something that cannot be seen on the wire.
 func (e *Endpoint) probe(i int, name string, value int64) {
 	e.event = trace.Event{Name: name, Value: value}
 	e.send(i, trace.Probe)

@@ -40,6 +40,7 @@ func (s *script) completed(qp int, ev *engine.Event) (signalled bool) {
 	return false
 }
 
+// init sorts the posts by time; those of one moment keep the order of the text.
 func (s *script) init(spec *scenario.Spec, side trace.Side) {
 	for _, p := range spec.Posts {
 		if p.From == side {
@@ -49,6 +50,7 @@ func (s *script) init(spec *scenario.Spec, side trace.Side) {
 	sort.SliceStable(s.posts, func(i, j int) bool { return s.posts[i].At < s.posts[j].At })
 }
 
+// next returns when the next post is due.
 func (s *script) next() vtime.Time {
 	if len(s.posts) == 0 {
 		return vtime.Never
@@ -80,6 +82,7 @@ func (e *Endpoint) runScript() {
 	}
 }
 
+// scriptedReceive posts a receive into the inbox, at the place that the script says.
 func (e *Endpoint) scriptedReceive(q *qp, p *scenario.Post) bool {
 	rr := engine.ReceiveRequest{ID: p.WR.ID, VA: e.layout.inbox(p.QP) + uint64(p.LocalOff), Len: p.WR.Len}
 	if q.resp.PostReceive(e.now, rr) != nil {

@@ -105,6 +105,7 @@ func (e *Endpoint) otherReceives(i int) bool {
 		slices.ContainsFunc(e.spec.Injections, func(in scenario.Injection) bool { return in.QP == i && in.To == e.side })
 }
 
+// takesReceive reports whether the operation consumes a receive at the peer (IBTA 9.4.1, 9.4.2).
 func takesReceive(op engine.Op) bool {
 	switch op {
 	case engine.OpSend, engine.OpSendImm, engine.OpSendInv, engine.OpWriteImm:
@@ -120,6 +121,7 @@ type image struct {
 	state []byte // of each byte; nil as long as nothing was touched
 }
 
+// states returns the states for writing.
 func (m *image) states() []byte {
 	if m.state == nil {
 		m.state = make([]byte, len(m.want))

@@ -109,6 +109,7 @@ func parseEdits(st *statement, v string) []Edit {
 	return edits
 }
 
+// notFieldRune keeps colons and commas, which would print as another list, out of field names.
 func notFieldRune(r rune) bool { return r < 'a' || r > 'z' }
 
 // String prints the injection as a statement.

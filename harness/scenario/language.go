@@ -43,6 +43,8 @@ var verbs = []verb{
 	{"run", "run for=10s limit=60s", "stop after so long; without for=, when the work is done", readRun},
 }
 
+// findVerb returns nil for a verb that the language does not have. A search of twenty names costs nothing beside the rest
+// of a line, and keeps the table in the order in which it is shown.
 func findVerb(name string) *verb {
 	i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })
 	if i < 0 {
@@ -51,6 +53,7 @@ func findVerb(name string) *verb {
 	return &verbs[i]
 }
 
+// verbNames lists the verbs for the error about one that is none.
 func verbNames() string {
 	var names []string
 	for _, v := range verbs {

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
+// readSeed reads "seed 7". A seed is a word and not a key because there is nothing else to say.
 func readSeed(s *Spec, st *statement) {
 	w, _ := st.word()
 	x, ok := unsigned(w)
@@ -17,6 +18,8 @@ func readSeed(s *Spec, st *statement) {
 	s.Seed = x
 }
 
+// readImpl reads "impl NAME" or "impl NAME-OF-A NAME-OF-B". Whether the names exist is for the registry to say, which this
+// package must not know.
 func readImpl(s *Spec, st *statement) {
 	a, ok := st.word()
 	b, two := st.word()
@@ -29,6 +32,8 @@ func readImpl(s *Spec, st *statement) {
 	s.Impl = [2]string{a, b}
 }
 
+// readParam adds to the parameters, and overrides those that are given again: flags of a command line come after the file.
+// Their meaning is the implementation's.
 func readParam(s *Spec, st *statement) {
 	if s.Params == nil {
 		s.Params = engine.Params{}
@@ -89,6 +94,7 @@ func merge(old string, st *statement) string {
 	return strings.Join(words, " ") + " " + st.rest()
 }
 
+// readLoss replaces the whole process, unlike readLink: half a model would be a mixture of two.
 func readLoss(s *Spec, st *statement) {
 	links := s.directions(st)
 	loss, err := spec.ParseLoss(strings.Join(st.words, " ") + " " + st.rest())
@@ -108,6 +114,7 @@ func readLoss(s *Spec, st *statement) {
 	clear(st.keys)
 }
 
+// readFault leaves the line to package fault, whose form this is.
 func readFault(s *Spec, st *statement) {
 	f, err := fault.Parse(st.text)
 	if err != nil {

@@ -44,6 +44,7 @@ func (s *Spec) String() string {
 	return b.String()
 }
 
+// lines prints each element as a statement.
 func lines[T fmt.Stringer](b *strings.Builder, list []T) {
 	for _, x := range list {
 		fmt.Fprintln(b, x)
@@ -56,6 +57,7 @@ type direction struct {
 	link *spec.Link
 }
 
+// links returns both directions, so that what is true of one is not forgotten for the other.
 func (s *Spec) links() [2]direction {
 	return [2]direction{{"A>B", &s.Link.AB}, {"B>A", &s.Link.BA}}
 }

@@ -44,6 +44,8 @@ func readShared(s *Spec, st *statement, side trace.Side) {
 	st.asked = append(st.asked, "start")
 }
 
+// readAttributes reads the attributes of one end. The bounds are those of the fields of IBTA 11.2.5; whether an
+// implementation has what is asked for it says itself, when the run is built.
 func readAttributes(st *statement, q *engine.QP) {
 	whole(st, "mtu", &q.MTU, 256, 4096)
 	if q.MTU&(q.MTU-1) != 0 {
@@ -105,6 +107,7 @@ func readAccess(st *statement, q *engine.QP, v string) {
 	}
 }
 
+// accessText prints what readAccess reads.
 func accessText(a engine.Access) string {
 	text := ""
 	for _, r := range accessRights {

@@ -148,6 +148,7 @@ func (st *statement) word64(key string, dst *uint64) {
 	*dst = x
 }
 
+// duration reads a time with its unit; a bare number would be taken for whatever the reader has in mind.
 func (st *statement) duration(key string, dst *vtime.Duration) {
 	v, ok := st.take(key)
 	if !ok {
@@ -164,6 +165,7 @@ func (st *statement) duration(key string, dst *vtime.Duration) {
 	}
 }
 
+// size reads bytes, up to most.
 func (st *statement) size(key string, dst *unit.Size, most unit.Size) {
 	v, ok := st.take(key)
 	if !ok {
@@ -177,6 +179,7 @@ func (st *statement) size(key string, dst *unit.Size, most unit.Size) {
 	*dst = x
 }
 
+// side reads A or B.
 func (st *statement) side(key string, dst *trace.Side) {
 	v, ok := st.take(key)
 	if !ok {

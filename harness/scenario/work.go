@@ -23,6 +23,7 @@ func (l Load) String() string {
 	return fmt.Sprintf("load %s from=%s msg=%s count=%d", loadName(l.Op), l.From, l.Msg, l.Count)
 }
 
+// loadName spells an operation as a load does: "write-imm".
 func loadName(op engine.Op) string {
 	return strings.ReplaceAll(strings.ToLower(op.String()), "_", "-")
 }
@@ -30,6 +31,7 @@ func loadName(op engine.Op) string {
 // loadOps are the operations of a load; an atomic or an invalidation repeated for ever would measure nothing.
 var loadOps = []engine.Op{engine.OpSend, engine.OpSendImm, engine.OpWrite, engine.OpWriteImm, engine.OpRead}
 
+// readLoad wants the size to be said: a forgotten one would run a load of empty messages and pass for a slow link.
 func readLoad(s *Spec, st *statement) {
 	l := Load{Op: engine.OpWrite, Msg: -1}
 	if w, ok := st.word(); ok {
@@ -44,6 +46,7 @@ func readLoad(s *Spec, st *statement) {
 	s.Loads = append(s.Loads, l)
 }
 
+// loadOp finds an operation by its name.
 func loadOp(st *statement, w string) engine.Op {
 	var known []string
 	for _, op := range loadOps {
@@ -96,6 +99,7 @@ func (s *Spec) post(st *statement, op engine.Op) {
 	s.Posts = append(s.Posts, p)
 }
 
+// readReceive reads a receive; B is the side that receives in a one-way workload.
 func readReceive(s *Spec, st *statement) {
 	p := Post{Receive: true, From: trace.B}
 	readPlace(st, &p)
@@ -138,6 +142,7 @@ func readImmediate(st *statement, wr *engine.WorkRequest, with engine.Op) {
 	whole(st, "imm", &wr.Imm, 0, 1<<32-1)
 }
 
+// readInvalidate turns a SEND into one with invalidate when there is a key (IBTA 9.4.1.1.3).
 func readInvalidate(st *statement, wr *engine.WorkRequest) {
 	if v, ok := st.keys["inv"]; ok {
 		if wr.Op != engine.OpSend {
@@ -148,6 +153,7 @@ func readInvalidate(st *statement, wr *engine.WorkRequest) {
 	whole(st, "inv", &wr.InvKey, 0, 1<<32-1)
 }
 
+// readAtomic takes compare= for a swap only: an add that was meant as a swap should not pass.
 func readAtomic(st *statement, wr *engine.WorkRequest) {
 	swap := false
 	st.choice("op", &swap, "add", "swap")
@@ -183,6 +189,7 @@ func (p Post) String() string {
 	return b.String()
 }
 
+// verb is the word that the post was, or would have been, written with.
 func (p Post) verb() string {
 	switch {
 	case p.Receive:
@@ -197,6 +204,7 @@ func (p Post) verb() string {
 	return "post-send"
 }
 
+// readReport says how much the endpoints tell. More costs time, and a trace that is many times as long.
 func readReport(s *Spec, st *statement) {
 	w, _ := st.word()
 	if w != "detail" && w != "completions" && w != "fuzz" {
@@ -205,6 +213,7 @@ func readReport(s *Spec, st *statement) {
 	s.Reads = Readings{Detail: w != "completions", Fuzz: w == "fuzz"}
 }
 
+// readRun reads the two ends of a run: the one that is wanted, and the one that means failure.
 func readRun(s *Spec, st *statement) {
 	st.duration("for", &s.For)
 	st.duration("limit", &s.Limit)

@@ -46,6 +46,8 @@ func (w *World) share(now vtime.Time) float64 {
 	return w.end[trace.A].Share()
 }
 
+// evidence says what stands behind the trace: above all whether there was a codec, without which no rule about bytes was
+// put to the test.
 func (w *World) evidence() *bench.Evidence {
 	ev := &bench.Evidence{Environment: [][2]string{{"clock", "virtual"}, {"events", fmt.Sprint(w.steps)}}}
 	codec := "packets crossed the link as structures with lengths: no codec, no ICRC, no payload"

@@ -89,6 +89,7 @@ func (o *outbox) event(e *trace.Event) {
 	}
 }
 
+// insert sorts from the end: what comes is mostly the latest, and few wait.
 func (o *outbox) insert(it item) {
 	o.seq++
 	it.seq = o.seq
@@ -167,6 +168,7 @@ func (o *outbox) flush(now vtime.Time) {
 	}
 }
 
+// emit hands an item to the sink, which must not keep it: its record is the next one's.
 func (o *outbox) emit(it *item) {
 	if it.rec == nil {
 		o.sink.Event(it.event)

@@ -26,6 +26,7 @@ type flight struct {
 	gap       vtime.Duration
 }
 
+// altered reports whether the frame will arrive with other bytes than it was sent with.
 func (f *flight) altered() bool { return len(f.original) > 0 }
 
 // sent returns the frame as the sender's tap saw it.
@@ -52,6 +53,7 @@ type port struct {
 	causes  map[channel.Cause]string
 }
 
+// init makes the way into ch, on which nothing flies yet.
 func (p *port) init(side trace.Side, ch *channel.Channel) {
 	*p = port{side: side, name: wire.FaultSide(side), channel: ch, held: map[uint64]*flight{}, causes: map[channel.Cause]string{}}
 	drive.Frame(&p.frame, side, 0, &roce.Packet{})
@@ -199,6 +201,7 @@ type slot struct {
 func (q *fifo) first() *slot { return &q.at[q.head] }
 func (q *fifo) last() *slot  { return &q.at[(q.head+q.n-1)&(len(q.at)-1)] }
 
+// push adds a flight behind all others.
 func (q *fifo) push(f *flight) {
 	if q.n == len(q.at) {
 		q.grow()
@@ -212,6 +215,7 @@ func (q *fifo) pop() {
 	q.n--
 }
 
+// grow doubles the ring and straightens it.
 func (q *fifo) grow() {
 	bigger := make([]slot, max(16, 2*len(q.at)))
 	for i := range q.n {

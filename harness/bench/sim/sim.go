@@ -199,6 +199,7 @@ func (w *World) next() (vtime.Time, action) {
 	}
 }
 
+// candidate finds the earliest of the things that can happen, the first of them at equal times.
 func (w *World) candidate() (vtime.Time, action) {
 	at, act := w.port[trace.B].arrival(), arriveA
 	sooner := func(t vtime.Time, a action) {
@@ -221,6 +222,7 @@ func (w *World) candidate() (vtime.Time, action) {
 	return at, act
 }
 
+// act does it.
 func (w *World) act(a action) {
 	switch a {
 	case arriveA, arriveB:

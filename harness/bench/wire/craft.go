@@ -42,6 +42,7 @@ func Craft(s *scenario.Spec, in scenario.Injection) ([]byte, error) {
 	return b, nil
 }
 
+// craftPacket parses twice when it must: only the opcode tells whose start a relative PSN counts from.
 func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
 	ends := s.Ends(in.QP)
 	p, err := roce.ParsePacketAt(in.Packet, ends[in.To.Other()].SendPSN)

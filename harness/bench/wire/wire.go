@@ -56,6 +56,7 @@ func (c *Classifier) Classify(from fault.Side, frame []byte) (fault.Identity, bo
 	return c.Packet(sideOf(from), &c.frame.Packet), true
 }
 
+// sideOf is the inverse of FaultSide.
 func sideOf(s fault.Side) trace.Side {
 	if s == fault.B {
 		return trace.B
