@@ -142,7 +142,7 @@ func readImmediate(st *statement, wr *engine.WorkRequest, with engine.Op) {
 	whole(st, "imm", &wr.Imm, 0, 1<<32-1)
 }
 
-// readInvalidate turns a SEND into one with invalidate when there is a key (IBTA 9.4.1.1.3).
+// readInvalidate turns a SEND into one with invalidate when there is a key.
 func readInvalidate(st *statement, wr *engine.WorkRequest) {
 	if v, ok := st.keys["inv"]; ok {
 		if wr.Op != engine.OpSend {

@@ -13,7 +13,7 @@ import (
 
 // renewal is the share of the line that go-back-N uses when each packet is lost with probability p: a loss costs the B
 // packets that leave within a round trip, so per delivered packet the line carries 1 + p/(1-p)·B, and the share is
-// (1-p)/((1-p)+p·B) (Towsley and Wolf, IEEE Trans. Commun. 1979).
+// (1-p)/((1-p)+p·B).
 func renewal(p, b float64) float64 { return (1 - p) / ((1 - p) + p*b) }
 
 // goodput runs a saturating WRITE load with 40 ms RTT and returns payload bits per second, what the formula says, and how
