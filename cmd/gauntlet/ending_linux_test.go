@@ -59,7 +59,7 @@ func begin(t *testing.T, ready int) *pending {
 	t.Helper()
 	needNetns(t)
 	p := &pending{dir: filepath.Join(t.TempDir(), "r"), scratch: t.TempDir(), links: left(t, "/sys/class/net")}
-	p.cmd = command(t, t.TempDir(), "run", "--bench", "netns", "--json", "--rate", "20M", "--rtt", "10ms", "--duration", "60s", "--out", p.dir)
+	p.cmd = command(t, t.TempDir(), "run", "--bench", "netns", "--json", "--rate", "50M", "--rtt", "10ms", "--duration", "60s", "--out", p.dir)
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+p.scratch)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	must(t, p.cmd.Start())
@@ -71,10 +71,24 @@ func begin(t *testing.T, ready int) *pending {
 			t.Fatalf("after 20 s these run: %v", p.processes)
 		}
 	}
-	if ready == 3 {
-		time.Sleep(600 * time.Millisecond) // some traffic
+	for deadline := time.Now().Add(30 * time.Second); ready == 3 && !p.spooled(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no traffic within 30 s")
+		}
 	}
 	return p
+}
+
+// spooled tells whether a tap has written a piece of its spool, a file that has no name.
+func (p *pending) spooled() bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
+	for _, f := range files {
+		target, _ := os.Readlink(f)
+		if info, err := os.Stat(f); err == nil && strings.HasSuffix(target, "(deleted)") && info.Size() >= 1<<20 {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the process whose command line ends in a role.

@@ -3,6 +3,7 @@ package netns
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -219,7 +220,7 @@ func TestSpool(t *testing.T) {
 	if string(frame.Raw) != "answer" {
 		t.Errorf("%q", frame.Raw)
 	}
-	if err := src.Next(&frame); err != io.EOF {
+	if err := src.Next(&frame); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 }

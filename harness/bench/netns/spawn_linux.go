@@ -62,10 +62,9 @@ func (r start) start() error {
 	return nil
 }
 
-func (s *spawner) close() error {
+func (s *spawner) close() {
 	close(s.starts)
 	<-s.done
-	return nil
 }
 
 // StartIn starts a command in a namespace of the Topology; the caller waits for it. The child is killed when this

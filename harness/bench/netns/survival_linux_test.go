@@ -211,7 +211,7 @@ func TestReexecWithoutRoot(t *testing.T) {
 // copyOfSelf puts the test binary where nobody may execute it from.
 func copyOfSelf(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "netns-rootless")
+	dir, err := os.MkdirTemp("", "netns-rootless") //nolint:usetesting // nobody may not enter t.TempDir
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))

@@ -230,7 +230,7 @@ func (t *Topology) Close() error {
 	t.closed = true
 	var errs []error
 	if t.spawner != nil {
-		errs = append(errs, t.spawner.close())
+		t.spawner.close()
 	}
 	if t.exposed != nil {
 		errs = append(errs, t.exposed.close())
