@@ -48,11 +48,14 @@ A capture of one port is enough; rules that need the other port, or what only an
 	return c
 }
 
-// schemes maps the implementations to their recovery schemes.
-func schemes() map[string]string {
-	m := map[string]string{}
+// schemes maps the implementations, and their recovery schemes, to the features that they declare.
+func schemes() map[string][]string {
+	m := map[string][]string{}
 	for _, i := range all.Implementations() {
-		m[i.Name] = i.Recover
+		if m[i.Recover] == nil {
+			m[i.Recover] = i.Declares()
+		}
+		m[i.Name] = i.Declares()
 	}
 	return m
 }

@@ -38,6 +38,10 @@ type Conversation struct {
 	NAKsInGap int     // sequence NAKs sent since the gap opened
 	Fatal     bool    // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
 	RNRWait   bool    // an RNR NAK was sent for EPSN and EPSN has not been accepted since
+	Held      int     // requests ahead of EPSN that the responder keeps; always 0 for one that discards them
+
+	// Reads is the sequence space of READ responses that are numbered apart, in the extension classes.
+	Reads ReadSpace
 
 	// Of either tap.
 	Failed bool // the requester's QP reported Fatal, or a fatal NAK arrived there
@@ -52,7 +56,9 @@ type Conversation struct {
 // Relation is where a request stands in the PSN space at the point where it was seen.
 type Relation uint8
 
-// At the requester: First or Again. At the responder: InOrder, Ahead, Duplicate.
+// At the requester: First or Again. At the responder: InOrder, Ahead, Duplicate, and Released for a request that came
+// Ahead and was kept, seen once more when its turn has come. READ responses that are numbered apart have a relation to
+// their own space, with the roles changed: First or Again at the responder, the others at the requester.
 const (
 	Unrelated Relation = iota
 	First              // requester: first transmission of this PSN
@@ -60,6 +66,7 @@ const (
 	InOrder            // responder: PSN == EPSN
 	Ahead              // responder: PSN > EPSN
 	Duplicate          // responder: PSN < EPSN
+	Released           // responder: PSN == EPSN, of a request that came earlier and was kept
 )
 
 // Sight is a sight with what the tracker knows of it.
@@ -67,10 +74,15 @@ type Sight struct {
 	trace.Sight
 	Point    trace.Point
 	Relation Relation
-	// Legal is set at ResponderIn for an InOrder request that a responder should execute: good ICRC, legal position in
-	// its message, legal length. Reason says what is wrong otherwise; it is one of the Fault constants.
+	// Legal is set at ResponderIn for an InOrder or Released request that a responder should execute: good ICRC, legal
+	// position in its message, legal length. Reason says what is wrong otherwise; it is one of the Fault constants.
 	Legal  bool
 	Reason string
+	// Kept is set for what came Ahead to a receiver that keeps it and has not got it yet.
+	Kept bool
+	// Arrived is when a Released request arrived; At is when its turn came. Of such a sight Pkt, Sum and Index are the
+	// request's, without payload and Raw, and Rec is the record of the packet that it had waited for.
+	Arrived vtime.Time
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,
 	// and Offset the packet's number within its message; -1 when not known.
 	Message, Offset int
@@ -78,6 +90,9 @@ type Sight struct {
 	Sent  *Transmission
 	Since vtime.Duration // time since the previous sight at the same point; -1 for the first
 }
+
+// Due reports a request whose turn it is at the responder: it arrived in order, or was kept until now.
+func (s *Sight) Due() bool { return s.Relation == InOrder || s.Relation == Released }
 
 // Defect says why the bytes of the packet do not decode as seen here; "" when they do.
 func (s *Sight) Defect() string {
@@ -166,8 +181,11 @@ const smallestMTU = 256
 
 // observe fills in what is known of s from the state before it.
 func (c *Conversation) observe(s *Sight) {
-	s.Relation, s.Legal, s.Reason, s.Sent = Unrelated, false, "", nil
-	s.Message, s.Offset, s.Since = -1, -1, -1
+	s.clear()
+	if s.Pkt.Opcode.NumberedApart() {
+		c.observeRead(s)
+		return
+	}
 	if t := c.last[s.Point&3]; t != vtime.Never {
 		s.Since = s.At.Sub(t)
 	}
@@ -182,13 +200,30 @@ func (c *Conversation) observe(s *Sight) {
 	}
 }
 
+// clear forgets what was known of the sight before.
+func (s *Sight) clear() {
+	s.Relation, s.Legal, s.Reason, s.Kept, s.Sent = Unrelated, false, "", false, nil
+	s.Message, s.Offset, s.Since = -1, -1, -1
+}
+
 // update moves the state past s.
 func (c *Conversation) update(s *Sight) {
-	c.last[s.Point&3] = s.At
+	apart := s.Pkt.Opcode.NumberedApart()
+	if !apart {
+		c.last[s.Point&3] = s.At
+	}
+	if s.Relation == Released {
+		c.requestArrived(s)
+		return
+	}
 	if !s.Intact() || !s.Out && !c.Addressed(s) {
 		return
 	}
 	c.learnMTU(s.Pkt)
+	if apart {
+		c.updateRead(s)
+		return
+	}
 	switch s.Point {
 	case trace.RequesterOut:
 		c.requestSent(s)

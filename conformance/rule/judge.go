@@ -38,8 +38,14 @@ type half struct {
 	missing []Vantage
 }
 
-// points is the number of Class bits: the four trace.Points, and Foreign.
-const points = 5
+// The lists of checks, one per Class bit: the four trace.Points come first.
+const (
+	listForeign    = 4
+	listReadAckOut = 5
+	listReadAckIn  = 6
+	listReleaseIn  = 7
+	points         = 8
+)
 
 type onSight struct {
 	rule int
@@ -62,7 +68,9 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	for i := range h.Conns {
 		for side := range j.halves[i] {
 			j.halves[i][side] = &half{}
-			j.halves[i][side].conv.reset(i, trace.Side(side), &h.Conns[i])
+			c := &j.halves[i][side].conv
+			c.reset(i, trace.Side(side), &h.Conns[i])
+			c.responder.keep.reach = keepReach(c, opts.Features)
 		}
 	}
 	j.stray = &half{}
@@ -119,15 +127,19 @@ func (j *Judge) Sight(t *trace.Sight) {
 	s := &j.sight
 	s.Sight = *t
 	j.here = place{t.At, t.Index}
-	if list == int(points-1) {
-		s.Relation, s.Legal, s.Reason, s.Sent = Unrelated, false, "", nil
-		s.Message, s.Offset, s.Since = -1, -1, -1
+	if list == listForeign {
+		s.clear()
 		h.show(h.sights[list], s)
 		return
 	}
 	h.conv.observe(s)
 	h.show(h.sights[list], s)
 	h.conv.update(s)
+	for s.Legal && h.conv.release(s) {
+		j.here.record = s.Index
+		h.show(h.sights[listReleaseIn], s)
+		h.conv.update(s)
+	}
 }
 
 // place classifies a sight: its half-conversation, and the list of checks that see it. The packet as sent decides, so
@@ -141,19 +153,24 @@ func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 			j.sight.Point = trace.ResponderIn
 		}
 		if r.Conn < 0 || r.Conn >= len(j.halves) {
-			return j.stray, points - 1
+			return j.stray, listForeign
 		}
-		return j.halves[r.Conn][r.From&1], points - 1
+		return j.halves[r.Conn][r.From&1], listForeign
 	}
-	if o.IsRequest() {
+	switch {
+	case o.IsRequest(), o.IsReadAck():
 		h, j.sight.Point = j.halves[r.Conn][r.From&1], trace.RequesterOut
-	} else {
+	default:
 		h, j.sight.Point = j.halves[r.Conn][r.From&1^1], trace.ResponderOut
 	}
 	if !t.Out {
 		j.sight.Point++
 	}
-	return h, int(j.sight.Point)
+	list = int(j.sight.Point)
+	if o.IsReadAck() {
+		list += listReadAckOut
+	}
+	return h, list
 }
 
 // show calls the checks of a list; one that panics is silenced and the others go on.

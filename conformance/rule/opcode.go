@@ -47,5 +47,5 @@ func IsFatal(s roce.Syndrome) bool {
 // is foreign to it.
 func ofConnection(o roce.Opcode) bool {
 	c := o.Class()
-	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse())
+	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse() || o.IsReadAck())
 }

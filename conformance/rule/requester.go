@@ -31,17 +31,20 @@ type Transmission struct {
 	VA      uint64 // where the packet acts: remote address of its first byte; 0 for SEND
 	Sum     uint32 // CRC-32 of the payload; 0 when there are no bytes
 	Times   int    // transmissions seen; 0 for a PSN inside a READ's range
-	First   vtime.Time
-	Latest  vtime.Time
+	// Answered is set for a READ whose responses are numbered apart when its data have come, in order.
+	Answered bool
+	First    vtime.Time
+	Latest   vtime.Time
 }
 
 // Sent returns the first transmission of p; nil when p was not sent or has left the window.
 func (c *Conversation) Sent(p psn.PSN) *Transmission { return c.requester.window.find(p) }
 
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
-func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) }
+func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }
 
-// OldestRead returns the PSNs [first, end) of the oldest such READ and the next response that it waits for.
+// OldestRead returns the PSNs [first, end) of the oldest such READ and the next response that it waits for, when READ
+// responses have the PSNs of requests: in the RC class.
 func (c *Conversation) OldestRead() (first, next, end psn.PSN, ok bool) {
 	if len(c.requester.reads) == 0 {
 		return 0, 0, 0, false
@@ -106,6 +109,13 @@ func (c *Conversation) requestSent(s *Sight) {
 // readSent claims the PSNs of a READ's responses and remembers it as outstanding.
 func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	r, n := &c.requester, c.Span(p)
+	if apartRead(p.Opcode) {
+		t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)
+		if len(c.Reads.reads) < readLimit {
+			c.Reads.reads = append(c.Reads.reads, p.PSN)
+		}
+		return
+	}
 	r.lost = n == 0
 	n = min(max(n, 1), psn.Half-1)
 	t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)

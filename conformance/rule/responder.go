@@ -13,8 +13,10 @@ type responderState struct {
 	bad  bool // an illegal request arrived at EPSN, so a NAK of it, not a gap, is what follows
 	// undo holds the states before the latest requests that needed a receive. They count as accepted when they arrive;
 	// an RNR NAK, which leaves a little later, takes one back.
-	undo [8]accepted
-	next int
+	undo     [8]accepted
+	next     int
+	keep     keep
+	released roce.Packet // the packet of the Released sight
 }
 
 // accepted is the state before one request was accepted.
@@ -142,6 +144,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
+		s.Kept = d < r.keep.reach && !r.keep.holds(p.PSN)
 	case d < 0:
 		s.Relation = Duplicate
 	default:
@@ -160,11 +163,17 @@ func (c *Conversation) requestArrived(s *Sight) {
 	if s.Relation == Ahead && !c.GapOpen && !r.bad {
 		c.GapOpen, c.NAKsInGap = true, 0
 	}
-	if s.Relation == InOrder {
+	if s.Kept {
+		c.early(s)
+	}
+	if s.Due() {
 		r.bad = !s.Legal
 	}
 	if !s.Legal {
 		return
+	}
+	if r.keep.reach > 0 && s.Relation == InOrder {
+		r.keep.put(s, 0, false)
 	}
 	o := p.Opcode
 	if TakesReceive(o) {
@@ -182,11 +191,17 @@ func (c *Conversation) requestArrived(s *Sight) {
 	n := c.Span(p)
 	r.lost = n == 0
 	c.EPSN = p.PSN.Add(min(max(n, 1), psn.Half-1))
+	if c.Held > 0 && c.EPSN.LessEq(r.keep.high) && !r.keep.holds(c.EPSN) {
+		c.GapOpen, c.NAKsInGap = true, 0 // the next one
+	}
 }
 
 // responseSent follows the NAKs of the responder.
 func (c *Conversation) responseSent(s *Sight) {
 	p := s.Pkt
+	if p.Opcode == roce.FNACK {
+		c.forget(p.SACK.PSN) // "RCV-NXT < PSN < sack-high": dropped (FaSR III-D)
+	}
 	if p.Opcode != roce.Acknowledge {
 		return
 	}
@@ -205,6 +220,7 @@ func (c *Conversation) refused(p psn.PSN) {
 	r := &c.responder
 	for i := range r.undo {
 		if u := &r.undo[i]; u.valid && u.psn == p && p.Less(c.EPSN) {
+			c.keepAgain(p, c.EPSN)
 			c.EPSN, c.MSN, r.pos, r.lost = p, u.msn, u.pos, false
 			u.valid = false
 			c.GapOpen = false

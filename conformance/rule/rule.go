@@ -52,16 +52,23 @@ type Source struct {
 type Class uint8
 
 // The interests. Requests and Responses are seen at both taps; Foreign are packets of the connection that belong to no
-// half-conversation: CNPs, unknown opcodes, frames that do not decode.
+// half-conversation: CNPs, unknown opcodes, frames that do not decode. ReadAcks are acknowledgements of READ responses
+// that are numbered apart, which travel with the requests. ReleaseIn is a request that a responder had kept, seen again
+// when its turn has come, after the request that it waited for; Accepts is what a responder takes in order.
 const (
 	RequestOut  Class = 1 << iota // requests leaving the requester
 	RequestIn                     // requests arriving at the responder
 	ResponseOut                   // responses leaving the responder
 	ResponseIn                    // responses arriving at the requester
 	Foreign
+	ReadAckOut
+	ReadAckIn
+	ReleaseIn
 	Requests  = RequestOut | RequestIn
 	Responses = ResponseOut | ResponseIn
-	Emitted   = RequestOut | ResponseOut // everything an endpoint sends
+	ReadAcks  = ReadAckOut | ReadAckIn
+	Accepts   = RequestIn | ReleaseIn
+	Emitted   = RequestOut | ResponseOut | ReadAckOut // everything an endpoint sends
 )
 
 // Rule is one rule of the catalogue.

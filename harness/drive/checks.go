@@ -66,7 +66,7 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 	case !known:
 		why = unknownQP
 	case p.Opcode>>5 != classRC && (c.accepts == nil || !c.accepts(p.Opcode)),
-		!p.Opcode.IsRequest() && !p.Opcode.IsResponse():
+		!p.Opcode.IsRequest() && !p.Opcode.IsResponse() && !p.Opcode.IsReadAck():
 		why = wrongClass
 	case !pkeysMatch(p.PKey, e.qps[i].attr.PKey):
 		why = badPKey

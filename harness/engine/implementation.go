@@ -8,7 +8,11 @@ type Implementation struct {
 	Title   string  // one line
 	Source  string  // the paper or specification, with section
 	Params  []Param // parameters of the scheme
-	Recover string  // recovery scheme, a feature name for rules: "gbn", "sr"
+	Recover string  // recovery scheme, a feature name for rules: "gbn", "gb1"
+
+	// Features are the other features that it declares to rules, beside Recover: "sr" when its responder keeps what comes
+	// early, and "extension" when it speaks opcodes of the manufacturer-specific classes.
+	Features []string
 
 	// Accepts reports opcodes outside the RC class that the scheme understands; a packet with any other is dropped
 	// before it reaches an engine. Nil means none.
@@ -24,6 +28,11 @@ type Implementation struct {
 
 	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
 	New func(qp QP, mem Memory) (Requester, Responder, error)
+}
+
+// Declares returns every feature that rules may ask of the implementation.
+func (i *Implementation) Declares() []string {
+	return append([]string{"rc", i.Recover}, i.Features...)
 }
 
 // Param documents one parameter of a scheme.

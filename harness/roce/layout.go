@@ -59,6 +59,7 @@ const (
 	read
 	atomic
 	readResponse
+	readAck
 
 	only = starts | ends
 )
@@ -139,7 +140,7 @@ var opcodes = complete([256]info{
 	XReadRespFirst + 2:        {name: "X_READ_RESP_LAST", layout: LayoutAETH | LayoutSOETH | LayoutPayload, traits: response | readResponse | ends},
 	XReadRespOnly:             {name: "X_READ_RESP_ONLY", layout: LayoutAETH | LayoutSOETH | LayoutPayload, traits: response | readResponse | only},
 	IRNNack:                   {name: "IRN_NACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
-	IRNReadAck:                {name: "IRN_READ_ACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
+	IRNReadAck:                {name: "IRN_READ_ACK", layout: LayoutAETH | LayoutSACKETH, traits: readAck | only},
 	RACK:                      {name: "RACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
 
 	// FaSR and SRNIC-like: as IRN, but a WRITE packet after the first carries its address alone.
@@ -161,7 +162,7 @@ var opcodes = complete([256]info{
 	FReadRespFirst + 2:        {name: "F_READ_RESP_LAST", layout: LayoutSOETH | LayoutPayload, traits: response | readResponse | ends},
 	FReadRespOnly:             {name: "F_READ_RESP_ONLY", layout: LayoutSOETH | LayoutPayload, traits: response | readResponse | only},
 	FaSRSack:                  {name: "SACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
-	FaSRReadAck:               {name: "F_READ_ACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
+	FaSRReadAck:               {name: "F_READ_ACK", layout: LayoutAETH | LayoutSACKETH, traits: readAck | only},
 	FaSRSackOverflow:          {name: "SACK_OVERFLOW", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
 	FNACK:                     {name: "FNACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
 })
@@ -254,11 +255,23 @@ func (o Opcode) HasPayload() bool { return opcodes[o].layout&LayoutPayload != 0 
 // Known reports whether the opcode is in the table; a receiver drops the others without an answer.
 func (o Opcode) Known() bool { return o.has(known) }
 
-// IsRequest reports a packet from a requester. CNP and LOWAR are neither request nor response.
+// IsRequest reports a packet from a requester that a responder executes. CNP, LOWAR and the acknowledgements of READ data
+// are neither request nor response.
 func (o Opcode) IsRequest() bool { return o.has(request) }
 
-// IsResponse reports a packet from a responder: READ responses, ACKNOWLEDGE, ATOMIC_ACK and every kind of SACK.
+// IsResponse reports a packet from a responder to a requester: READ responses, ACKNOWLEDGE, ATOMIC_ACK and every kind of
+// SACK but those of READ data. All else that belongs to a connection is for the responder.
 func (o Opcode) IsResponse() bool { return o.has(response) }
+
+// IsReadAck reports an acknowledgement of READ responses that have a sequence space of their own: the READ_(N)ACK of IRN
+// and of FaSR. It travels with the requests, from requester to responder, and its PSNs are those of the responses.
+func (o Opcode) IsReadAck() bool { return o.has(readAck) }
+
+// NumberedApart reports a packet whose PSN counts READ responses and not requests: a READ response of the extension
+// classes, or an acknowledgement of one. In the RC class a READ response has the PSN of a request (IBTA 9.7.5.1.5).
+func (o Opcode) NumberedApart() bool {
+	return o.has(readAck) || o.has(readResponse) && o.Class() != ClassRC
+}
 
 // StartsMessage reports the first packet of a message, including one that is the only packet.
 func (o Opcode) StartsMessage() bool { return o.has(starts) }

@@ -9,7 +9,7 @@ import (
 )
 
 // registry is the opcode table once more, in the words of the standard and of the extension registry: code, header
-// bytes (BTH included), and a letter for each predicate that holds: Q request, R response, F first, M middle, L last,
+// bytes (BTH included), and a letter for each predicate that holds: Q request, R response, K acknowledgement of READ data, F first, M middle, L last,
 // O only, S send, W write, D read request, A atomic, r read response, I immediate, P payload.
 const registry = `
 00 12 QFSP SEND_FIRST
@@ -71,7 +71,7 @@ ce 24 RMrP X_READ_RESP_MIDDLE
 cf 24 RLrP X_READ_RESP_LAST
 d0 24 ROrP X_READ_RESP_ONLY
 d8 20 RO IRN_NACK
-d9 20 RO IRN_READ_ACK
+d9 20 KO IRN_READ_ACK
 da 20 RO RACK
 e0 20 QFSP F_SEND_FIRST
 e1 20 QMSP F_SEND_MIDDLE
@@ -91,7 +91,7 @@ ee 20 RMrP F_READ_RESP_MIDDLE
 ef 20 RLrP F_READ_RESP_LAST
 f0 20 ROrP F_READ_RESP_ONLY
 f8 20 RO SACK
-f9 20 RO F_READ_ACK
+f9 20 KO F_READ_ACK
 fa 20 RO SACK_OVERFLOW
 fb 20 RO FNACK
 `
@@ -103,7 +103,7 @@ func letters(o Opcode) string {
 		letter byte
 		holds  bool
 	}{
-		{'Q', o.IsRequest()}, {'R', o.IsResponse()},
+		{'Q', o.IsRequest()}, {'R', o.IsResponse()}, {'K', o.IsReadAck()},
 		{'F', o.IsFirst()}, {'M', o.IsMiddle()}, {'L', o.IsLast()}, {'O', o.IsOnly()},
 		{'S', o.IsSend()}, {'W', o.IsWrite()}, {'D', o.IsRead()}, {'A', o.IsAtomic()}, {'r', o.IsReadResponse()},
 		{'I', o.HasImm()}, {'P', o.HasPayload()},

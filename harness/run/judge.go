@@ -20,9 +20,9 @@ import (
 type JudgeOptions struct {
 	Path    string // run folder, trace.ndjson, pcap or pcapng
 	Rules   []rule.Rule
-	Scheme  string            // recovery scheme whose rules apply; "" takes that of the implementation
-	Schemes map[string]string // implementation to scheme
-	Report  string            // path of an HTML report; "" writes none
+	Scheme  string              // recovery scheme whose rules apply; "" takes that of the implementation
+	Schemes map[string][]string // features that come with a scheme, or with an implementation of that name
+	Report  string              // path of an HTML report; "" writes none
 	Command string
 	Version string
 	Commit  string
@@ -78,10 +78,13 @@ func (o *JudgeOptions) metrics() metrics.Options {
 func (o *JudgeOptions) features(h *trace.Header) []string {
 	scheme := o.Scheme
 	if scheme == "" && len(h.Conns) > 0 {
-		scheme = o.Schemes[h.Conns[0].Ends[0].Impl]
+		scheme = h.Conns[0].Ends[0].Impl
 	}
-	if scheme == "" {
+	if scheme == "" || o.Scheme == "" && o.Schemes[scheme] == nil {
 		scheme = foreignScheme
+	}
+	if f := o.Schemes[scheme]; f != nil {
+		return f
 	}
 	return []string{"rc", scheme}
 }

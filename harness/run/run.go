@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -261,8 +262,6 @@ func facts(pairs [][2]string) []model.Fact {
 
 // features is what both implementations declare, for rules that need one.
 func features(impls [2]engine.Implementation) []string {
-	if impls[0].Recover == impls[1].Recover {
-		return []string{"rc", impls[0].Recover}
-	}
-	return []string{"rc"}
+	other := impls[1].Declares()
+	return slices.DeleteFunc(impls[0].Declares(), func(f string) bool { return !slices.Contains(other, f) })
 }

@@ -103,7 +103,7 @@ func (l *learner) frame(f *Frame) {
 	switch {
 	case p.Opcode.IsRequest():
 		w.request(p)
-	case p.Opcode.IsResponse():
+	case p.Opcode.IsResponse() && !p.Opcode.NumberedApart():
 		l.answer(w, p.PSN)
 	}
 }

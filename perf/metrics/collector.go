@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -74,7 +73,7 @@ func (c *Collector) half(r *trace.Record) *half {
 	}
 	side := r.From & 1
 	switch {
-	case o.IsRequest(), acknowledgesRead(o):
+	case o.IsRequest(), o.IsReadAck():
 	case o.IsResponse():
 		side ^= 1
 	default:
@@ -87,10 +86,6 @@ func (c *Collector) half(r *trace.Record) *half {
 	}
 	return h
 }
-
-// acknowledgesRead reports the only acknowledgements that a requester sends: of READ responses that have a sequence
-// space of their own.
-func acknowledgesRead(o roce.Opcode) bool { return o == roce.IRNReadAck || o == roce.FaSRReadAck }
 
 // taken reports that the receiver cannot use a packet because of what the link did to it.
 func taken(r *trace.Record) bool {

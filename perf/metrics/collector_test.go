@@ -101,6 +101,30 @@ B>A ACK psn=+3 msn=1`,
 		"packets=9 data=7 again=3 spurious=2 lost=1 ack=1 nak=1 againbytes=3072 messages=1 payload=4096 elapsed=8000 fct=1 recovered=1",
 		"1×8400", "1×4400"},
 
+	{"a responder that keeps what is early: one packet comes again, and the ACK of it delivers the rest", `
+A>B WRITE_FIRST psn=+0 len=1024
+A>X WRITE_MIDDLE psn=+1 len=1024
+A>B WRITE_MIDDLE psn=+2 len=1024
+A>B WRITE_LAST psn=+3 len=1000 A
+B>A RACK psn=+1 msn=0 sack=+2 PSN_SEQ_ERR
+B>A RACK psn=+1 msn=0 sack=+3 PSN_SEQ_ERR
+A>B WRITE_MIDDLE psn=+1 len=1024
+B>A ACK psn=+3 msn=1`,
+		"packets=8 data=5 again=1 lost=1 ack=1 nak=2 againbytes=1024 messages=1 payload=4072 elapsed=7000 fct=1 recovered=1",
+		"1×7400", "1×5400"},
+
+	{"READ responses numbered apart, and their acknowledgements, which are the requester's", `
+A>B X_READ_REQUEST psn=+0 dmalen=3000
+B>A ACK psn=+0 msn=1
+B>A X_READ_RESP_FIRST psn=+7 len=1024 msn=1
+B>X X_READ_RESP_MIDDLE psn=+8 len=1024 msn=1
+B>A X_READ_RESP_LAST psn=+9 len=952 msn=1
+A>B IRN_READ_ACK psn=+8 msn=0 sack=+8
+A>B IRN_READ_ACK psn=+8 msn=0 sack=+9 PSN_SEQ_ERR
+B>A X_READ_RESP_MIDDLE psn=+8 len=1024 msn=1`,
+		"packets=8 data=5 again=1 lost=1 ack=2 nak=1 againbytes=1024 messages=1 payload=3000 elapsed=7400 fct=1 recovered=1",
+		"1×7400", "1×4400"},
+
 	{"a retransmission is lost too: one recovery, from the first loss", `
 A>X SEND_ONLY psn=+0 len=10
 A timeout psn=+0

@@ -12,7 +12,7 @@ func (h *half) response(s *trace.Sight, sent, arrived bool) {
 	if sent && op.Layout()&roce.LayoutAETH != 0 && !op.IsReadResponse() && op != roce.AtomicAck {
 		h.count(s.Pkt.AETH.Syndrome)
 	}
-	if !h.requests.started || acknowledgesRead(op) {
+	if !h.requests.started || op.IsReadAck() {
 		return // there is nothing yet to count from; an acknowledgement of READ data is counted, and acknowledges no request
 	}
 	switch {

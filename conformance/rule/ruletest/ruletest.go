@@ -9,7 +9,7 @@
 // and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
 // "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a line
 // "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture fails the test, and so does one that passes
-// an empty trace.
+// an empty trace. A line "# features sr" declares features beyond those that the rule needs.
 package ruletest
 
 import (
@@ -74,7 +74,7 @@ func empty(t *testing.T, r *rule.Rule) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := judge(f, r, 0); v.Status != rule.Inconclusive {
+	if v := judge(f, r, r.Features, 0); v.Status != rule.Inconclusive {
 		t.Errorf("an empty trace gives %v, want INCONCLUSIVE", v.Status)
 	}
 }
@@ -134,7 +134,8 @@ func check(r *rule.Rule, text []byte, base psn.PSN, fails bool) (problems []stri
 	if err != nil {
 		return nil, err
 	}
-	v := judge(f, r, 0)
+	features := featuresOf(r, text)
+	v := judge(f, r, features, 0)
 	want := rule.Pass
 	if fails && r.Level != rule.Observation {
 		want = rule.Fail
@@ -146,7 +147,7 @@ func check(r *rule.Rule, text []byte, base psn.PSN, fails bool) (problems []stri
 		problems = append(problems, "a failing fixture without findings")
 	}
 	unclaimed, err := claim(f, text, v.Findings)
-	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, vtime.Second).Findings)); diff != "" {
+	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, features, vtime.Second).Findings)); diff != "" {
 		problems = append(problems, "the same trace a second later gives other findings:\n"+diff)
 	}
 	return append(problems, unclaimed...), err
@@ -207,9 +208,21 @@ func endWants(text []byte) (list []*regexp.Regexp, err error) {
 	return list, nil
 }
 
-// judge runs one rule over a fixture that happens later by shift. The rule's features count as declared.
-func judge(f *trace.Fixture, r *rule.Rule, shift vtime.Duration) rule.Verdict {
-	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: r.Features})
+// declares is the line of a fixture that names features of the endpoints.
+var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
+
+// featuresOf returns the features that a fixture is judged with: those that the rule needs, and those that it names.
+func featuresOf(r *rule.Rule, text []byte) []string {
+	all := slices.Clone(r.Features)
+	if m := declares.FindSubmatch(text); m != nil {
+		all = append(all, strings.Fields(string(m[1]))...)
+	}
+	return all
+}
+
+// judge runs one rule over a fixture that happens later by shift.
+func judge(f *trace.Fixture, r *rule.Rule, features []string, shift vtime.Duration) rule.Verdict {
+	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: features})
 	f.Play(&shifter{trace.NewTimeline(&f.Header, j), shift})
 	return j.Verdicts()[0]
 }

@@ -16,7 +16,7 @@ func futureACK() rule.Rule {
 			Quote: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped"},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: disregards("ACK of a PSN that was never sent", true, func(c *rule.Context, s *rule.Sight) bool {
-			last, ok := acknowledged(s.Pkt)
+			last, ok := rule.Acknowledged(s.Pkt)
 			return ok && c.Started && s.Intact() && c.Addressed(s) && c.MAX.LessEq(last)
 		}),
 	}

@@ -19,7 +19,7 @@ func bogusSACK() rule.Rule {
 		Features: []string{extension}, Stimulus: "craft", BlackBox: "ENG",
 		New: disregards("SACK of an impossible PSN", false, func(c *rule.Context, s *rule.Sight) bool {
 			p := s.Pkt
-			return s.Rec.Fate == trace.Injected && s.Intact() && selective(p) && c.Started &&
+			return s.Rec.Fate == trace.Injected && s.Intact() && rule.Selective(p) && c.Started &&
 				(p.SACK.PSN.LessEq(p.PSN) || c.MAX.LessEq(p.SACK.PSN))
 		}),
 	}
@@ -39,7 +39,7 @@ func foreignDialect() rule.Rule {
 				return spoken.isForeign(s) && s.Pkt.Opcode.IsRequest()
 			}}
 			responses := disregard{c: c, what: "response of another mode", bad: func(_ *rule.Context, s *rule.Sight) bool {
-				return spoken.isForeign(s) && selective(s.Pkt)
+				return spoken.isForeign(s) && rule.Selective(s.Pkt)
 			}}
 			check := both(requests.check(), responses.check())
 			judge := check.Sight

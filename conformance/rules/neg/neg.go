@@ -10,7 +10,6 @@ package neg
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -36,7 +35,7 @@ func Rules() []rule.Rule {
 // reliable reports an opcode that a reliable connection uses.
 func reliable(o roce.Opcode) bool {
 	c := o.Class()
-	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse())
+	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse() || o.IsReadAck())
 }
 
 // samePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
@@ -46,26 +45,9 @@ func samePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
 // with it: the tracker places no other in the PSN space.
 func usable(s *rule.Sight) bool { return s.Relation != rule.Unrelated }
 
-// acknowledged returns the last request PSN that a response acknowledges. NAKs and selective acknowledgements name the
-// one after it. ok is false for responses with PSNs of their own space: READ data of the extension classes, and the
-// acknowledgements of such data.
-func acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
-	o := p.Opcode
-	switch {
-	case o == roce.IRNReadAck || o == roce.FaSRReadAck, o.IsReadResponse() && o.Class() != roce.ClassRC:
-		return 0, false
-	case selective(p), o == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
-		return p.PSN.Prev(), true
-	}
-	return p.PSN, true
-}
-
-// selective reports an acknowledgement with a SACKETH.
-func selective(p *roce.Packet) bool { return p.Opcode.Layout()&roce.LayoutSACKETH != 0 }
-
 // asksAgain reports a response that makes a requester send again: a sequence NAK or a selective acknowledgement.
 func asksAgain(p *roce.Packet) bool {
-	return selective(p) || p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
+	return rule.Selective(p) || p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
 }
 
 // both runs two checks side by side.

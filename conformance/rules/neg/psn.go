@@ -49,7 +49,7 @@ func (j *future) sight(s *rule.Sight) {
 }
 
 func (j *future) response(p *roce.Packet) {
-	last, ok := acknowledged(p)
+	last, ok := rule.Acknowledged(p)
 	if !j.open || !ok {
 		return
 	}

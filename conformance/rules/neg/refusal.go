@@ -59,7 +59,7 @@ func (j *refusal) sight(s *rule.Sight) {
 
 // response settles the request when the responder says what it made of it.
 func (j *refusal) response(p *roce.Packet) {
-	last, ok := acknowledged(p)
+	last, ok := rule.Acknowledged(p)
 	a := p.AETH.Syndrome
 	fatal := p.Opcode == roce.Acknowledge && rule.IsFatal(a)
 	switch {

@@ -185,7 +185,7 @@ func zeroLength() rule.Rule {
 					waiting = false
 					c.Failf(rule.Responder, "request of no bytes at %s draws NAK %#02x", c.Rel(at), uint8(p.AETH.Syndrome))
 				default:
-					if last, ok := acknowledged(p); ok && at.LessEq(last) {
+					if last, ok := rule.Acknowledged(p); ok && at.LessEq(last) {
 						waiting = false
 						c.Met()
 					}

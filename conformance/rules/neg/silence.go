@@ -166,7 +166,7 @@ func (j *silence) replace(p *roce.Packet) {
 
 // response compares a response with what legal packets have earned.
 func (j *silence) response(p *roce.Packet) {
-	last, ok := acknowledged(p)
+	last, ok := rule.Acknowledged(p)
 	if !ok {
 		return
 	}
@@ -199,7 +199,7 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 				return "answered with a NAK for " + j.c.Rel(p.PSN)
 			}
 		}
-		if selective(p) && j.isFresh(p.SACK.PSN) {
+		if rule.Selective(p) && j.isFresh(p.SACK.PSN) {
 			return "selectively acknowledged"
 		}
 	case plain && j.heard && last == j.acked:

@@ -15,7 +15,7 @@ func ackCoversRequests() rule.Rule {
 		Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "The responder acknowledges every request packet whose AckReq bit is set; " +
 			"one response may acknowledge several."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a request with AckReq", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with AckReq", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			a := ackDemand{c: c}
 			return rule.Check{Sight: a.sight, End: a.end}
@@ -46,7 +46,10 @@ func (a *ackDemand) sight(s *rule.Sight) {
 		}
 		return
 	}
-	upTo := newestAcked(p)
+	upTo, ok := rule.Acknowledged(p)
+	if !ok {
+		return
+	}
 	switch syn := p.AETH.Syndrome; {
 	case p.Opcode != roce.Acknowledge:
 	case syn.IsRNR():
@@ -79,7 +82,10 @@ func ackIsReceived() rule.Rule {
 				if !c.Started || c.Fatal {
 					return
 				}
-				last := newestAcked(s.Pkt)
+				last, ok := rule.Acknowledged(s.Pkt)
+				if !ok {
+					return
+				}
 				if !last.Less(c.EPSN) {
 					c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
 				} else {
@@ -88,16 +94,6 @@ func ackIsReceived() rule.Rule {
 			}}
 		},
 	}
-}
-
-// newestAcked returns the newest request that a response acknowledges: a NAK names the request that it refuses or misses,
-// a selective acknowledgement the one expected, and both acknowledge those before.
-func newestAcked(p *roce.Packet) psn.PSN {
-	o := p.Opcode
-	if o == roce.Acknowledge && p.AETH.Syndrome.IsACK() || o.IsReadResponse() || o == roce.AtomicAck {
-		return p.PSN
-	}
-	return p.PSN.Prev()
 }
 
 func ackMonotonic() rule.Rule {
@@ -244,8 +240,10 @@ func (r *replyOrder) sight(s *rule.Sight) {
 		}
 		return
 	}
-	newest := newestAcked(p)
+	newest, ok := rule.Acknowledged(p)
 	switch {
+	case !ok:
+		return
 	case !r.any || r.last.LessEq(newest):
 		if r.any {
 			r.c.Met()

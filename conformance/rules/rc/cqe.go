@@ -76,7 +76,7 @@ func success(c *rule.Context, judged func(wqe) bool, lack string) rule.Check {
 			case !ok || !judged(w) || e.Body.Status != engine.StatusSuccess:
 			case !w.sent:
 				c.Failf(rule.Requester, "wr=%d completes before it is sent", w.id)
-			case !w.last.Less(c.UNA):
+			case !c.Answered(w.last):
 				c.Failf(rule.Requester, "wr=%d completes while %s %s", w.id, c.Rel(w.last), lack)
 			default:
 				c.Met()
@@ -163,7 +163,7 @@ func receiveCompletion() rule.Rule {
 		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
 		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Quote: "The receive completion holds the number of bytes transferred and the " +
 			"immediate data of the message."},
-		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := arrivals{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}

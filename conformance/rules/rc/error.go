@@ -64,7 +64,7 @@ func accessError() rule.Rule {
 		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is written past the violation",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Quote: "A remote access violation is answered with a NAK remote access error; " +
 			"the responder does not execute the request."},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut,
+		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var m regions

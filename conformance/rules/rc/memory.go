@@ -50,8 +50,9 @@ func (p *placements) sight(s *rule.Sight) {
 		p.duplicate = true
 		p.c.Met()
 	default:
-		p.duplicate = false
-		if s.Legal {
+		// What is kept may be stored at once or when its turn comes; what comes again while it is kept, never.
+		p.duplicate = s.Relation == rule.Ahead && !s.Kept && p.c.Keeps()
+		if s.Legal || s.Kept {
 			p.owed++
 		}
 	}
@@ -114,7 +115,7 @@ func laterWriteWins() rule.Rule {
 		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
 		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Quote: "RDMA WRITEs of a connection take effect in the order in which " +
 			"they were posted."},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.RequestIn, Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := overwrites{c: c, index: map[uint64]int{}}
 			return rule.Check{Sight: o.sight, Event: o.event, End: o.end}
@@ -186,7 +187,7 @@ func sendAfterWrite() rule.Rule {
 		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
 		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Quote: "The data of an RDMA WRITE are in memory before the receive completion " +
 			"of a SEND that was posted after it."},
-		Needs: rule.TapResponder | rule.Completions | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut,
+		Needs: rule.TapResponder | rule.Completions | rule.Stores, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			v := visibility{c: c}

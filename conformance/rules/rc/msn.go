@@ -71,7 +71,7 @@ func msnOperations() rule.Rule {
 		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Quote: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
 			"or atomic when its request is executed."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			m := msnMoments{c: c}
 			return rule.Check{Sight: m.sight}
@@ -105,7 +105,7 @@ func (m *msnMoments) sight(s *rule.Sight) {
 		}
 		return
 	}
-	if !rule.HasAETH(p.Opcode) || c.Fatal {
+	if !rule.HasAETH(p.Opcode) || p.Opcode.NumberedApart() || c.Fatal {
 		return
 	}
 	n, ok := m.base.count(c, s)

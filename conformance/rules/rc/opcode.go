@@ -49,7 +49,7 @@ func opcodeOrderRefused() rule.Rule {
 		Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41", Quote: "A request packet that is out of opcode sequence is answered with a NAK " +
 			"invalid request, and the QP goes to the error state."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool { return rule.IsOrderFault(s.Reason) })
 		},
@@ -62,7 +62,7 @@ func operationRefused() rule.Rule {
 		Title: "An operation that the QP's access flags do not enable is answered with NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE", Quote: "A request for an operation that the QP is not enabled for is answered " +
 			"with a NAK invalid request."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
 				need, ok := accessOf(s.Pkt.Opcode)
@@ -105,13 +105,13 @@ type refusal struct {
 func (r *refusal) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	if s.Point == trace.ResponderIn {
-		if s.Relation == rule.InOrder && !r.waiting && !r.refused && !c.Fatal && r.bad(s) {
+		if s.Due() && !r.waiting && !r.refused && !c.Fatal && r.bad(s) {
 			r.waiting, r.asked, r.psn = true, seen(s), p.PSN
 		}
 		return
 	}
 	switch {
-	case p.PSN.Less(r.psn) && (r.waiting || r.refused):
+	case p.Opcode.NumberedApart() && !r.refused, p.PSN.Less(r.psn) && (r.waiting || r.refused):
 		// the answer to an older request
 	case r.refused:
 		c.Failf(rule.Responder, "a response to %s after the QP refused %s", c.Rel(p.PSN), c.Rel(r.psn))

@@ -65,7 +65,7 @@ func psnWrap() rule.Rule {
 		Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
 		Source: rule.Source{Ref: "IBTA 9.7.2", Quote: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
 			"one precedes the other, across the wrap too."},
-		Needs: rule.Both, Sees: rule.Requests | rule.ResponseOut, Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
+		Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			w := wrapCheck{c: c}
 			return rule.Check{Sight: w.sight, End: w.end}
@@ -94,6 +94,9 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 			w.asked, w.waiting = seen(s), true
 		}
 	case trace.ResponderOut:
+		if s.Pkt.Opcode.NumberedApart() {
+			return
+		}
 		if w.waiting && uint32(p) < psn.Half && !s.Pkt.AETH.Syndrome.IsNAK() {
 			w.waiting = false
 			c.Met()

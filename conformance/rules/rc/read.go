@@ -17,7 +17,7 @@ func readResponses() rule.Rule {
 		Title: "The responses to a READ carry its PSNs in order, with opcode by position and payload as in requests",
 		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Quote: "The PSN of the first READ response is that of the request, each further " +
 			"response has the next one; all but the last are one path MTU long."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "READs of one and of several packets", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READs of one and of several packets", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := readStream{c: c}
 			return rule.Check{Sight: r.sight}
@@ -78,7 +78,7 @@ func (r *readStream) sight(s *rule.Sight) {
 		if p.Opcode.IsRead() && (s.Legal || s.Relation == rule.Duplicate) {
 			r.reads.add(p, c.Span(p))
 		}
-	case !p.Opcode.IsReadResponse() || c.MTU == 0:
+	case !p.Opcode.IsReadResponse() || p.Opcode.NumberedApart() || c.MTU == 0: // IRN and FaSR say what numbers apart mean
 	case p.Opcode.StartsMessage():
 		if read, ok := r.reads.find(p.PSN); ok {
 			r.begin(readRun{p.PSN, int(read.reth.DMALen)})
@@ -186,7 +186,7 @@ func readReplay() rule.Rule {
 		Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Quote: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
 			"for; a duplicate that it does not remember is silently dropped."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := replays{c: c}
 			return rule.Check{Sight: r.sight, End: r.end}
@@ -212,7 +212,7 @@ func (r *replays) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		r.response(p)
-	case c.Fatal || !p.Opcode.IsRead() && !p.Opcode.IsAtomic():
+	case c.Fatal || !p.Opcode.IsRead() && !p.Opcode.IsAtomic() || p.Opcode.Class() != roce.ClassRC:
 	case s.Legal:
 		if len(r.kept) >= max(1, c.PeerAttr.MaxDestRd) {
 			r.forget(r.kept[0])
@@ -265,7 +265,7 @@ func (r *replays) covered(p *roce.Packet) (k readRequest, ok bool) {
 
 func (r *replays) response(p *roce.Packet) {
 	nak := p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)
-	if !nak && !(p.Opcode.IsReadResponse() && p.Opcode.StartsMessage()) {
+	if p.Opcode.NumberedApart() || !nak && !(p.Opcode.IsReadResponse() && p.Opcode.StartsMessage()) {
 		return
 	}
 	for i, b := range r.barred {
@@ -357,7 +357,7 @@ func readNotAcked() rule.Rule {
 					}
 					w, _, ok := q.complete(e.Body.ID)
 					beyond = beyond && !read.Less(c.UNA)
-					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess && !w.last.Less(c.UNA) {
+					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess && !c.Answered(w.last) {
 						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it", w.id)
 					}
 				},

@@ -15,7 +15,7 @@ func rnrSent() rule.Rule {
 		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Quote: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
 			"WQE, and does not execute the request."},
-		Needs: rule.TapResponder | rule.Attributes | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Attributes | rule.Completions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := receiver{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
@@ -72,7 +72,8 @@ func (r *receiver) response(p *roce.Packet) {
 		r.refused(p)
 		return
 	}
-	if r.waiting && r.asked.psn.LessEq(p.PSN) && p.AETH.Syndrome != roce.SyndromePSNSeqErr && !rule.IsFatal(p.AETH.Syndrome) {
+	last, ok := rule.Acknowledged(p)
+	if r.waiting && ok && r.asked.psn.LessEq(last) && !(p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)) {
 		r.waiting = false
 		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it", c.Rel(r.asked.psn))
 	}
@@ -203,7 +204,7 @@ func rnrNotForWrite() rule.Rule {
 		Title: "A WRITE without immediate never draws an RNR NAK",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Quote: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
 			"responder."},
-		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			posted := 0
 			var recent [256]taken // latest WRITEs, by PSN
@@ -216,7 +217,7 @@ func rnrNotForWrite() rule.Rule {
 						if p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() && slot.set && slot.psn == p.PSN {
 							c.Failf(rule.Responder, "RNR NAK for WRITE %s", c.Rel(p.PSN))
 						}
-					case s.Relation == rule.InOrder:
+					case s.Due():
 						*slot = taken{p.Opcode.IsWrite() && !p.Opcode.HasImm(), p.PSN}
 						if s.Legal && rule.TakesReceive(p.Opcode) {
 							posted = max(0, posted-1)

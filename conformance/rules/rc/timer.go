@@ -218,6 +218,9 @@ func (t *timerWatch) sight(s *rule.Sight) {
 		}
 		return
 	}
+	if p.Opcode.NumberedApart() {
+		return
+	}
 	_, next, _, reading := t.c.OldestRead()
 	t.reply = seen(s)
 	t.plain = p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && !reading ||
@@ -320,7 +323,7 @@ func timerProfile() rule.Rule {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and Partridge 1987).
-					if t := c.Sent(s.Pkt.PSN); s.Intact() && t != nil && t.Times == 1 && s.Pkt.PSN.In(c.UNA, c.MAX) {
+					if t := c.Sent(s.Pkt.PSN); s.Intact() && !s.Pkt.Opcode.NumberedApart() && t != nil && t.Times == 1 && s.Pkt.PSN.In(c.UNA, c.MAX) {
 						least = min(least, s.At.Sub(t.First))
 					}
 				},

@@ -13,10 +13,10 @@ type messages struct {
 	begun bool // the newest has not ended
 }
 
-// acknowledged drops the messages that end before una.
-func (m *messages) acknowledged(una psn.PSN) {
+// answered drops the oldest messages that have been answered.
+func (m *messages) answered(c *rule.Context) {
 	n := 0
-	for n < len(m.last) && m.last[n].Less(una) {
+	for n < len(m.last) && c.Answered(m.last[n]) {
 		n++
 	}
 	if n > 0 {
@@ -56,7 +56,7 @@ func queueDepth() rule.Rule {
 				if s.Relation != rule.First || c.Attr.QueueDepth == 0 {
 					return
 				}
-				m.acknowledged(c.UNA)
+				m.answered(c)
 				m.request(c, s)
 				switch n := m.outstanding(); {
 				case n > c.Attr.QueueDepth && s.Pkt.Opcode.StartsMessage():
@@ -111,7 +111,7 @@ func (w *stall) sight(s *rule.Sight) {
 	if w.long = !s.Pkt.Opcode.IsOnly(); w.long {
 		return
 	}
-	w.m.acknowledged(c.UNA)
+	w.m.answered(c)
 	if w.full {
 		w.resume(s)
 	}

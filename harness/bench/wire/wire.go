@@ -75,14 +75,15 @@ func FaultSide(s trace.Side) fault.Side {
 // class groups a packet by its role.
 func class(p *roce.Packet) fault.Class {
 	op := p.Opcode
+	reply := op.IsResponse() || op.IsReadAck()
 	switch {
 	case op.IsReadResponse() || op == roce.AtomicAck:
 		return fault.ReadResponse
-	case op.IsResponse() && p.AETH.Syndrome.IsRNR():
+	case reply && p.AETH.Syndrome.IsRNR():
 		return fault.RNR
-	case op.IsResponse() && p.AETH.Syndrome.IsNAK():
+	case reply && p.AETH.Syndrome.IsNAK():
 		return fault.NAK
-	case op.IsResponse():
+	case reply:
 		return fault.ACK
 	case op.IsRequest() && op.Class() == roce.ClassRC:
 		return fault.Data

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
 // Options fit the suite to an implementation.
@@ -21,6 +22,10 @@ type Options struct {
 
 	// Ops are the operations that the implementation supports; nil means all.
 	Ops []engine.Op
+
+	// ReadStart is the first PSN of the READ responses that an end sends, for schemes that number them apart; nil means
+	// its peer's SendPSN.
+	ReadStart func(engine.QP) psn.PSN
 }
 
 // allOps is what a complete RC transport supports.

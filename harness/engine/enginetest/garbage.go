@@ -112,11 +112,26 @@ func (d *pair) disturb(in *reader) {
 		d.fire()
 	default:
 		p := in.packet(d.base, e.qp.MTU)
+		d.translate(in, &p)
 		if p.Opcode.IsResponse() {
 			e.req.HandlePacket(d.now, &p)
 		} else {
 			e.resp.HandlePacket(d.now, &p)
 		}
+	}
+}
+
+// translate gives a packet, every other time, the opcode of an extension class that the scheme understands.
+func (d *pair) translate(in *reader, p *roce.Packet) {
+	if d.accepts == nil {
+		return
+	}
+	class := in.byte()
+	for _, o := range [...]roce.Opcode{p.Opcode | 0xC0, p.Opcode | 0xE0} {
+		if class&1 != 0 && d.accepts(o) {
+			p.Opcode = o
+		}
+		class >>= 1
 	}
 }
 

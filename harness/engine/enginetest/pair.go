@@ -27,16 +27,18 @@ type pair struct {
 	ends [2]*end
 	wire []flight // by arrival, then by order of sending
 	sent int
-	log  []byte // every packet and event, PSNs relative to base
+	log  []byte // every packet and event, PSNs relative to their origin
 	base psn.PSN
 	err  error // first breach of the contract
 
-	fate     func(n int, p *roce.Packet) fate // what the wire does to the n-th packet
-	nagging  bool                             // call what must change nothing: early timers, refused polls
-	posts    []engine.WorkRequest             // end 0 posts them, in order, as its queue has room
-	receives uint64                           // end 1 posts so many receives, as its queue has room
-	given    uint64                           // receives posted so far
-	flushAt  vtime.Time                       // end 0 is flushed then; zero: never
+	accepts   func(roce.Opcode) bool           // opcodes outside the RC class that the scheme understands; nil for none
+	readStart func(engine.QP) psn.PSN          // Options.ReadStart
+	fate      func(n int, p *roce.Packet) fate // what the wire does to the n-th packet
+	nagging   bool                             // call what must change nothing: early timers, refused polls
+	posts     []engine.WorkRequest             // end 0 posts them, in order, as its queue has room
+	receives  uint64                           // end 1 posts so many receives, as its queue has room
+	given     uint64                           // receives posted so far
+	flushAt   vtime.Time                       // end 0 is flushed then; zero: never
 }
 
 // end is one end of the QP.
@@ -122,7 +124,7 @@ func (d *pair) transmitAll() (any bool) {
 // send puts a packet on the wire, as often as its fate says.
 func (d *pair) send(f flight) {
 	d.log = fmt.Appendf(d.log, "%d %d ", d.now, f.to)
-	d.log = append(f.p.AppendText(d.log, roce.TextOptions{Relative: true, Base: d.base}), '\n')
+	d.log = append(f.p.AppendText(d.log, roce.TextOptions{Relative: true, Base: d.origin(&f)}), '\n')
 	var how fate
 	if d.fate != nil {
 		how = d.fate(d.sent, &f.p)
@@ -137,6 +139,18 @@ func (d *pair) send(f flight) {
 		f.at = f.at.Add(delay)
 		d.insert(f)
 	}
+}
+
+// origin is the PSN from which those of a packet print.
+func (d *pair) origin(f *flight) psn.PSN {
+	o := f.p.Opcode
+	if d.readStart == nil || !o.NumberedApart() {
+		return d.base
+	}
+	if o.IsReadAck() {
+		return d.readStart(d.ends[f.to].qp)
+	}
+	return d.readStart(d.ends[1-f.to].qp)
 }
 
 func (d *pair) insert(f flight) {

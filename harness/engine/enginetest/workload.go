@@ -50,7 +50,7 @@ func attributes(side int, start psn.PSN) engine.QP {
 
 // newPair builds two ends of a QP whose first PSNs are start.
 func newPair(impl engine.Implementation, opts Options, start psn.PSN) (*pair, error) {
-	d := &pair{base: start}
+	d := &pair{base: start, accepts: impl.Accepts, readStart: opts.ReadStart}
 	for side := range d.ends {
 		qp := attributes(side, start)
 		if opts.QP != nil {

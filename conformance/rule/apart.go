@@ -1,0 +1,164 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// ReadSpace is the sequence space of READ responses in the extension classes, where a READ request takes one PSN and its
+// responses are numbered apart (IRN 5.2: "sPSN and rPSN"). The responder sends them, the requester acknowledges them. It
+// starts with the first response that is seen.
+type ReadSpace struct {
+	Started bool
+	Start   psn.PSN
+	MAX     psn.PSN // at the responder's tap: next PSN never sent
+	UNA     psn.PSN // at the responder's tap: oldest PSN that no acknowledgement which arrived there covers
+	EPSN    psn.PSN // at the requester's tap: next PSN expected in order
+	Held    int     // at the requester's tap: responses that came before their turn
+
+	slots []dataKept // at the requester's tap, a ring
+	reads []psn.PSN  // request PSNs of the READs whose data have not all come in order, oldest first
+}
+
+// dataKept is one response that came early.
+type dataKept struct {
+	waits bool
+	ends  bool
+	psn   psn.PSN
+}
+
+// begin starts the space with its first response.
+func (r *ReadSpace) begin(p psn.PSN) {
+	if !r.Started {
+		r.Started, r.Start = true, p
+		r.MAX, r.UNA, r.EPSN = p, p, p
+	}
+}
+
+// observeRead places a READ response, or the acknowledgement of one, in the space.
+func (c *Conversation) observeRead(s *Sight) {
+	r, p := &c.Reads, s.Pkt.PSN
+	if s.Pkt.Opcode.IsReadAck() || !s.Intact() {
+		return
+	}
+	r.begin(p)
+	switch {
+	case s.Out && p.Less(r.MAX):
+		s.Relation = Again
+	case s.Out:
+		s.Relation = First
+	case p == r.EPSN:
+		s.Relation = InOrder
+	case p.Less(r.EPSN):
+		s.Relation = Duplicate
+	default:
+		s.Relation = Ahead
+		s.Kept = !r.holds(p)
+	}
+}
+
+// updateRead moves the space past s.
+func (c *Conversation) updateRead(s *Sight) {
+	r, p := &c.Reads, s.Pkt.PSN
+	switch {
+	case s.Pkt.Opcode.IsReadAck():
+		if !s.Out && r.Started && r.UNA.Less(p) && p.LessEq(r.MAX) {
+			r.UNA = p // it names the expected PSN
+		}
+	case s.Point == trace.ResponderOut:
+		r.MAX = psn.Max(r.MAX, p.Next())
+	case s.Relation == InOrder:
+		c.dataInOrder(s.Pkt.Opcode.EndsMessage())
+		for x := r.find(r.EPSN); x != nil && x.waits; x = r.find(r.EPSN) {
+			x.waits = false
+			r.Held--
+			c.dataInOrder(x.ends)
+		}
+	case s.Kept:
+		if x := r.slot(p); x != nil {
+			*x = dataKept{true, s.Pkt.Opcode.EndsMessage(), p}
+			r.Held++
+		}
+	}
+}
+
+// dataInOrder moves past one response; the last of a READ answers the oldest that waits.
+func (c *Conversation) dataInOrder(ends bool) {
+	r := &c.Reads
+	r.EPSN = r.EPSN.Next()
+	if !ends || len(r.reads) == 0 {
+		return
+	}
+	if t := c.Sent(r.reads[0]); t != nil {
+		t.Answered = true
+	}
+	r.reads = r.reads[:copy(r.reads, r.reads[1:])]
+}
+
+func (r *ReadSpace) holds(p psn.PSN) bool {
+	x := r.find(p)
+	return x != nil && x.waits
+}
+
+func (r *ReadSpace) find(p psn.PSN) *dataKept {
+	if len(r.slots) == 0 {
+		return nil
+	}
+	x := &r.slots[int(p)&(len(r.slots)-1)]
+	if x.psn != p {
+		return nil
+	}
+	return x
+}
+
+// slot returns the place of an early response, growing the ring to it; nil beyond the limit.
+func (r *ReadSpace) slot(p psn.PSN) *dataKept {
+	need := p.Sub(r.EPSN) + 1
+	if need > keepLimit {
+		return nil
+	}
+	if need > len(r.slots) {
+		size := max(64, len(r.slots))
+		for size < need {
+			size *= 2
+		}
+		old := r.slots
+		r.slots = make([]dataKept, size)
+		for _, x := range old {
+			if x.waits {
+				r.slots[int(x.psn)&(size-1)] = x
+			}
+		}
+	}
+	return &r.slots[int(p)&(len(r.slots)-1)]
+}
+
+// Answered reports, at the requester's tap, whether everything that the request with p as its last PSN asks for has come:
+// its acknowledgement, or the data of a READ.
+func (c *Conversation) Answered(p psn.PSN) bool {
+	if t := c.requester.window.find(p); t != nil && apartRead(t.Opcode) {
+		return t.Answered
+	}
+	return p.Less(c.UNA)
+}
+
+// apartRead reports a READ request whose responses are numbered apart.
+func apartRead(o roce.Opcode) bool { return o.IsRead() && o.Class() != roce.ClassRC }
+
+// Acknowledged returns the newest request that a response acknowledges: an ACK includes the PSN that it names; a NAK and
+// a selective acknowledgement name the request that is refused or missing, and acknowledge those before (IBTA 9.7.5.1,
+// 9.7.5.2). ok is false for what counts in the sequence space of READ responses.
+func Acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
+	o := p.Opcode
+	switch {
+	case o.NumberedApart():
+		return 0, false
+	case Selective(p), o == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
+		return p.PSN.Prev(), true
+	}
+	return p.PSN, true
+}
+
+// Selective reports an acknowledgement that names a packet beside the expected one.
+func Selective(p *roce.Packet) bool { return p.Opcode.Layout()&roce.LayoutSACKETH != 0 }

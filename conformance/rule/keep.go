@@ -1,0 +1,156 @@
+package rule
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// KeepsEarly is the feature of transports whose responders keep requests that come before their turn, and execute them
+// when what was missing has come. Those of a transport that does not declare it discard them (IBTA 9.7.5.2).
+const KeepsEarly = "sr"
+
+// reachParam is the parameter by which such a transport bounds what it keeps: PSNs from the expected one on.
+const reachParam = "max_ooo_psn"
+
+// keepLimit bounds the PSNs that are followed behind a gap.
+const keepLimit = 1 << 22
+
+// keepUndo is how many PSNs behind the expected one are remembered for an RNR NAK that takes requests back.
+const keepUndo = 64
+
+// keep is what a responder holds beyond the expected PSN, as a ring that grows with the widest gap.
+type keep struct {
+	reach int // an early request is kept when it is less than so many PSNs ahead; 0 when the responder discards
+	slots []kept
+	high  psn.PSN // newest PSN held
+}
+
+// kept is one request that arrived, with all of it that a check may ask for when its turn comes.
+type kept struct {
+	set, waits bool // waits: it is ahead of the expected PSN
+	index      uint64
+	at         vtime.Time
+	sum        uint32
+	len        int
+	imm        uint32
+	bth        roce.BTH
+	reth       roce.RETH
+}
+
+// keepReach returns how far ahead of the expected PSN the responder of c keeps requests.
+func keepReach(c *Conversation, features []string) int {
+	if !slices.Contains(features, KeepsEarly) {
+		return 0
+	}
+	if n, err := strconv.Atoi(c.PeerAttr.Params[reachParam]); err == nil && n >= 0 && n < keepLimit {
+		return n
+	}
+	return keepLimit
+}
+
+// Keeps reports whether the responder keeps what comes before its turn.
+func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
+
+// find returns what arrived with p; nil when that is not known any more.
+func (k *keep) find(p psn.PSN) *kept {
+	if len(k.slots) == 0 {
+		return nil
+	}
+	x := &k.slots[int(p)&(len(k.slots)-1)]
+	if !x.set || x.bth.PSN != p {
+		return nil
+	}
+	return x
+}
+
+// holds reports whether p came early and is kept.
+func (k *keep) holds(p psn.PSN) bool {
+	x := k.find(p)
+	return x != nil && x.waits
+}
+
+// put remembers the request of s; waits tells whether its turn is still to come.
+func (k *keep) put(s *Sight, ahead int, waits bool) {
+	if need := ahead + keepUndo + 1; need > len(k.slots) {
+		k.grow(need)
+	}
+	p := s.Pkt
+	k.slots[int(p.PSN)&(len(k.slots)-1)] = kept{set: true, waits: waits, index: s.Index, at: s.At, sum: s.Sum, len: p.Len,
+		imm: p.Imm, bth: p.BTH, reth: p.RETH}
+}
+
+func (k *keep) grow(need int) {
+	size := max(256, len(k.slots))
+	for size < need {
+		size *= 2
+	}
+	old := k.slots
+	k.slots = make([]kept, size)
+	for i := range old {
+		if old[i].set {
+			k.slots[int(old[i].bth.PSN)&(size-1)] = old[i]
+		}
+	}
+}
+
+// early takes a request ahead of the expected PSN that the responder keeps.
+func (c *Conversation) early(s *Sight) {
+	k := &c.responder.keep
+	p := s.Pkt.PSN
+	if c.Held == 0 || k.high.Less(p) {
+		k.high = p
+	}
+	k.put(s, p.Sub(c.EPSN), true)
+	c.Held++
+}
+
+// release turns s into the next request whose turn has come because what it waited for has arrived; false when there is
+// none. Its packet lives in c until the next call.
+func (c *Conversation) release(s *Sight) bool {
+	k := &c.responder.keep
+	if c.Held == 0 || c.Fatal {
+		return false
+	}
+	x := k.find(c.EPSN)
+	if x == nil || !x.waits {
+		return false
+	}
+	x.waits = false
+	c.Held--
+	p := &c.responder.released
+	*p = roce.Packet{BTH: x.bth, RETH: x.reth, Imm: x.imm, Len: x.len}
+	s.Pkt, s.Sum, s.Raw, s.Index = p, x.sum, nil, x.index
+	s.Relation, s.Arrived = Released, x.at
+	s.Reason = c.responder.pos.fault(p, p.Opcode, c.MTU)
+	s.Legal, s.Kept = s.Reason == "", false
+	return true
+}
+
+// forget drops what came early with p: the responder says that it did not keep it.
+func (c *Conversation) forget(p psn.PSN) {
+	if x := c.responder.keep.find(p); x != nil && x.waits {
+		x.waits = false
+		c.Held--
+	}
+}
+
+// keepAgain makes the requests in (p, end), accepted until an RNR NAK of p took them back, wait once more.
+func (c *Conversation) keepAgain(p, end psn.PSN) {
+	k := &c.responder.keep
+	if k.reach == 0 {
+		return
+	}
+	for q := p.Next(); q.Less(end) && q.Sub(p) < keepUndo; q = q.Next() {
+		if x := k.find(q); x != nil && !x.waits {
+			x.waits = true
+			if c.Held == 0 || k.high.Less(q) {
+				k.high = q
+			}
+			c.Held++
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package rule
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// newKeeper is a walk whose responder keeps what comes early.
+func newKeeper(t *testing.T) *walk {
+	w := newWalk(t, true)
+	w.c.responder.keep.reach = keepReach(&w.c, []string{KeepsEarly})
+	return w
+}
+
+// released moves past everything whose turn has come and lists it: "+2 +3!", with a mark on what is illegal.
+func (w *walk) released() string {
+	var list []string
+	for w.c.release(&w.s) {
+		text := w.s.Pkt.PSN.Sub(testStart)
+		mark := ""
+		if !w.s.Legal {
+			mark = "!"
+		}
+		list = append(list, "+"+string(rune('0'+text))+mark)
+		w.c.update(&w.s)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestKeptRequestsAreReleasedInOrder(t *testing.T) {
+	w := newKeeper(t)
+	w.see(trace.ResponderIn, roce.SendFirst, 0, 1024)
+	w.want("kept", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, true)
+	w.want("kept", w.see(trace.ResponderIn, roce.SendLast, 2, 5).Kept, true)
+	w.want("kept twice", w.see(trace.ResponderIn, roce.SendLast, 2, 5).Kept, false)
+	w.see(trace.ResponderIn, roce.ReadRequest, 5, 0, dmaLen(3000))
+	w.want("held", w.c.Held, 3)
+	w.want("gap", w.c.GapOpen, true)
+	w.see(trace.ResponderIn, roce.SendMiddle, 1, 1024)
+	w.want("released", w.released(), "+2 +3")
+	w.want("EPSN", w.c.EPSN, testStart.Add(4))
+	w.want("MSN", w.c.MSN, psn.MSN(2))
+	w.want("the next gap is open", w.c.GapOpen, true)
+	w.see(trace.ResponderIn, roce.SendOnly, 4, 5)
+	w.want("released", w.released(), "+5")
+	w.want("EPSN beyond the READ", w.c.EPSN, testStart.Add(8))
+	w.want("gap", w.c.GapOpen, false)
+	w.want("held", w.c.Held, 0)
+}
+
+func TestKeepingIsBounded(t *testing.T) {
+	w := newWalk(t, true)
+	w.want("kept without the feature", w.see(trace.ResponderIn, roce.SendOnly, 1, 5).Kept, false)
+	w = newWalk(t, true)
+	w.c.PeerAttr.Params = engine.Params{"max_ooo_psn": "3"}
+	w.c.responder.keep.reach = keepReach(&w.c, []string{"rc", KeepsEarly})
+	w.want("kept at the bound", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, false)
+	w.want("kept below it", w.see(trace.ResponderIn, roce.SendOnly, 2, 5).Kept, true)
+	for i := 900; i > 0; i-- {
+		k := newKeeper(t)
+		k.see(trace.ResponderIn, roce.SendOnly, i, 5)
+		k.see(trace.ResponderIn, roce.SendOnly, i/2, 5)
+		if !k.c.responder.keep.holds(testStart.Add(i)) {
+			t.Fatalf("+%d is forgotten when the ring grows", i)
+		}
+	}
+}
+
+func TestKeptRequestsMayBeIllegal(t *testing.T) {
+	w := newKeeper(t)
+	w.see(trace.ResponderIn, roce.SendMiddle, 1, 1024)
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "+1!")
+	w.want("EPSN stays", w.c.EPSN, testStart.Add(1))
+}
+
+func TestRNRMakesReleasedRequestsWaitAgain(t *testing.T) {
+	w := newKeeper(t)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "+1 +2")
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromeRNR+12))
+	w.want("EPSN", w.c.EPSN, testStart.Add(1))
+	w.want("held", w.c.Held, 1)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.want("released", w.released(), "+2")
+	w.want("MSN", w.c.MSN, psn.MSN(3))
+}
+
+func TestFNACKSaysThatAPacketWasDropped(t *testing.T) {
+	w := newKeeper(t)
+	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 1, 5)
+	w.see(trace.ResponderOut, roce.FNACK, 0, 0, func(p *roce.Packet) { p.SACK.PSN = testStart.Add(1) })
+	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "")
+}
+
+func TestSelectiveAcknowledgementsAreCumulativeUpToTheirPSN(t *testing.T) {
+	for _, o := range []roce.Opcode{roce.RACK, roce.IRNNack, roce.FaSRSack, roce.FaSRSackOverflow, roce.FNACK} {
+		w := newWalk(t, true)
+		for i := range 4 {
+			w.see(trace.RequesterOut, roce.SendOnly, i, 1)
+		}
+		s := w.see(trace.RequesterIn, o, 2, 0, func(p *roce.Packet) { p.SACK.PSN = testStart.Add(3) })
+		w.want(o.String(), w.c.UNA, testStart.Add(2))
+		last, ok := Acknowledged(s.Pkt)
+		w.want("acknowledged", ok && last == testStart.Add(1), true)
+	}
+}
+
+func TestReadsNumberedApart(t *testing.T) {
+	w := newWalk(t, true)
+	const far = 1000 // where the responses begin to count
+	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(3000))
+	w.see(trace.RequesterOut, roce.XReadRequest, 1, 0, dmaLen(8))
+	w.want("MAX", w.c.MAX, testStart.Add(2))
+	w.want("outstanding READs", w.c.OutstandingReads(), 2)
+	w.see(trace.RequesterIn, roce.Acknowledge, 1, 0, ack(roce.SyndromeACK))
+	w.want("UNA", w.c.UNA, testStart.Add(2))
+	w.want("answered by the ACK", w.c.Answered(testStart), false)
+	for i, o := range []roce.Opcode{roce.XReadRespFirst, roce.XReadRespFirst + 1, roce.XReadRespFirst + 2, roce.XReadRespOnly} {
+		w.want("relation out", w.see(trace.ResponderOut, o, far+i, 1024).Relation, First)
+	}
+	w.want("relation again", w.see(trace.ResponderOut, roce.XReadRespFirst, far, 1024).Relation, Again)
+	w.want("in", w.see(trace.RequesterIn, roce.XReadRespFirst, far, 1024).Relation, InOrder)
+	w.want("in", w.see(trace.RequesterIn, roce.XReadRespOnly, far+3, 8).Relation, Ahead)
+	w.see(trace.RequesterIn, roce.XReadRespFirst+2, far+2, 952)
+	w.want("held", w.c.Reads.Held, 2)
+	w.want("the second READ waits for the first", w.c.Answered(testStart.Add(1)), false)
+	w.see(trace.RequesterIn, roce.XReadRespFirst+1, far+1, 1024)
+	w.want("EPSN of the responses", w.c.Reads.EPSN, testStart.Add(far+4))
+	w.want("answered", w.c.Answered(testStart) && w.c.Answered(testStart.Add(1)), true)
+	w.want("outstanding READs", w.c.OutstandingReads(), 0)
+	w.see(trace.ResponderIn, roce.IRNReadAck, far+2, 0)
+	w.want("UNA of the responses", w.c.Reads.UNA, testStart.Add(far+2))
+	w.want("UNA of the requests", w.c.UNA, testStart.Add(2))
+	w.want("EPSN of the requests", w.c.EPSN, testStart)
+}
