@@ -4,12 +4,14 @@ package all
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
 )
 
 // Implementations returns the registry.
 func Implementations() []engine.Implementation {
 	return []engine.Implementation{
 		gbn.Implementation(),
+		gobackone.Implementation(),
 	}
 }
 

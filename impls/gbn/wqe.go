@@ -67,11 +67,15 @@ func (q *sendQueue) seek(una psn.PSN) {
 
 // owner returns the begun request that p belongs to; the caller has checked that p was sent and is not acknowledged.
 func (q *sendQueue) owner(p psn.PSN) *wqe {
-	i := 0
-	for q.at(i).last.Less(p) {
-		i++
+	low, high := 0, q.begun-1
+	for low < high {
+		if mid := (low + high) / 2; q.at(mid).last.Less(p) {
+			low = mid + 1
+		} else {
+			high = mid
+		}
 	}
-	return q.at(i)
+	return q.at(low)
 }
 
 // admit rejects a malformed work request and says how many PSNs a good one takes.

@@ -197,9 +197,9 @@ func (r *runner) judge(d *datadriven.TestData) string {
 	return out.String()
 }
 
-// features is what the implementation declares: its recovery scheme, and the parameters that the file sets.
+// features is what the implementation declares, and the parameters that the file sets.
 func (r *runner) features() []string {
-	out := []string{"rc", r.impl.Recover}
+	out := r.impl.Declares()
 	for name := range r.spec.Params {
 		out = append(out, name)
 	}

@@ -1,0 +1,10 @@
+package gobackone_test
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario/scenariotest"
+	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
+)
+
+func TestLadders(t *testing.T) { scenariotest.Run(t, gobackone.Implementation(), "testdata") }
