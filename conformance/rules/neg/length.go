@@ -64,7 +64,7 @@ func notFull() rule.Rule {
 		Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
 		}),
@@ -77,7 +77,7 @@ func emptyOrLong() rule.Rule {
 		Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
 		}),
@@ -90,7 +90,7 @@ func wrongDMALen() rule.Rule {
 		Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultDMALen
 		}),
@@ -104,7 +104,7 @@ func longSend() rule.Rule {
 		Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
 			Quote: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
-		Needs: rule.TapResponder | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "big SEND", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "big SEND", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			b := buffers{c: c}
 			refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
@@ -144,7 +144,7 @@ func (b *buffers) overrun(s *rule.Sight) int {
 // sight lets the refusal judge first, then fills the buffer.
 func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
 	refused.Sight(s)
-	if s.Point != trace.ResponderIn || s.Relation != rule.InOrder || !s.Legal || b.c.Fatal {
+	if s.Point != trace.ResponderIn || !s.Due() || !s.Legal || b.c.Fatal {
 		return
 	}
 	b.over = b.over || b.overrun(s) > 0
@@ -185,7 +185,7 @@ func hugeDMALen() rule.Rule {
 		Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Quote: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "RXE,ENG",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "RXE,ENG",
 		New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultHuge
 		}),

@@ -49,10 +49,11 @@ func (j *refusal) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		j.response(s.Pkt)
-	case s.Relation == rule.InOrder && !j.waiting && !j.c.Fatal && j.bad(s) > 0:
+	case s.Due() && !j.waiting && !j.c.Fatal && j.bad(s) > 0:
 		j.waiting, j.psn, j.span = true, s.Pkt.PSN, j.bad(s)
 		j.at, j.record = s.At, s.Index
-	case usable(s) && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
+	case usable(s) && s.Relation != rule.Released && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
+		// Once for each packet that arrives.
 		j.loads++
 	}
 }

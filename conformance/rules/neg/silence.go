@@ -145,7 +145,7 @@ func (j *silence) legal(s *rule.Sight) {
 		j.repeats++
 	case d > 0:
 		j.naks++
-	default:
+	case !j.c.Keeps(): // one NAK a gap; a selective acknowledgement is earned by each packet, and may still be waiting
 		j.naks = min(j.naks, 1)
 	}
 }

@@ -242,7 +242,7 @@ func (r *replyOrder) sight(s *rule.Sight) {
 	}
 	newest, ok := rule.Acknowledged(p)
 	switch {
-	case !ok:
+	case !ok || rule.Selective(p): // it reports a packet that came early, and answers no request
 		return
 	case !r.any || r.last.LessEq(newest):
 		if r.any {
