@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gb1"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gbn"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/neg"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/rc"
@@ -17,7 +18,7 @@ func TestFamilies(t *testing.T) {
 		name  string
 		rules []rule.Rule
 		want  int
-	}{{"WIRE", wire.Rules(), 24}, {"RC", rc.Rules(), 46}, {"NEG", neg.Rules(), 30}, {"GBN", gbn.Rules(), 16}} {
+	}{{"WIRE", wire.Rules(), 24}, {"RC", rc.Rules(), 46}, {"NEG", neg.Rules(), 30}, {"GBN", gbn.Rules(), 16}, {"GB1", gb1.Rules(), 18}} {
 		if len(f.rules) != f.want {
 			t.Errorf("%s: %d rules, the catalogue has %d", f.name, len(f.rules), f.want)
 		}

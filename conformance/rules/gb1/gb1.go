@@ -1,0 +1,90 @@
+// Package gb1 holds the rules of Go-Back-ONE: a responder that keeps what comes early and names each such packet in a
+// RACK, and a requester that sends what the RACKs show to be missing, once and before new data.
+//
+// Devices are judged at their ports. What a requester had handed to its port before a RACK reached it still leaves, so
+// packets within drain of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
+// repaired form; GB1-RTX-005 is the one that tells the two apart.
+//
+// GB1-NRM-001 speaks of two traces, with and without the scheme; it is judged from one, by what could make them differ.
+package gb1
+
+import (
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Rules returns the family in the order of IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		earlyKept(), tooEarlyDropped(), runAcknowledged(), memoryInOrder(),
+		lossFree(),
+		rackNamesBoth(), rackEach(), rackOpcode(), rackFirst(),
+		timeoutGoesBack(),
+		oneForOne(), gapForGap(), resentFirst(), acknowledgedSkipped(), firstLossQueued(), lengthKept(), oldRACKIgnored(), rackLost(),
+	}
+}
+
+const (
+	// patience is how long an endpoint may take to answer before silence is a violation: far above the processing time
+	// of a host stack, and below the transport timers in use over a WAN.
+	patience = 10 * vtime.Millisecond
+
+	// drain is how long packets that an endpoint had already handed to its port may still leave it.
+	drain = vtime.Millisecond
+)
+
+// features of the whole family: the scheme, and what its responder does.
+var features = []string{"gb1", rule.KeepsEarly}
+
+// engines says that only engines speak Go-Back-ONE.
+const engines = "ENG"
+
+// isRACK reports the packet that names an early arrival.
+func isRACK(p *roce.Packet) bool { return p.Opcode == roce.RACK }
+
+// isACK reports a positive acknowledgement.
+func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
+
+// isData reports a packet of a SEND or WRITE.
+func isData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
+
+// lost reports whether a packet never reached its receiver in a form that can be used.
+func lost(r *trace.Record) bool {
+	return r.Fate == trace.Dropped || r.Changed != nil && (r.Changed.ICRC == trace.Bad || r.Changed.Defect != "")
+}
+
+// defaultReach is the engine's default of max_ooo_psn.
+const defaultReach = 1 << 20
+
+// reach returns how many PSNs, from the expected one on, the responder was told to keep.
+func reach(c *rule.Context) int {
+	if n, err := strconv.Atoi(c.PeerAttr.Params["max_ooo_psn"]); err == nil && n > 0 {
+		return n
+	}
+	return defaultReach
+}
+
+// order notices first transmissions that arrive in another order than they were sent in: what is then sent again was not
+// lost, and the requester is not to blame.
+type order struct {
+	newest psn.PSN
+	any    bool
+}
+
+// broken takes a request that arrives.
+func (o *order) broken(c *rule.Context, s *rule.Sight) bool {
+	p := s.Pkt.PSN
+	if t := c.Sent(p); t != nil && t.Times > 1 || s.Rec.Copy {
+		return false // sent again
+	}
+	late := o.any && p.Less(o.newest)
+	if !o.any || o.newest.Less(p) {
+		o.newest, o.any = p, true
+	}
+	return late
+}

@@ -1,0 +1,135 @@
+package gb1
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func timeoutGoesBack() rule.Rule {
+	return rule.Rule{
+		ID: "GB1-RTO-001", Level: rule.Must,
+		Title: "A retransmission that is lost too is repaired by the timer: from the oldest unacknowledged packet on, in order",
+		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC", Quote: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
+			"repair is left to HPCC's timer, which recovers the whole queue."},
+		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			t := timeouts{c: c}
+			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
+		},
+	}
+}
+
+// timeouts follows the requester from a lost retransmission over the timeout until it sends something new.
+type timeouts struct {
+	c      *rule.Context
+	again  bool // a retransmission was lost, and is not acknowledged
+	psn    psn.PSN
+	at     vtime.Time
+	record uint64
+	fired  bool       // the timer has,
+	since  vtime.Time // then
+	begun  bool       // a packet has been sent since
+	next   psn.PSN    // what follows it
+}
+
+func (t *timeouts) sight(s *rule.Sight) {
+	c, p := t.c, s.Pkt
+	t.again = t.again && !t.psn.Less(c.UNA)
+	if s.Point == trace.RequesterIn {
+		t.fired = t.fired && !isRACK(p) // from here on RACKs say what is sent
+		if t.again {
+			t.at = s.At
+		}
+		return
+	}
+	if t.fired {
+		t.follow(s)
+	}
+	if s.Relation == rule.Again && lost(s.Rec) && isData(p.Opcode) {
+		t.again, t.psn, t.at, t.record = true, p.PSN, s.At, s.Index
+	}
+}
+
+// follow judges a request that leaves after the timeout.
+func (t *timeouts) follow(s *rule.Sight) {
+	c, p := t.c, s.Pkt.PSN
+	switch {
+	case !t.begun && p == c.UNA:
+		t.begun = true
+		if t.again {
+			c.Met()
+		}
+	case !t.begun && s.At.Sub(t.since) <= drain:
+		return // it was in the port already
+	case s.Relation == rule.First:
+		t.fired = false
+		if !t.begun {
+			c.Failf(rule.Requester, "%s is sent for the first time after a timeout, unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
+		}
+		return
+	case !t.begun:
+		t.fired = false
+		c.Failf(rule.Requester, "after a timeout %s is sent, unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
+	case p != t.next && p != c.UNA:
+		t.fired = false
+		c.Failf(rule.Requester, "%s follows a timeout, %s was to be next", c.Rel(p), c.Rel(t.next))
+	}
+	t.next = p.Add(max(1, c.Span(s.Pkt)))
+}
+
+func (t *timeouts) event(e *trace.Event) {
+	if e.Kind == trace.Timeout && t.c.Mine(e) {
+		t.fired, t.since, t.begun = true, e.At, false
+	}
+}
+
+// timerSlow is how many times its nominal value a timer may take (IBTA 9.7.6.1.3).
+const timerSlow = 4
+
+// end finds a loss that was never repaired.
+func (t *timeouts) end(at vtime.Time) {
+	c, period := t.c, t.c.Attr.TransportTimer()
+	if t.again && !t.psn.Less(c.UNA) && !c.Failed && period != 0 && at.Sub(t.at) > timerSlow*period+patience {
+		c.FailAt(t.at, t.record, rule.Requester, c.Rel(t.psn)+" is never sent again after the loss of its retransmission")
+	}
+}
+
+func lossFree() rule.Rule {
+	return rule.Rule{
+		ID: "GB1-NRM-001", Level: rule.Must,
+		Title: "Without loss nothing tells the scheme from go-back-N: no RACK, and nothing sent again",
+		Source: rule.Source{Ref: "GB1 IV-B", Quote: "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet " +
+			"according to the normal sending process."},
+		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
+		Stimulus: "a run, or the part of one, without loss", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			calm, any := true, false
+			var o order
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					disturbed := lost(s.Rec) || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Pkt.AETH.Syndrome.IsRNR() ||
+						s.Point == trace.ResponderIn && o.broken(c, s)
+					switch calm = calm && !disturbed; {
+					case !calm:
+					case s.Point == trace.ResponderOut && isRACK(s.Pkt):
+						c.Failf(rule.Responder, "RACK of %s, and nothing is lost", c.Rel(s.Pkt.SACK.PSN))
+					case s.Relation == rule.Again && s.Point == trace.RequesterOut:
+						c.Failf(rule.Requester, "%s is sent again, and nothing is lost", c.Rel(s.Pkt.PSN))
+					case s.Point == trace.ResponderOut:
+						any = true
+					}
+				},
+				// A timeout of a path that is slower than the timer is go-back-N's too.
+				Event: func(e *trace.Event) { calm = calm && e.Kind != trace.Timeout },
+				End: func(vtime.Time) {
+					if any {
+						c.Met()
+					}
+				},
+			}
+		},
+	}
+}
