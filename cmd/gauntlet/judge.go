@@ -28,7 +28,7 @@ A capture of one port is enough; rules that need the other port, or what only an
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
 			}
-			if known := slices.Compact(slices.Sorted(maps.Values(schemes()))); scheme != "" && !slices.Contains(known, scheme) {
+			if known := slices.Sorted(maps.Keys(schemes())); scheme != "" && !slices.Contains(known, scheme) {
 				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
 			}
 			result, err := run.Judge(run.JudgeOptions{Path: args[0], Rules: rules.All(), Scheme: scheme, Schemes: schemes(),
@@ -44,7 +44,7 @@ A capture of one port is enough; rules that need the other port, or what only an
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
 	complete(c, "color", choices["color"]...)
-	complete(c, "scheme", slices.Compact(slices.Sorted(maps.Values(schemes())))...)
+	complete(c, "scheme", slices.Sorted(maps.Keys(schemes()))...)
 	return c
 }
 

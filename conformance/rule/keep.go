@@ -19,8 +19,8 @@ const reachParam = "max_ooo_psn"
 // keepLimit bounds the PSNs that are followed behind a gap.
 const keepLimit = 1 << 22
 
-// keepUndo is how many PSNs behind the expected one are remembered for an RNR NAK that takes requests back.
-const keepUndo = 64
+// keepBehind is how many PSNs behind the expected one are remembered at least, for an RNR NAK that refuses one of them.
+const keepBehind = 64
 
 // keep is what a responder holds beyond the expected PSN, as a ring that grows with the widest gap.
 type keep struct {
@@ -29,9 +29,12 @@ type keep struct {
 	high  psn.PSN // newest PSN held
 }
 
-// kept is one request that arrived, with all of it that a check may ask for when its turn comes.
+// kept is one request that arrived, with all of it that a check may ask for when its turn comes, and the state before it
+// was accepted, for an RNR NAK that refuses it.
 type kept struct {
 	set, waits bool // waits: it is ahead of the expected PSN
+	msn        psn.MSN
+	pos        position
 	index      uint64
 	at         vtime.Time
 	sum        uint32
@@ -75,7 +78,7 @@ func (k *keep) holds(p psn.PSN) bool {
 
 // put remembers the request of s; waits tells whether its turn is still to come.
 func (k *keep) put(s *Sight, ahead int, waits bool) {
-	if need := ahead + keepUndo + 1; need > len(k.slots) {
+	if need := ahead + keepBehind + 1; need > len(k.slots) {
 		k.grow(need)
 	}
 	p := s.Pkt
@@ -138,13 +141,32 @@ func (c *Conversation) forget(p psn.PSN) {
 	}
 }
 
-// keepAgain makes the requests in (p, end), accepted until an RNR NAK of p took them back, wait once more.
-func (c *Conversation) keepAgain(p, end psn.PSN) {
+// accepting notes the state before the request of s is accepted.
+func (c *Conversation) accepting(s *Sight) {
 	k := &c.responder.keep
 	if k.reach == 0 {
 		return
 	}
-	for q := p.Next(); q.Less(end) && q.Sub(p) < keepUndo; q = q.Next() {
+	if s.Relation == InOrder {
+		k.put(s, 0, false)
+	}
+	if x := k.find(s.Pkt.PSN); x != nil {
+		x.msn, x.pos = c.MSN, c.responder.pos
+	}
+}
+
+// takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it waits once
+// more.
+func (c *Conversation) takeBack(p psn.PSN) {
+	k := &c.responder.keep
+	x := k.find(p)
+	if x == nil || x.waits || !p.Less(c.EPSN) || !TakesReceive(x.bth.Opcode) {
+		return
+	}
+	end := c.EPSN
+	c.EPSN, c.MSN, c.responder.pos, c.responder.lost = p, x.msn, x.pos, false
+	c.GapOpen = c.Held > 0
+	for q := p.Next(); q.Less(end) && q.Sub(p) < len(k.slots); q = q.Next() {
 		if x := k.find(q); x != nil && !x.waits {
 			x.waits = true
 			if c.Held == 0 || k.high.Less(q) {

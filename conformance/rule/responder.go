@@ -172,9 +172,7 @@ func (c *Conversation) requestArrived(s *Sight) {
 	if !s.Legal {
 		return
 	}
-	if r.keep.reach > 0 && s.Relation == InOrder {
-		r.keep.put(s, 0, false)
-	}
+	c.accepting(s)
 	o := p.Opcode
 	if TakesReceive(o) {
 		r.undo[r.next] = accepted{true, p.PSN, c.MSN, r.pos}
@@ -218,9 +216,13 @@ func (c *Conversation) responseSent(s *Sight) {
 // refused takes back the acceptance of the request at p, which an RNR NAK names.
 func (c *Conversation) refused(p psn.PSN) {
 	r := &c.responder
+	if c.Keeps() {
+		c.takeBack(p)
+		c.RNRWait = c.RNRWait || p == c.EPSN
+		return
+	}
 	for i := range r.undo {
 		if u := &r.undo[i]; u.valid && u.psn == p && p.Less(c.EPSN) {
-			c.keepAgain(p, c.EPSN)
 			c.EPSN, c.MSN, r.pos, r.lost = p, u.msn, u.pos, false
 			u.valid = false
 			c.GapOpen = false

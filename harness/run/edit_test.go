@@ -101,7 +101,7 @@ func (c *taps) folder(t *testing.T) string {
 
 func judgeFolder(t *testing.T, dir string) *model.Result {
 	t.Helper()
-	r, err := Judge(JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string]string{"gbn": "gbn"}})
+	r, err := Judge(JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string][]string{"gbn": {"rc", "gbn"}}})
 	must(t, err)
 	return r
 }

@@ -1,12 +1,13 @@
-// Package broken is engines that are wrong on purpose: go-back-N with one behaviour broken in each.
+// Package broken is engines that are wrong on purpose: a transport, most often go-back-N, with one behaviour broken in each.
 //
 // A conformance rule that never fails proves nothing. Every rule of the catalogue therefore names, here, at least one
 // engine that it must catch, and the test of this package runs them: the rule has to fail on the broken engine and to
 // pass on the right one over the same scenario. The engines are also good company while a new rule is written.
 //
-// Nothing of package gbn is changed for this. A variant puts its engine behind a shell that alters, drops, repeats or
+// Nothing of the transport is changed for this. A variant puts its engine behind a shell that alters, drops, repeats or
 // makes up packets, events and placements (shell.go), gives it other attributes than the QP has, or changes whole frames
-// (frame.go). The families follow the side at fault: requests.go, responses.go, recovery.go, completion.go, hostile.go.
+// (frame.go). The families follow the side at fault: requests.go, responses.go, recovery.go, completion.go, hostile.go; what
+// other transports than go-back-N do wrong stands in a file of the transport's name, its scenarios in a folder of it.
 package broken
 
 import (
@@ -26,7 +27,7 @@ type Variant struct {
 	Scenarios []string // scenarios that provoke it: files of testdata, without extension
 	Impl      engine.Implementation
 
-	// Control is the right counterpart: go-back-N, and for a variant that breaks what go-back-N does not do at all, such
+	// Control is the right counterpart: the transport as it should be, and for a variant that breaks what go-back-N does not do at all, such
 	// as sending datagrams, go-back-N that does it right.
 	Control engine.Implementation
 }
@@ -34,6 +35,8 @@ type Variant struct {
 // recipe is how a variant is written down. Catches and scenarios are lists of words.
 type recipe struct {
 	name, breaks, catches, scenarios string
+
+	right func() engine.Implementation // the transport that is broken; nil is go-back-N
 
 	attr   func(req, resp *engine.QP)   // attributes that the halves believe instead of the QP's
 	tamper func(e *end)                 // what happens to packets, events and placements
@@ -52,7 +55,7 @@ func Engines() []Variant {
 		retransmissions(), repetitions(), gaps(), patience(),
 		completions(), placements(),
 		credulous(), serving(), lengths(), unchecked(),
-		frames(), extensions())
+		frames(), extensions(), goBackOne())
 	slices.SortFunc(all, func(a, b recipe) int { return cmp.Compare(a.name, b.name) })
 	variants := make([]Variant, 0, len(all))
 	for i := range all {
@@ -75,16 +78,25 @@ func (r *recipe) variant() Variant {
 	return Variant{
 		Name: r.name, Breaks: r.breaks, Catches: strings.Fields(r.catches), Scenarios: strings.Fields(r.scenarios),
 		Impl:    r.build("broken-"+r.name, r.breaks, r.attr, r.tamper, r.impl),
-		Control: r.build("gbn", "go-back-N as it should be", nil, nil, nil),
+		Control: r.build(r.transport().Name, "as it should be", nil, nil, nil),
 	}
+}
+
+// transport returns the right engine, without what the recipe makes of it.
+func (r *recipe) transport() engine.Implementation {
+	if r.right == nil {
+		return gbn.Implementation()
+	}
+	return r.right()
 }
 
 // build makes an implementation of the control's parts and the given ones.
 func (r *recipe) build(name, title string, attr func(req, resp *engine.QP), tamper func(*end), change func(*engine.Implementation)) engine.Implementation {
-	impl := gbn.Implementation()
+	impl := r.transport()
+	halves := impl.New
 	impl.Name, impl.Title = name, title
 	impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
-		e, err := newEnd(qp, mem, attr)
+		e, err := newEnd(halves, qp, mem, attr)
 		if err != nil {
 			return nil, nil, err
 		}

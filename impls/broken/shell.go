@@ -4,7 +4,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
 // end is one end of a QP, both halves behind shells, while a variant sets its hooks.
@@ -14,18 +13,21 @@ type end struct {
 	req, resp *shell
 }
 
-// newEnd builds both halves of go-back-N; attr changes the attributes that each believes.
-func newEnd(qp engine.QP, mem engine.Memory, attr func(req, resp *engine.QP)) (*end, error) {
+// halves makes both halves of one end, as the registry entry of a transport does.
+type halves = func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error)
+
+// newEnd builds both halves; attr changes the attributes that each believes.
+func newEnd(build halves, qp engine.QP, mem engine.Memory, attr func(req, resp *engine.QP)) (*end, error) {
 	e := &end{qp: qp, mem: &host{Memory: mem}}
 	req, resp := qp, qp
 	if attr != nil {
 		attr(&req, &resp)
 	}
-	r, _, err := gbn.New(req, e.mem)
+	r, _, err := build(req, e.mem)
 	if err != nil {
 		return nil, err
 	}
-	_, s, err := gbn.New(resp, e.mem)
+	_, s, err := build(resp, e.mem)
 	if err != nil {
 		return nil, err
 	}

@@ -60,9 +60,6 @@ func (r *Requester) Resume() {
 // Expected returns the PSN that the responder executes next, and whether it still executes anything.
 func (r *Responder) Expected() (p psn.PSN, ok bool) { return r.epsn, r.state == ready }
 
-// Refusing reports that a NAK waits to be sent.
-func (r *Responder) Refusing() bool { return r.nak.queued }
-
 // AcknowledgeNow answers with the newest PSN executed, whether or not a packet has asked for it.
 func (r *Responder) AcknowledgeNow() { r.ack.now(r.epsn.Prev(), r.msn) }
 

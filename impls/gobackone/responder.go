@@ -95,10 +95,10 @@ func (r *Responder) release(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine: a RACK "is added to the high-priority send queue" (IV-C2), before ACKs and READ
-// data. A NAK that waits comes first all the same: it is about the packet that the RACKs after it say is expected.
+// PollTransmit implements engine.Engine: a RACK "is added to the high-priority send queue" (IV-C2), before ACKs, READ data
+// and NAKs.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
-	if r.racks.Len() == 0 || r.inner.Refusing() {
+	if r.racks.Len() == 0 {
 		return r.inner.PollTransmit(now, p)
 	}
 	k, _ := r.racks.Pop()

@@ -17,7 +17,7 @@ func earlyKept() rule.Rule {
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			k := keeping{c: c, arrivals: arrivals{c: c}}
-			return rule.Check{Sight: k.sight, End: k.overdue}
+			return rule.Check{Sight: k.sight, End: func(at vtime.Time) { k.overdue(at); k.arrivals.end(at) }}
 		},
 	}
 }
@@ -45,10 +45,13 @@ func (k *keeping) sight(s *rule.Sight) {
 		k.arrivals.early(s)
 	case c.Fatal:
 		k.open = false
+	case p.AETH.Syndrome.IsRNR():
+		k.arrivals.refuse(p)
+		k.answer(s)
 	case isRACK(p):
 		// A RACK says what was expected when its packet came, which may have been before the run was let go.
-		if x, ok := k.arrivals.named(p); k.open && p.PSN.In(k.from, k.to.Next()) && (!ok || p.PSN.Less(x.expected)) {
-			c.Failf(rule.Responder, "%s is asked for again, although it had come", c.Rel(p.PSN))
+		if x, ok := k.arrivals.named(p); k.open && p.PSN.In(k.from, k.to.Next()) && (!ok && !k.arrivals.excused(p) || ok && p.PSN.Less(x.expected)) {
+			k.arrivals.doubted(s, c.Rel(p.PSN)+" is asked for again, although it had come")
 			k.open = false
 		}
 	default:
@@ -69,6 +72,7 @@ func (k *keeping) answer(s *rule.Sight) {
 
 // overdue judges a run that is not acknowledged.
 func (k *keeping) overdue(now vtime.Time) {
+	k.arrivals.settle(now)
 	if k.open && now.Sub(k.at) >= patience && !k.c.Fatal {
 		k.open = false
 		k.c.FailAt(k.at, k.record, rule.Responder, "what came early from "+k.c.Rel(k.from)+" to "+k.c.Rel(k.to)+
@@ -154,16 +158,18 @@ func (r *run) sight(s *rule.Sight) {
 		if r.released {
 			r.whole = true
 		} else if s.Relation == rule.InOrder && s.Legal {
-			*r = run{c: c, filled: c.Held > 0, fill: p.PSN, at: s.At, record: s.Index}
+			r.filled, r.released, r.whole = c.Held > 0, false, false
+			r.fill, r.at, r.record = p.PSN, s.At, s.Index
 		}
 	case c.Fatal || p.Opcode.IsReadResponse() || p.AETH.Syndrome.IsRNR():
 		r.filled, r.released = false, false
 	case r.released && isACK(p) && r.fill.LessEq(p.PSN):
 		r.filled, r.released = false, false
-		if p.PSN.Less(r.end) {
-			c.Failf(rule.Responder, "ACK of %s, the run that was kept ends at %s", c.Rel(p.PSN), c.Rel(r.end))
-		} else {
+		switch {
+		case !p.PSN.Less(r.end):
 			c.Met()
+		case !refusable(c, p.PSN.Next()):
+			c.Failf(rule.Responder, "ACK of %s, the run that was kept ends at %s", c.Rel(p.PSN), c.Rel(r.end))
 		}
 	}
 }
@@ -200,7 +206,7 @@ func memoryInOrder() rule.Rule {
 				},
 				// A placement shows its bytes and not its PSN; within a window of messages payloads differ.
 				Event: func(e *trace.Event) {
-					if e.Kind != trace.Store || c.Mine(e) || e.Sum == 0 {
+					if e.Kind != trace.Store || c.Mine(e) || e.Sum == 0 || e.Len < telling {
 						return
 					}
 					for _, k := range kept[:min(n, len(kept))] {
@@ -214,6 +220,9 @@ func memoryInOrder() rule.Rule {
 		},
 	}
 }
+
+// telling is the least length of a payload that is not equal to another by chance.
+const telling = 16
 
 // payload identifies the bytes of a packet.
 type payload struct {

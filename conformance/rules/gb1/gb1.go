@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -69,22 +68,16 @@ func reach(c *rule.Context) int {
 	return defaultReach
 }
 
-// order notices first transmissions that arrive in another order than they were sent in: what is then sent again was not
-// lost, and the requester is not to blame.
-type order struct {
-	newest psn.PSN
-	any    bool
-}
+// order notices packets that arrive in another order than they are sent in: what is then sent again was not lost, and the
+// requester is not to blame.
+type order struct{ latest vtime.Time }
 
-// broken takes a request that arrives.
-func (o *order) broken(c *rule.Context, s *rule.Sight) bool {
-	p := s.Pkt.PSN
-	if t := c.Sent(p); t != nil && t.Times > 1 || s.Rec.Copy {
-		return false // sent again
+// broken takes a packet that leaves, and looks ahead to its arrival.
+func (o *order) broken(r *trace.Record) bool {
+	if r.Recv == vtime.Never {
+		return false
 	}
-	late := o.any && p.Less(o.newest)
-	if !o.any || o.newest.Less(p) {
-		o.newest, o.any = p, true
-	}
-	return late
+	overtaken := r.Recv < o.latest
+	o.latest = max(o.latest, r.Recv)
+	return overtaken
 }

@@ -20,8 +20,15 @@ type model struct {
 	void  bool    // go-back-N is at work,
 	until psn.PSN // up to here
 	stale bool    // the latest RACK named nothing new
-	moved vtime.Time
+	moves []move  // of UNA, while they are younger than drain
+	old   psn.PSN // UNA that long ago
 	reply vtime.Time
+}
+
+// move is where UNA went to, and when.
+type move struct {
+	una psn.PSN
+	at  vtime.Time
 }
 
 // wanted is one packet that is to be sent again.
@@ -34,7 +41,7 @@ type wanted struct {
 // wantedLimit bounds the list; a requester that owes more is not followed.
 const wantedLimit = 1 << 16
 
-func newModel(c *rule.Context) *model { return &model{c: c, crt: c.Start.Prev(), una: c.Start} }
+func newModel(c *rule.Context) *model { return &model{c: c, crt: c.Start.Prev(), una: c.Start, old: c.Start} }
 
 // response takes a response that arrives, and reports whether it is a RACK that the model believes.
 func (m *model) response(s *rule.Sight) bool {
@@ -59,12 +66,22 @@ func (m *model) settle() {
 	if c.UNA == m.una {
 		return
 	}
-	m.una, m.moved = c.UNA, m.reply
+	m.una = c.UNA
+	m.moves = append(m.moves, move{c.UNA, m.reply})
 	m.crt = psn.Max(m.crt, c.UNA.Prev())
 	for len(m.list) > 0 && m.list[0].psn.Less(c.UNA) {
 		m.list = m.list[1:]
 	}
 	m.void = m.void && c.UNA.Less(m.until)
+}
+
+// settled returns what was acknowledged drain ago: all packets before it have left the port, if they ever do.
+func (m *model) settled(now vtime.Time) psn.PSN {
+	for len(m.moves) > 0 && now.Sub(m.moves[0].at) > drain {
+		m.old = m.moves[0].una
+		m.moves = m.moves[1:]
+	}
+	return m.old
 }
 
 // goBack voids the model.

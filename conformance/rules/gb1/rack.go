@@ -1,6 +1,8 @@
 package gb1
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -10,9 +12,73 @@ import (
 
 // arrivals are the early packets whose RACKs have not left, oldest first.
 type arrivals struct {
-	c    *rule.Context
-	list []arrival
+	c       *rule.Context
+	list    []arrival
+	refused bool // the latest NAK was for want of a receive, and what came after the packet that it names is early too
+	psn     psn.PSN
+	doubts  []doubt
 }
+
+// doubt is a RACK that is wrong unless the packet that it says is expected has come and is about to be refused.
+type doubt struct {
+	psn    psn.PSN
+	at     vtime.Time
+	record uint64
+	text   string
+}
+
+// doubted notes a RACK that seems wrong. When the packet that it says is expected takes a receive, it may have come and be
+// refused, and the NAK that says so may be superseded by its retry and never leave: that is nobody's fault.
+func (a *arrivals) doubted(s *rule.Sight, text string) {
+	if refusable(a.c, s.Pkt.PSN) {
+		return
+	}
+	if len(a.doubts) < arrivalLimit {
+		a.doubts = append(a.doubts, doubt{s.Pkt.PSN, s.At, s.Index, text})
+	}
+}
+
+// refusable reports whether the request with PSN p may be refused for want of a receive.
+func refusable(c *rule.Context, p psn.PSN) bool {
+	t := c.Sent(p)
+	return t != nil && rule.TakesReceive(t.Opcode)
+}
+
+// settle reports the doubts that no refusal has removed in time; at the end all of them.
+func (a *arrivals) settle(now vtime.Time) {
+	for len(a.doubts) > 0 && now.Sub(a.doubts[0].at) >= patience {
+		a.report()
+	}
+}
+
+func (a *arrivals) end(vtime.Time) {
+	for len(a.doubts) > 0 {
+		a.report()
+	}
+}
+
+func (a *arrivals) report() {
+	x := a.doubts[0]
+	a.doubts = a.doubts[1:]
+	if !a.c.Fatal {
+		a.c.FailAt(x.at, x.record, rule.Responder, x.text)
+	}
+}
+
+// refuse takes an RNR NAK. Until it leaves, the packet that it refuses seems to have been accepted, and not to be expected
+// any more.
+func (a *arrivals) refuse(p *roce.Packet) {
+	a.refused, a.psn = true, p.PSN
+	a.doubts = slices.DeleteFunc(a.doubts, func(x doubt) bool { return x.psn == p.PSN })
+	for i := range a.list {
+		if p.PSN.Less(a.list[i].expected) {
+			a.list[i].expected = p.PSN
+		}
+	}
+}
+
+// excused reports whether a RACK may be of a packet that came after a refused one.
+func (a *arrivals) excused(p *roce.Packet) bool { return a.refused && p.PSN == a.psn }
 
 // arrival is one early packet.
 type arrival struct {
@@ -58,7 +124,7 @@ func rackNamesBoth() rule.Rule {
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			b := bothNumbers{c: c, arrivals: arrivals{c: c}}
-			return rule.Check{Sight: b.sight, End: b.close}
+			return rule.Check{Sight: b.sight, End: func(at vtime.Time) { b.close(at); b.arrivals.end(at) }}
 		},
 	}
 }
@@ -76,6 +142,7 @@ type bothNumbers struct {
 
 func (b *bothNumbers) sight(s *rule.Sight) {
 	c, p := b.c, s.Pkt
+	b.arrivals.settle(s.At)
 	switch {
 	case s.Point == trace.ResponderIn:
 		if s.Relation == rule.InOrder {
@@ -86,22 +153,24 @@ func (b *bothNumbers) sight(s *rule.Sight) {
 			b.waiting, b.first = true, arrival{p.PSN, c.EPSN, s.At, s.Index}
 		}
 	case isRACK(p):
-		b.rack(p)
+		b.rack(s)
+	case p.AETH.Syndrome.IsRNR():
+		b.arrivals.refuse(p)
 	}
 }
 
-func (b *bothNumbers) rack(p *roce.Packet) {
-	c := b.c
+func (b *bothNumbers) rack(s *rule.Sight) {
+	c, p := b.c, s.Pkt
 	b.waiting = false
 	x, ok := b.arrivals.named(p)
 	switch {
-	case !ok && !b.reported(p.SACK.PSN):
-		c.Failf(rule.Responder, "RACK names %s, which did not come early", c.Rel(p.SACK.PSN))
+	case !ok && !b.reported(p.SACK.PSN) && !b.arrivals.excused(p):
+		b.arrivals.doubted(s, "RACK names "+c.Rel(p.SACK.PSN)+", which did not come early")
 		return
 	case !ok:
 		return
 	case p.PSN.Less(x.expected) || c.EPSN.Less(p.PSN):
-		c.Failf(rule.Responder, "RACK of %s says that %s is expected, it was %s", c.Rel(x.psn), c.Rel(p.PSN), c.Rel(x.expected))
+		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" says that "+c.Rel(p.PSN)+" is expected, it was "+c.Rel(x.expected))
 	default:
 		c.Met()
 	}
@@ -136,7 +205,7 @@ func rackEach() rule.Rule {
 		Stimulus: "a lost request followed by several", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			e := each{c: c, arrivals: arrivals{c: c}}
-			return rule.Check{Sight: e.sight, End: e.overdue}
+			return rule.Check{Sight: e.sight, End: func(at vtime.Time) { e.overdue(at); e.arrivals.end(at) }}
 		},
 	}
 }
@@ -158,16 +227,19 @@ func (e *each) sight(s *rule.Sight) {
 	case c.Fatal:
 		e.arrivals.list = nil
 	case isRACK(p):
-		if _, ok := e.arrivals.named(p); !ok {
-			c.Failf(rule.Responder, "a RACK of %s too many", c.Rel(p.SACK.PSN))
+		if _, ok := e.arrivals.named(p); !ok && !e.arrivals.excused(p) {
+			e.arrivals.doubted(s, "a RACK of "+c.Rel(p.SACK.PSN)+" too many")
 		} else if e.second {
 			c.Met()
 		}
+	case p.AETH.Syndrome.IsRNR():
+		e.arrivals.refuse(p)
 	}
 }
 
 // overdue judges the oldest arrivals whose RACKs should have left.
 func (e *each) overdue(now vtime.Time) {
+	e.arrivals.settle(now)
 	for len(e.arrivals.list) > 0 && now.Sub(e.arrivals.list[0].at) >= patience {
 		x := e.arrivals.list[0]
 		e.arrivals.list = e.arrivals.list[1:]
@@ -222,19 +294,20 @@ func rackFirst() rule.Rule {
 					if a.early(s) && len(a.list) == 1 {
 						passed = 0
 					}
+				case p.AETH.Syndrome.IsRNR():
+					a.list, passed = nil, 0 // about the packet that the RACKs say is expected, so it goes first
 				case isRACK(p):
-					if _, ok := a.named(p); ok && passed <= portPackets && reading {
+					_, ok := a.named(p)
+					switch {
+					case ok && passed > portPackets:
+						c.Failf(rule.Responder, "%d responses leave before the RACK of %s", passed, c.Rel(p.SACK.PSN))
+					case ok && reading:
 						c.Met()
 					}
 					passed = 0
 				default:
 					reading = p.Opcode.IsReadResponse() && !p.Opcode.EndsMessage()
-					if len(a.list) == 0 {
-						return
-					}
-					if passed++; passed == portPackets+1 {
-						c.Failf(rule.Responder, "%d responses leave before the RACK of %s", passed, c.Rel(a.list[0].psn))
-					}
+					passed++
 				}
 			}}
 		},

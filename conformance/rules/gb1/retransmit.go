@@ -36,10 +36,10 @@ func gapForGap() rule.Rule {
 // has been acknowledged too, no other begins.
 type episode struct {
 	c     *rule.Context
-	many  bool // judge gaps of several packets, not of one
-	order order
-	busy  bool    // something went wrong before,
-	calm  psn.PSN // and is over here
+	many  bool     // judge gaps of several packets, not of one
+	order [2]order // of requests and of responses
+	busy  bool     // something went wrong before,
+	calm  psn.PSN  // and is over here
 
 	open       bool
 	first, end psn.PSN // [first, end) is lost
@@ -61,11 +61,12 @@ func (e *episode) sight(s *rule.Sight) {
 	disturbed := s.Rec.Fate == trace.Injected
 	switch s.Point {
 	case trace.RequesterOut:
+		disturbed = e.order[0].broken(s.Rec) || disturbed
 		e.request(s)
 	case trace.ResponderIn:
-		disturbed = e.order.broken(c, s) || disturbed
+		disturbed = disturbed || s.Rec.Copy
 	case trace.ResponderOut:
-		disturbed = disturbed || lost(s.Rec) || s.Pkt.AETH.Syndrome.IsRNR()
+		disturbed = e.order[1].broken(s.Rec) || disturbed || lost(s.Rec) || s.Pkt.AETH.Syndrome.IsRNR()
 	default:
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
@@ -189,9 +190,9 @@ func acknowledgedSkipped() rule.Rule {
 				}
 				m.sent(s)
 				switch {
-				case s.Relation == rule.Again && s.Pkt.PSN.Less(c.UNA) && s.At.Sub(m.moved) > drain:
-					c.Failf(rule.Requester, "%s is sent again %v after its acknowledgement", c.Rel(s.Pkt.PSN), s.At.Sub(m.moved))
-				case waiting > 0 && s.At.Sub(m.moved) > drain:
+				case s.Relation == rule.Again && s.Pkt.PSN.Less(m.settled(s.At)):
+					c.Failf(rule.Requester, "%s is sent again long after its acknowledgement", c.Rel(s.Pkt.PSN))
+				case waiting > 0:
 					waiting = 0
 					c.Met()
 				}
@@ -285,7 +286,7 @@ func oldRACKIgnored() rule.Rule {
 					return
 				}
 				// What the model does not want, and the timer has not asked for, is the old RACK's doing.
-				if _, ok := m.sent(s); !ok && !m.void && armed != vtime.Never && s.Relation == rule.Again && s.At.Sub(armed) <= patience {
+				if _, ok := m.sent(s); !ok && !m.void && !s.Pkt.PSN.Less(c.UNA) && armed != vtime.Never && s.Relation == rule.Again && s.At.Sub(armed) <= patience {
 					c.Failf(rule.Requester, "%s is sent again upon a RACK that names nothing new", c.Rel(s.Pkt.PSN))
 					armed = vtime.Never
 				}

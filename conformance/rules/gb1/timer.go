@@ -1,6 +1,8 @@
 package gb1
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -16,7 +18,7 @@ func timeoutGoesBack() rule.Rule {
 		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			t := timeouts{c: c}
+			t := timeouts{c: c, m: newModel(c)}
 			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
 		},
 	}
@@ -25,7 +27,9 @@ func timeoutGoesBack() rule.Rule {
 // timeouts follows the requester from a lost retransmission over the timeout until it sends something new.
 type timeouts struct {
 	c      *rule.Context
-	again  bool // a retransmission was lost, and is not acknowledged
+	m      *model
+	port   []wanted // what had been asked for when the timer expired: it may be in the port
+	again  bool     // a retransmission was lost, and is not acknowledged
 	psn    psn.PSN
 	at     vtime.Time
 	record uint64
@@ -39,12 +43,14 @@ func (t *timeouts) sight(s *rule.Sight) {
 	c, p := t.c, s.Pkt
 	t.again = t.again && !t.psn.Less(c.UNA)
 	if s.Point == trace.RequesterIn {
+		t.m.response(s)
 		t.fired = t.fired && !isRACK(p) // from here on RACKs say what is sent
 		if t.again {
 			t.at = s.At
 		}
 		return
 	}
+	t.m.sent(s)
 	if t.fired {
 		t.follow(s)
 	}
@@ -62,7 +68,7 @@ func (t *timeouts) follow(s *rule.Sight) {
 		if t.again {
 			c.Met()
 		}
-	case !t.begun && s.At.Sub(t.since) <= drain:
+	case !t.begun && s.At.Sub(t.since) <= drain && (s.Relation == rule.First || t.asked(p)):
 		return // it was in the port already
 	case s.Relation == rule.First:
 		t.fired = false
@@ -80,10 +86,18 @@ func (t *timeouts) follow(s *rule.Sight) {
 	t.next = p.Add(max(1, c.Span(s.Pkt)))
 }
 
+// asked reports whether RACKs had asked for p when the timer expired.
+func (t *timeouts) asked(p psn.PSN) bool {
+	return slices.ContainsFunc(t.port, func(w wanted) bool { return w.psn == p })
+}
+
 func (t *timeouts) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && t.c.Mine(e) {
 		t.fired, t.since, t.begun = true, e.At, false
+		t.m.settle()
+		t.port = t.m.list
 	}
+	t.m.event(e)
 }
 
 // timerSlow is how many times its nominal value a timer may take (IBTA 9.7.6.1.3).
@@ -107,11 +121,11 @@ func lossFree() rule.Rule {
 		Stimulus: "a run, or the part of one, without loss", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			calm, any := true, false
-			var o order
+			var o [4]order
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					disturbed := lost(s.Rec) || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Pkt.AETH.Syndrome.IsRNR() ||
-						s.Point == trace.ResponderIn && o.broken(c, s)
+						s.Out && o[s.Point&3].broken(s.Rec)
 					switch calm = calm && !disturbed; {
 					case !calm:
 					case s.Point == trace.ResponderOut && isRACK(s.Pkt):

@@ -40,6 +40,9 @@ func (j *future) sight(s *rule.Sight) {
 		j.response(s.Pkt)
 	case j.c.Fatal || !usable(s):
 	case s.Relation == rule.InOrder:
+		if j.open && j.c.Keeps() {
+			j.c.Met() // it was dropped, or is kept, without harm
+		}
 		j.open = false
 	case s.Relation == rule.Ahead && s.Pkt.PSN.Sub(j.c.EPSN) >= distant && !j.open && !j.c.GapOpen:
 		j.open, j.psn, j.expected, j.allowed = true, s.Pkt.PSN, j.c.EPSN, 1

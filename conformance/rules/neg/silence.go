@@ -143,9 +143,9 @@ func (j *silence) legal(s *rule.Sight) {
 	switch d := p.PSN.Sub(e); {
 	case d < 0:
 		j.repeats++
-	case d > 0:
+	case d > 0, j.c.Keeps(): // a packet before it may turn out to be refused, and then this one draws a selective acknowledgement
 		j.naks++
-	case !j.c.Keeps(): // one NAK a gap; a selective acknowledgement is earned by each packet, and may still be waiting
+	default:
 		j.naks = min(j.naks, 1)
 	}
 }
@@ -177,7 +177,7 @@ func (j *silence) response(p *roce.Packet) {
 			j.open = j.open[:0] // said once
 		}
 	}
-	if !j.heard || j.acked.Less(last) {
+	if !rule.Selective(p) && (!j.heard || j.acked.Less(last)) {
 		j.acked, j.heard = last, true
 	}
 }
@@ -191,6 +191,8 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 		if a != j.allow && j.names(p.PSN) {
 			return "answered with a NAK that names " + j.c.Rel(p.PSN)
 		}
+	case asksAgain(p) && j.c.Keeps() && j.refusable(p.PSN):
+		// What it says is missing may have come and been refused for want of a receive.
 	case asksAgain(p):
 		j.naks--
 		if j.naks < 0 {
@@ -215,6 +217,12 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 		return "counted as received: " + j.c.Rel(last) + " is acknowledged"
 	}
 	return ""
+}
+
+// refusable reports whether the request with PSN p may be refused for want of a receive.
+func (j *silence) refusable(p psn.PSN) bool {
+	t := j.c.Sent(p)
+	return t != nil && rule.TakesReceive(t.Opcode)
 }
 
 // isFresh reports whether p is the PSN of a bad packet that brought something new.

@@ -75,6 +75,10 @@ func (r *receiver) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	if r.waiting && ok && r.asked.psn.LessEq(last) && !(p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)) {
 		r.waiting = false
+		if r.posted > 0 {
+			r.posted-- // one was posted since, and the request has come again: the NAK had waited behind other responses
+			return
+		}
 		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it", c.Rel(r.asked.psn))
 	}
 }
@@ -117,6 +121,10 @@ func rnrWait() rule.Rule {
 				a := s.Pkt.AETH.Syndrome
 				switch {
 				case s.Point == trace.RequesterIn:
+					_, next, _, reading := c.OldestRead()
+					if reading && next.Less(s.Pkt.PSN) {
+						return // READ data before it are missing, which is seen to at once (IBTA 9.7.5)
+					}
 					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() && s.Pkt.PSN.In(c.UNA, c.MAX) && !waiting {
 						waiting, p = true, s.Pkt.PSN
 						until = s.At.Add(roce.RNRTimer(a.Timer()).Duration())
