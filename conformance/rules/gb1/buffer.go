@@ -127,7 +127,11 @@ func runAcknowledged() rule.Rule {
 		Stimulus: "a lost request that is sent again", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			r := run{c: c}
-			return rule.Check{Sight: r.sight, End: r.overdue}
+			return rule.Check{Sight: r.sight, End: func(at vtime.Time) {
+				if r.overdue(at); r.short {
+					r.stopped(c.Fatal)
+				}
+			}}
 		},
 	}
 }
@@ -141,11 +145,17 @@ type run struct {
 	whole     bool // the next packet in order has come, so the run does not go on
 	at        vtime.Time
 	record    uint64
+
+	short bool // an ACK stopped inside the run, which is right when what follows it is refused next
+	said  arrival
 }
 
 func (r *run) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	r.overdue(s.At)
+	if s.Point == trace.ResponderOut && r.short {
+		r.stopped(p.AETH.Syndrome.IsRNR() || rule.IsFatal(p.AETH.Syndrome))
+	}
 	switch {
 	case s.Relation == rule.Released && r.whole:
 	case s.Relation == rule.Released:
@@ -169,8 +179,16 @@ func (r *run) sight(s *rule.Sight) {
 		case !p.PSN.Less(r.end):
 			c.Met()
 		case !refusable(c, p.PSN.Next()):
-			c.Failf(rule.Responder, "ACK of %s, the run that was kept ends at %s", c.Rel(p.PSN), c.Rel(r.end))
+			r.short, r.said = true, arrival{p.PSN, r.end, s.At, s.Index}
 		}
+	}
+}
+
+// stopped judges an ACK that stopped inside the run by the response after it.
+func (r *run) stopped(refused bool) {
+	r.short = false
+	if x := r.said; !refused {
+		r.c.FailAt(x.at, x.record, rule.Responder, "ACK of "+r.c.Rel(x.psn)+", the run that was kept ends at "+r.c.Rel(x.expected))
 	}
 }
 

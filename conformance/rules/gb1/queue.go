@@ -41,7 +41,9 @@ type wanted struct {
 // wantedLimit bounds the list; a requester that owes more is not followed.
 const wantedLimit = 1 << 16
 
-func newModel(c *rule.Context) *model { return &model{c: c, crt: c.Start.Prev(), una: c.Start, old: c.Start} }
+func newModel(c *rule.Context) *model {
+	return &model{c: c, crt: c.Start.Prev(), una: c.Start, old: c.Start}
+}
 
 // response takes a response that arrives, and reports whether it is a RACK that the model believes.
 func (m *model) response(s *rule.Sight) bool {

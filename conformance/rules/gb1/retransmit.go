@@ -50,13 +50,13 @@ type episode struct {
 
 func newEpisode(c *rule.Context, many bool) *episode { return &episode{c: c, many: many} }
 
-func (e *episode) check() rule.Check { return rule.Check{Sight: e.sight, Event: e.event} }
+func (e *episode) check() rule.Check {
+	return rule.Check{Sight: e.sight, Event: e.event, End: func(vtime.Time) { e.finish() }}
+}
 
 func (e *episode) sight(s *rule.Sight) {
 	c := e.c
-	if e.open && e.begun && !c.UNA.Less(e.until) {
-		e.close()
-	}
+	e.finish()
 	e.busy = e.busy && c.UNA.Less(e.calm)
 	disturbed := s.Rec.Fate == trace.Injected
 	switch s.Point {
@@ -64,7 +64,7 @@ func (e *episode) sight(s *rule.Sight) {
 		disturbed = e.order[0].broken(s.Rec) || disturbed
 		e.request(s)
 	case trace.ResponderIn:
-		disturbed = disturbed || s.Rec.Copy
+		disturbed = disturbed || s.Rec.Copy || s.Relation == rule.Ahead && s.Pkt.PSN.Sub(c.EPSN) >= reach(c)
 	case trace.ResponderOut:
 		disturbed = e.order[1].broken(s.Rec) || disturbed || lost(s.Rec) || s.Pkt.AETH.Syndrome.IsRNR()
 	default:
@@ -121,8 +121,11 @@ func (e *episode) again(p psn.PSN) {
 	e.abandon()
 }
 
-// close judges an episode that has come to its end.
-func (e *episode) close() {
+// finish judges an episode that has come to its end.
+func (e *episode) finish() {
+	if !e.open || !e.begun || e.c.UNA.Less(e.until) {
+		return
+	}
 	e.open = false
 	if e.many == (e.end.Sub(e.first) > 1) && e.sent == e.end.Sub(e.first) {
 		e.c.Met()
