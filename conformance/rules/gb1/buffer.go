@@ -36,6 +36,9 @@ func (k *keeping) sight(s *rule.Sight) {
 	c, p := k.c, s.Pkt
 	k.overdue(s.At)
 	switch {
+	case p.Opcode.IsRead() || p.Opcode.IsAtomic() || c.OutstandingReads() > 0:
+		k.open = false // answered with data, before which nothing is acknowledged
+		k.arrivals.early(s)
 	case s.Relation == rule.Released && s.Legal:
 		if !k.open {
 			k.open, k.from, k.at, k.record = true, p.PSN, s.At, s.Index

@@ -97,6 +97,9 @@ func (m *model) rack(s *rule.Sight) bool {
 	}
 	floor := psn.Max(c.UNA, e)
 	crt := psn.Max(m.crt, floor.Prev())
+	if m.void {
+		m.until = psn.Max(m.until, seq) // what it makes be queued is not followed
+	}
 	m.stale = seq.LessEq(crt)
 	if m.stale {
 		return true

@@ -28,6 +28,7 @@ func timeoutGoesBack() rule.Rule {
 type timeouts struct {
 	c      *rule.Context
 	m      *model
+	back   bool     // go-back-N was at work already then
 	port   []wanted // what had been asked for when the timer expired: it may be in the port
 	again  bool     // a retransmission was lost, and is not acknowledged
 	psn    psn.PSN
@@ -54,6 +55,7 @@ func (t *timeouts) sight(s *rule.Sight) {
 	if t.fired {
 		t.follow(s)
 	}
+	t.next = p.PSN.Add(max(1, c.Span(p)))
 	if s.Relation == rule.Again && lost(s.Rec) && isData(p.Opcode) {
 		t.again, t.psn, t.at, t.record = true, p.PSN, s.At, s.Index
 	}
@@ -68,7 +70,7 @@ func (t *timeouts) follow(s *rule.Sight) {
 		if t.again {
 			c.Met()
 		}
-	case !t.begun && s.At.Sub(t.since) <= drain && (s.Relation == rule.First || t.asked(p)):
+	case !t.begun && s.At.Sub(t.since) <= drain && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
 		return // it was in the port already
 	case s.Relation == rule.First:
 		t.fired = false
@@ -83,7 +85,6 @@ func (t *timeouts) follow(s *rule.Sight) {
 		t.fired = false
 		c.Failf(rule.Requester, "%s follows a timeout, %s was to be next", c.Rel(p), c.Rel(t.next))
 	}
-	t.next = p.Add(max(1, c.Span(s.Pkt)))
 }
 
 // asked reports whether RACKs had asked for p when the timer expired.
@@ -95,7 +96,7 @@ func (t *timeouts) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && t.c.Mine(e) {
 		t.fired, t.since, t.begun = true, e.At, false
 		t.m.settle()
-		t.port = t.m.list
+		t.port, t.back = t.m.list, t.m.void
 	}
 	t.m.event(e)
 }
