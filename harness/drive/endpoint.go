@@ -74,8 +74,9 @@ type qp struct {
 	resp     engine.Responder
 	attr     engine.QP
 	loads    []load
-	recvs    int        // receives posted so far
-	armed    vtime.Time // transport timer as last reported
+	recvs    int          // receives posted so far
+	armed    vtime.Time   // transport timer as last reported
+	vars     []engine.Var // variables as last reported
 }
 
 // New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
@@ -92,9 +93,13 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 	if s.Reads.Detail {
 		e.memory.Watch = e.reportStore
 	}
+	host, err := impl.Host(s.Params)
+	if err != nil {
+		return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
+	}
 	for i := range e.qps {
 		attr := s.Ends(i)[side]
-		req, resp, err := impl.New(attr, e.memory)
+		req, resp, err := host.New(attr, e.memory)
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
 		}
@@ -224,6 +229,9 @@ func (e *Endpoint) Wake(now vtime.Time) {
 func (e *Endpoint) drain(i, h int) {
 	q := &e.qps[i]
 	e.events(i, h)
+	if e.spec.Reads.Detail {
+		e.reportVars(i)
+	}
 	if !q.queued && (q.want[requester] || q.want[responder]) {
 		q.queued = true
 		e.ready.push(i)

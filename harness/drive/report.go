@@ -47,6 +47,21 @@ func (e *Endpoint) probe(i int, name string, value int64) {
 	e.send(i, trace.Probe)
 }
 
+// reportVars tells which variables of a QP's engines have changed since the last time: after each input, when the engines
+// have taken it. A variable that a fresh engine has at zero is not told until it changes.
+func (e *Endpoint) reportVars(i int) {
+	q, now := &e.qps[i], e.Vars(i)
+	if len(q.vars) != len(now) {
+		q.vars = make([]engine.Var, len(now))
+	}
+	for k, v := range now {
+		if v.Value != q.vars[k].Value {
+			e.probe(i, v.Name, v.Value)
+		}
+	}
+	copy(q.vars, now)
+}
+
 // reportRegions tells which memory a peer may reach, so that a judge can tell a bad key or address from a good one.
 func (e *Endpoint) reportRegions() {
 	if !e.spec.Reads.Detail {

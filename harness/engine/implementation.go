@@ -26,7 +26,11 @@ type Implementation struct {
 	// to show that a rule can fail, has.
 	FrameOut, FrameIn func(frame []byte) []byte
 
-	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
+	// NewHost makes what the QPs of one endpoint share, from which a driver then builds each of them; see Host. Nil means
+	// that they share nothing.
+	NewHost func(given Params) (Host, error)
+
+	// New builds both halves of one end of a QP that is alone on its host. It returns an error that names the attribute or parameter it rejects.
 	New func(qp QP, mem Memory) (Requester, Responder, error)
 }
 
