@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -71,6 +72,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			c := &j.halves[i][side].conv
 			c.reset(i, trace.Side(side), &h.Conns[i])
 			c.responder.keep.reach = keepReach(c, opts.Features)
+			c.responder.keep.rising = slices.Contains(opts.Features, KeepsNewest)
 		}
 	}
 	j.stray = &half{}

@@ -13,6 +13,10 @@ import (
 // when what was missing has come. Those of a transport that does not declare it discard them (IBTA 9.7.5.2).
 const KeepsEarly = "sr"
 
+// KeepsNewest is the feature of those whose responders keep such a request only when it is newer than all that they hold:
+// "a packet with a PSN smaller than sack-high and larger than RCV-NXT [...] will be discarded" (FaSR III-D).
+const KeepsNewest = "sr-newest"
+
 // reachParam is the parameter by which such a transport bounds what it keeps: PSNs from the expected one on.
 const reachParam = "max_ooo_psn"
 
@@ -24,9 +28,10 @@ const keepBehind = 64
 
 // keep is what a responder holds beyond the expected PSN, as a ring that grows with the widest gap.
 type keep struct {
-	reach int // an early request is kept when it is less than so many PSNs ahead; 0 when the responder discards
-	slots []kept
-	high  psn.PSN // newest PSN held
+	rising bool // it is kept only when it is newer than all that are held
+	reach  int  // an early request is kept when it is less than so many PSNs ahead; 0 when the responder discards
+	slots  []kept
+	high   psn.PSN // newest PSN held
 }
 
 // kept is one request that arrived, with all of it that a check may ask for when its turn comes, and the state before it
@@ -35,6 +40,7 @@ type kept struct {
 	set, waits bool // waits: it is ahead of the expected PSN
 	msn        psn.MSN
 	pos        position
+	below      bool // when it came, something newer was held already
 	index      uint64
 	at         vtime.Time
 	sum        uint32
@@ -104,10 +110,12 @@ func (k *keep) grow(need int) {
 func (c *Conversation) early(s *Sight) {
 	k := &c.responder.keep
 	p := s.Pkt.PSN
-	if c.Held == 0 || k.high.Less(p) {
+	below := c.Held > 0 && p.Less(k.high)
+	if !below {
 		k.high = p
 	}
 	k.put(s, p.Sub(c.EPSN), true)
+	k.find(p).below = below
 	c.Held++
 }
 
@@ -133,9 +141,10 @@ func (c *Conversation) release(s *Sight) bool {
 	return true
 }
 
-// forget drops what came early with p: the responder says that it did not keep it.
+// forget drops what came early with p, because an FNACK says that the responder did not keep it. An FNACK of what was the
+// newest when it came is about a later copy.
 func (c *Conversation) forget(p psn.PSN) {
-	if x := c.responder.keep.find(p); x != nil && x.waits {
+	if x := c.responder.keep.find(p); x != nil && x.waits && x.below {
 		x.waits = false
 		c.Held--
 	}

@@ -53,6 +53,18 @@ func TestKeptRequestsAreReleasedInOrder(t *testing.T) {
 	w.want("held", w.c.Held, 0)
 }
 
+func TestKeepingOnlyTheNewest(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	w.want("kept", w.see(trace.ResponderIn, roce.SendOnly, 2, 5).Kept, true)
+	w.want("below it", w.see(trace.ResponderIn, roce.SendOnly, 1, 5).Kept, false)
+	w.want("above it", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, true)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "")
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.want("released", w.released(), "+2 +3")
+}
+
 func TestKeepingIsBounded(t *testing.T) {
 	w := newWalk(t, true)
 	w.want("kept without the feature", w.see(trace.ResponderIn, roce.SendOnly, 1, 5).Kept, false)
@@ -96,10 +108,16 @@ func TestRNRMakesReleasedRequestsWaitAgain(t *testing.T) {
 
 func TestFNACKSaysThatAPacketWasDropped(t *testing.T) {
 	w := newKeeper(t)
+	fnack := func(p psn.PSN) func(*roce.Packet) { return func(x *roce.Packet) { x.SACK.PSN = p } }
+	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 3, 5)
 	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 1, 5)
-	w.see(trace.ResponderOut, roce.FNACK, 0, 0, func(p *roce.Packet) { p.SACK.PSN = testStart.Add(1) })
+	w.see(trace.ResponderOut, roce.FNACK, 0, 0, fnack(testStart.Add(1)))
 	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 0, 5)
 	w.want("released", w.released(), "")
+	w.see(trace.ResponderOut, roce.FNACK, 0, 0, fnack(testStart.Add(3))) // a second copy of it
+	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 2, 5)
+	w.want("released", w.released(), "+3")
 }
 
 func TestSelectiveAcknowledgementsAreCumulativeUpToTheirPSN(t *testing.T) {

@@ -144,7 +144,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
-		s.Kept = d < r.keep.reach && !r.keep.holds(p.PSN)
+		s.Kept = d < r.keep.reach && !r.keep.holds(p.PSN) && !(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
 	case d < 0:
 		s.Relation = Duplicate
 	default:

@@ -239,7 +239,7 @@ func (t *timerWatch) moved() {
 	t.una = c.UNA
 	t.due = t.plain && t.pending == 0 && c.Attr.TransportTimer() != 0
 	t.shown, t.restart = t.reply, false
-	t.waiting, t.idle = t.asked && !t.newest.Less(c.UNA), c.UNA == c.MAX
+	t.waiting, t.idle = t.asked && !t.newest.Less(c.UNA), c.UNA == c.MAX && c.OutstandingReads() == 0
 }
 
 // settle judges the latest response that moved UNA when the time for the report is over.
@@ -277,7 +277,7 @@ func (t *timerWatch) event(e *trace.Event) {
 		t.restart = t.restart || e.Deadline != vtime.Never
 	case trace.Timeout:
 		t.pending = 2
-		if t.c.UNA == t.c.MAX && t.c.Started {
+		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
 		}
 	}
