@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
 )
@@ -10,6 +11,7 @@ import (
 // Implementations returns the registry.
 func Implementations() []engine.Implementation {
 	return []engine.Implementation{
+		fasr.Implementation(),
 		gbn.Implementation(),
 		gobackone.Implementation(),
 	}

@@ -1,0 +1,95 @@
+package fasr
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// handleAnswer takes an ACK, a NAK, a SACK or an FNACK of requests.
+func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
+	s := p.AETH.Syndrome
+	// An ACK is about a PSN that is sent and not acknowledged, or a ghost: but the peer's ACK of the newest one may
+	// answer a READ request that was asked for once more, and shows that the peer is alive.
+	if !r.out.holds(p.PSN) {
+		if p.Opcode == roce.Acknowledge && s.IsACK() && p.PSN.Next() == r.out.unack && !r.out.busy() && r.sq.reads > 0 {
+			r.retry.left = r.qp.RetryCount
+			return
+		}
+		r.ignored++
+		return
+	}
+	switch {
+	case p.Opcode != roce.Acknowledge, s.IsACK(), s == roce.SyndromePSNSeqErr:
+		r.take(now, &answer{op: p.Opcode, syndrome: s, psn: p.PSN, sack: p.SACK.PSN, lost: p.SACK.LostCnt})
+	case s.IsRNR():
+		r.handleRNR(now, p.PSN, roce.RNRTimer(s.Timer()))
+	case s == roce.SyndromeInvalidReq:
+		r.refused(now, p.PSN, engine.StatusRemoteInvalid)
+	case s == roce.SyndromeRemoteAccess:
+		r.refused(now, p.PSN, engine.StatusRemoteAccess)
+	case s == roce.SyndromeRemoteOp:
+		r.refused(now, p.PSN, engine.StatusRemoteOp)
+	default:
+		r.ignored++ // a reserved syndrome
+	}
+}
+
+// take lets the sender act on an answer, and completes what it acknowledges. When something is to be sent again it is that
+// whose answer is awaited: the timer stands until it has left, which may be long after now when the line is busy.
+func (r *Requester) take(now vtime.Time, x *answer) {
+	news, again := r.out.take(x)
+	if news {
+		r.progress(now)
+	}
+	if again {
+		r.timer.stop()
+	}
+}
+
+// advance acknowledges everything before upTo.
+func (r *Requester) advance(now vtime.Time, upTo psn.PSN) {
+	if r.out.ack(upTo) {
+		r.progress(now)
+	}
+}
+
+// progress follows every move of UNACK: the retry counters are loaded again, and a wait for a receive is over. READ
+// responses in order do the same when nothing but their data is awaited; a request that is stuck is not helped by them.
+func (r *Requester) progress(now vtime.Time) {
+	r.retry = retry{left: r.qp.RetryCount, rnrLeft: r.qp.RNRRetry}
+	r.stamps.forget(r.out.unack)
+	r.finish(now)
+}
+
+// finish completes what is done, and starts the timer again while something is awaited.
+func (r *Requester) finish(now vtime.Time) {
+	for r.sq.begun > 0 && r.done(r.sq.at(0)) {
+		r.complete(engine.StatusSuccess)
+	}
+	if r.doom.set && r.sq.begun > 0 && r.sq.at(0).first.LessEq(r.doom.psn) && r.doom.psn.LessEq(r.sq.at(0).last) {
+		r.fail(now, r.doom.status)
+		return
+	}
+	if r.retry.until == 0 && (r.out.busy() || r.sq.reads > 0) {
+		r.timer.restart(now)
+	} else {
+		r.timer.stop()
+	}
+}
+
+// done reports whether a begun request is finished: acknowledged, and a READ's data in memory. Requests complete in posting
+// order, so a WRITE that is acknowledged waits for a READ before it (IBTA 9.7.7).
+func (r *Requester) done(w *wqe) bool {
+	return w.last.Less(r.out.unack) && (w.Op != engine.OpRead || w.got == w.packets)
+}
+
+// refused notes that the peer refuses the request that owns p. READs before it may still bring their data; the request
+// fails when its turn comes.
+func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
+	r.out.ack(p)
+	r.doom = doom{set: true, psn: p, status: s}
+	r.out.retx.clear()
+	r.progress(now)
+}

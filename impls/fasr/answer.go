@@ -1,0 +1,175 @@
+package fasr
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// answer is what a receiver has to say about one arrival.
+type answer struct {
+	op       roce.Opcode // Acknowledge, or one of the SACK kinds
+	syndrome roce.Syndrome
+	psn      psn.PSN // ACK: the newest packet acknowledged; else RCV-NXT
+	sack     psn.PSN // SACK: the packet that arrived; FNACK: the one that was dropped
+	lost     uint8
+	msn      psn.MSN
+}
+
+// answers is what a receiver has to say, in order. SACKs are not merged: the sender infers losses from the gaps between
+// them. ACKs are cumulative, and one that waits is replaced by a newer one.
+type answers struct {
+	queue ring[answer]
+	limit int
+
+	// The ACK that waits for more packets to answer (AckCoalesce).
+	asked int
+	timer timer
+}
+
+// push queues an answer. Beyond a whole window the line is so far behind that the oldest answer is of no use; it is
+// dropped, as the network would, and no input can make the queue grow further.
+func (a *answers) push(x answer) {
+	if n := a.queue.n; n > 0 && isACK(&x) && isACK(a.queue.at(n-1)) {
+		*a.queue.at(n - 1) = x
+		return
+	}
+	if a.queue.n >= a.limit {
+		a.queue.drop()
+	}
+	a.queue.push(x)
+}
+
+func isACK(a *answer) bool { return a.op == roce.Acknowledge && a.syndrome == roce.SyndromeACK }
+
+// ack answers a packet in order, now or when coalesce packets have asked.
+func (a *answers) ack(now vtime.Time, r *receiver, msn psn.MSN, coalesce int) {
+	if a.asked++; a.asked >= coalesce || a.timer.period == 0 {
+		a.ackNow(r, msn)
+		return
+	}
+	a.timer.start(now)
+}
+
+// ackNow answers with an ACK of everything before RCV-NXT.
+func (a *answers) ackNow(r *receiver, msn psn.MSN) {
+	a.asked = 0
+	a.timer.stop()
+	a.push(answer{op: roce.Acknowledge, syndrome: roce.SyndromeACK, psn: r.next.Prev(), msn: msn})
+}
+
+// sack answers a packet out of order: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to the
+// sender" (FaSR III-B1); "the lost-cnt overflow flag is marked using the unused op-type value" (IV-D).
+func (a *answers) sack(r *receiver, p psn.PSN, msn psn.MSN) {
+	op := roce.FaSRSack
+	if r.sr.overflow {
+		op = roce.FaSRSackOverflow
+	}
+	a.selective(op, r, p, uint8(r.sr.lost), msn)
+}
+
+// fnack answers a packet that shows a retransmission to be lost.
+func (a *answers) fnack(r *receiver, p psn.PSN, msn psn.MSN) {
+	a.selective(roce.FNACK, r, p, uint8(r.sr.lost), msn)
+}
+
+func (a *answers) selective(op roce.Opcode, r *receiver, p psn.PSN, lost uint8, msn psn.MSN) {
+	a.push(answer{op: op, syndrome: roce.SyndromePSNSeqErr, psn: r.next, sack: p, lost: lost, msn: msn})
+}
+
+// nak answers the first packet that fallback drops.
+func (a *answers) nak(r *receiver, msn psn.MSN) {
+	if !r.naked {
+		r.naked = true
+		a.push(answer{op: roce.Acknowledge, syndrome: roce.SyndromePSNSeqErr, psn: r.next, msn: msn})
+	}
+}
+
+// respond answers an arrival that is not taken.
+func (a *answers) respond(r *receiver, what arrival, p psn.PSN, msn psn.MSN) {
+	switch what {
+	case recorded, repeated:
+		a.sack(r, p, msn)
+	case refused:
+		a.fnack(r, p, msn)
+	case old:
+		a.ackNow(r, msn)
+	case fallen:
+		a.nak(r, msn)
+	}
+}
+
+// clear forgets all answers.
+func (a *answers) clear() {
+	a.queue.head, a.queue.n, a.asked = 0, 0, 0
+	a.timer.stop()
+}
+
+// packet makes the packet of an answer about requests.
+func (x *answer) packet(qp *engine.QP) roce.Packet {
+	return roce.Packet{
+		BTH:  roce.BTH{Opcode: x.op, PKey: qp.PKey, DestQP: qp.DestQPN, PSN: x.psn},
+		AETH: roce.AETH{Syndrome: x.syndrome, MSN: x.msn},
+		SACK: roce.SACKETH{PSN: x.sack, LostCnt: x.lost},
+	}
+}
+
+// readPacket makes the packet of an answer about READ responses. They have PSNs of their own, so it must not be mistaken
+// for an answer about requests: all kinds go out under one opcode, which names the expected PSN, and the kind is in the
+// syndrome, a NAK whose code is the low five bits of the opcode that says the same of requests.
+func (x *answer) readPacket(qp *engine.QP) roce.Packet {
+	p := x.packet(qp)
+	p.Opcode = roce.FaSRReadAck
+	switch {
+	case x.op != roce.Acknowledge:
+		p.AETH.Syndrome = nakClass | roce.Syndrome(x.op)&codeMask
+		return p
+	case isACK(x):
+		p.PSN = x.psn.Next()
+	}
+	p.SACK.PSN = p.PSN // an answer that names no packet repeats the expected PSN
+	return p
+}
+
+// The two parts of a syndrome (IBTA 9.3.5).
+const (
+	nakClass roce.Syndrome = 0x60
+	codeMask roce.Syndrome = 0x1F
+)
+
+// readAnswer reads what readPacket wrote as the answer it was made of; ok is false when it is none.
+func readAnswer(p *roce.Packet) (x answer, ok bool) {
+	x = answer{op: roce.Acknowledge, syndrome: p.AETH.Syndrome, psn: p.PSN, sack: p.SACK.PSN, lost: p.SACK.LostCnt}
+	if s := p.AETH.Syndrome; s.IsNAK() && s != roce.SyndromePSNSeqErr {
+		x.op = roce.FSendFirst | roce.Opcode(s&codeMask)
+		x.syndrome = roce.SyndromePSNSeqErr
+	}
+	switch {
+	case x.op == roce.Acknowledge && x.syndrome.IsACK():
+		x.psn, ok = p.PSN.Prev(), true
+	case x.op == roce.Acknowledge:
+		ok = x.syndrome == roce.SyndromePSNSeqErr
+	default:
+		ok = x.op == roce.FaSRSack || x.op == roce.FaSRSackOverflow || x.op == roce.FNACK
+	}
+	return x, ok
+}
+
+// take acts on an answer, and reports whether it moved UNACK and whether something is to be sent again.
+func (s *sender) take(x *answer) (news, again bool) {
+	before := s.unack
+	switch x.op {
+	case roce.FaSRSack, roce.FaSRSackOverflow:
+		again = s.sack(x.psn, x.sack, int(x.lost), x.op == roce.FaSRSackOverflow)
+	case roce.FNACK:
+		again = s.early(x.psn)
+	default:
+		if x.syndrome.IsACK() {
+			s.ack(x.psn.Next())
+		} else {
+			again = s.refused(x.psn)
+		}
+	}
+	return s.unack != before, again
+}

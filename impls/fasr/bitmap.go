@@ -1,0 +1,163 @@
+package fasr
+
+// maxCompression is what ten bits count: "a 10-bit compression-cnt in the SR state, which can record up to 1k consecutive
+// OoO packets" (FaSR III-D).
+const maxCompression = 1<<compressionBits - 1
+
+// bitmap records which packets behind a missing one arrived. Position 0 is the packet right behind the missing one. The
+// first compression positions all arrived and take no bits; the others are bits in a single linked list of blocks:
+//
+//	 missing   compression      head block          tail block
+//	+-------+---------------+- - -+----------+----------+- - - -+
+//	|   0   | 1 1 1 ... 1 1 | gone| bits     | bits     | unused|
+//	+-------+---------------+- - -+----------+----------+- - - -+
+//	                              ^ first               ^ end
+//
+// "OoO packets only access the linked list's end, whereas retransmitted packets access the bitmap from the head" (FaSR
+// III-D). So there are two operations, to add at the tail and to take off at the head, and neither searches.
+type bitmap struct {
+	on          bool // positions are recorded; off on the fast path
+	compression int
+	head, tail  uint16
+	blocks      int
+	first, end  int // bits, counted from the start of the head block
+}
+
+// length returns how many positions are recorded.
+func (b *bitmap) length() int { return b.compression + b.end - b.first }
+
+// need returns how many blocks have to be allocated before n more bits can be added.
+func (b *bitmap) need(p *pool, n int) int {
+	return max(0, (b.end+n+p.perBlock-1)/p.perBlock-b.blocks)
+}
+
+// start turns recording on with the run of packets that arrived behind the missing one. A run of a block or more becomes
+// the compression-cnt, which is "the offset value before the sack-high update"; a shorter one is written out: "If the
+// offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow path, the
+// compression-cnt is set to zero" (FaSR III-D). What exceeds ten bits is written out too, a gap of the paper closed here.
+// It reports false, and changes nothing, when the pool cannot hold the run, gap missing packets and one that arrived.
+func (b *bitmap) start(p *pool, run, gap int) bool {
+	compression := 0
+	if run >= p.perBlock {
+		compression = min(run, maxCompression)
+	}
+	*b = bitmap{compression: compression}
+	if b.need(p, run-compression+gap+1) > p.blockMap.left() {
+		p.exhausted++
+		*b = bitmap{}
+		return false
+	}
+	b.on = true
+	b.append(p, run-compression, true)
+	return b.add(p, gap, 1)
+}
+
+// add records gap missing packets and then run that arrived. It reports false, and changes nothing, when the pool has
+// too few blocks.
+func (b *bitmap) add(p *pool, gap, run int) bool {
+	if b.need(p, gap+run) > p.blockMap.left() {
+		p.exhausted++
+		return false
+	}
+	b.append(p, gap, false)
+	b.append(p, run, true)
+	return true
+}
+
+// append adds n equal bits at the tail; the caller has seen that there are blocks. Missing packets cost nothing but the
+// blocks, because a fresh block is all zero.
+func (b *bitmap) append(p *pool, n int, arrived bool) {
+	for n > 0 {
+		at := b.end % p.perBlock
+		if b.end == b.blocks*p.perBlock {
+			b.grow(p)
+			at = 0
+		}
+		k := min(n, p.perBlock-at)
+		if arrived {
+			p.blocks[b.tail].arrived |= (1<<k - 1) << at
+		}
+		b.end += k
+		n -= k
+	}
+}
+
+// grow takes a block and links it behind the tail.
+func (b *bitmap) grow(p *pool) {
+	i, _ := p.blockMap.take()
+	p.blocks[i] = block{}
+	if b.blocks == 0 {
+		b.head = uint16(i)
+	} else {
+		p.blocks[b.tail].next = uint16(i)
+	}
+	b.tail = uint16(i)
+	b.blocks++
+}
+
+// skip takes n positions off the head, as many as there are, and returns how many of them had not arrived. "When a
+// retransmitted packet is received, the bitmap block is released from the head of the linked list" (FaSR III-C2): as soon
+// as its last bit is passed.
+func (b *bitmap) skip(p *pool, n int) (missing int) {
+	k := min(n, b.compression)
+	b.compression -= k
+	for n -= k; n > 0 && b.first < b.end; n-- {
+		if p.blocks[b.head].arrived>>b.first&1 == 0 {
+			missing++
+		}
+		b.step(p)
+	}
+	return missing
+}
+
+// run takes the packets off the head that arrived one after the other, and with them the missing one behind, which is the
+// one to wait for now. It returns how many arrived.
+func (b *bitmap) run(p *pool) (arrived int) {
+	arrived, b.compression = b.compression, 0
+	for b.first < b.end {
+		hit := p.blocks[b.head].arrived>>b.first&1 != 0
+		b.step(p)
+		if !hit {
+			break
+		}
+		arrived++
+	}
+	return arrived
+}
+
+// step passes one bit, and frees the head block behind its last. The tail block goes with its last recorded bit, so that an
+// empty bitmap holds nothing.
+func (b *bitmap) step(p *pool) {
+	b.first++
+	if b.first == p.perBlock || b.first == b.end {
+		old := b.head
+		b.head = p.blocks[old].next
+		p.blockMap.give(int(old))
+		b.blocks--
+		b.end -= b.first
+		b.first = 0
+	}
+}
+
+// at reports whether position i arrived. It walks the list, and is for timeouts only.
+func (b *bitmap) at(p *pool, i int) bool {
+	if i < b.compression {
+		return true
+	}
+	i += b.first - b.compression
+	blk := b.head
+	for ; i >= p.perBlock; i -= p.perBlock {
+		blk = p.blocks[blk].next
+	}
+	return p.blocks[blk].arrived>>i&1 != 0
+}
+
+// release frees every block and turns recording off.
+func (b *bitmap) release(p *pool) {
+	for ; b.blocks > 0; b.blocks-- {
+		old := b.head
+		b.head = p.blocks[old].next
+		p.blockMap.give(int(old))
+	}
+	*b = bitmap{}
+}

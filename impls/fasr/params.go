@@ -1,0 +1,140 @@
+package fasr
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// config is the parameters of the scheme, read.
+type config struct {
+	pool     Pool
+	window   int            // packets in flight at most, and packets ahead of RCV-NXT that are taken
+	rtt      vtime.Duration // round-trip time of the path; 0 when not told
+	rate     unit.Rate      // line rate; 0 when not told
+	credit   bool
+	lc1Exact bool
+	ackDelay vtime.Duration
+}
+
+// params documents the parameters. The defaults of the pool are those of the paper's analysis (III-D), for a BDP of 500
+// packets and two per cent of loss.
+func params() []engine.Param {
+	return []engine.Param{
+		{Name: "ack_delay", Default: "4us",
+			Meaning: "how long a coalesced ACK may wait for more packets"},
+		{Name: "block_bits", Default: "10",
+			Meaning: "packets that a bitmap block records, 1 to 64; the paper analyses 10 and builds 16"},
+		{Name: "blocks", Default: "70",
+			Meaning: "bitmap blocks that all QPs of an endpoint share, 0 to 4096"},
+		{Name: "lc1_exact", Default: "false",
+			Meaning: "true retransmits UNACK alone when the first SACK has a lost-cnt of 1; false all up to the SACK, as the paper"},
+		{Name: "lostcnt_credit", Default: "false",
+			Meaning: "true lets the sender take off lost-cnt what an ACK shows to be repaired; false never, as the paper"},
+		{Name: "rate", Default: "0",
+			Meaning: "line rate such as 100G, for the default RTO; 0 leaves serialisation out of it"},
+		{Name: "rtt", Default: "0",
+			Meaning: "round-trip time of the path; makes the RTO max(3 rtt, rtt + half a window at rate) when the QP has none of its own"},
+		{Name: "units", Default: "20",
+			Meaning: "SR state units that all QPs of an endpoint share, 0 to 255"},
+		{Name: "window", Default: "500",
+			Meaning: "packets in flight at most per direction of a QP, 1 to 65536"},
+	}
+}
+
+// maxWindow bounds the window: a quarter of the span that PSN arithmetic allows would do, and memory bounds it before.
+const maxWindow = 1 << 16
+
+// parse reads the parameters over their defaults.
+func parse(given engine.Params) (config, error) {
+	var cfg config
+	var known []string
+	for _, p := range params() {
+		known = append(known, p.Name)
+		value, ok := given[p.Name]
+		if !ok {
+			value = p.Default
+		}
+		if err := cfg.set(p.Name, value); err != nil {
+			return config{}, fmt.Errorf("fasr: parameter %s: %w", p.Name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			return config{}, fmt.Errorf("fasr: parameter %s is not known; known are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return cfg, nil
+}
+
+// set gives one parameter its value.
+func (c *config) set(name, value string) (err error) {
+	switch name {
+	case "ack_delay":
+		c.ackDelay, err = positive(value)
+	case "block_bits":
+		c.pool.BlockBits, err = number(value, 1, maxBlockBits)
+	case "blocks":
+		c.pool.Blocks, err = number(value, 0, maxBlocks)
+	case "lc1_exact":
+		c.lc1Exact, err = truth(value)
+	case "lostcnt_credit":
+		c.credit, err = truth(value)
+	case "rate":
+		if value != "0" {
+			c.rate, err = unit.ParseRate(value)
+		}
+	case "rtt":
+		c.rtt, err = positive(value)
+	case "units":
+		c.pool.Units, err = number(value, 0, maxUnits)
+	case "window":
+		c.window, err = number(value, 1, maxWindow)
+	}
+	return err
+}
+
+func number(s string, least, most int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%q: want a whole number from %d to %d", s, least, most)
+	}
+	return n, nil
+}
+
+func truth(s string) (bool, error) {
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, fmt.Errorf("%q: want true or false", s)
+	}
+	return b, nil
+}
+
+// positive reads a duration that is not negative.
+func positive(s string) (vtime.Duration, error) {
+	d, err := vtime.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q: want zero or more", s)
+	}
+	return d, err
+}
+
+// rto returns the retransmission timeout of a QP. The paper gives no value. One that is set on the QP counts; else, when
+// the RTT is told, it is max(3 RTT, RTT + half a window at line rate): a retransmission may have to wait behind what is in
+// flight. Without either it is the QP's transport timer.
+func (c *config) rto(qp *engine.QP) vtime.Duration {
+	if qp.RTO != 0 || c.rtt == 0 {
+		return qp.TransportTimer()
+	}
+	var half vtime.Duration
+	if c.rate > 0 {
+		half = c.rate.Time(c.window / 2 * (qp.MTU + middleBytes))
+	}
+	return max(3*c.rtt, c.rtt+half)
+}

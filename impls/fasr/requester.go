@@ -1,0 +1,207 @@
+package fasr
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Requester turns work requests into request packets, and takes READ responses.
+//
+// It is the sending side for requests (out) and the receiving side for READ responses (in), which have PSNs of their own:
+// "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D).
+type Requester struct {
+	qp     engine.QP
+	mem    engine.Memory
+	nic    *nic
+	sq     sendQueue
+	out    sender
+	in     receiver
+	store  store   // READ responses that came out of order
+	say    answers // about READ responses
+	retry  retry
+	stamps stamps
+	timer  timer // the RTO, one per QP
+	events ring[engine.Event]
+	failed bool // error state: silent for ever
+	doom   doom
+
+	ignored int64 // responses that fit nothing outstanding
+}
+
+// doom is a request that the peer has refused. It fails in its turn: READs before it may still get their data.
+type doom struct {
+	set    bool
+	psn    psn.PSN
+	status engine.Status
+}
+
+func newRequester(qp engine.QP, q *nic, mem engine.Memory) *Requester {
+	return &Requester{
+		qp: qp, mem: mem, nic: q,
+		sq:     sendQueue{data: qp.SendPSN},
+		out:    q.newSender(requestSender, qp.SendPSN),
+		in:     q.newReceiver(responseReceiver, qp.SendPSN),
+		store:  q.newStore(),
+		say:    q.newAnswers(),
+		retry:  retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
+		timer:  timer{period: qp.RTO},
+		stamps: stamps{period: qp.RTO},
+	}
+}
+
+// Post implements engine.Requester. The request gets its PSNs when its first packet is made.
+func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
+	if r.failed {
+		return engine.ErrQPState
+	}
+	packets, err := admit(&r.qp, &wr)
+	if err != nil {
+		return err
+	}
+	if r.sq.n == r.qp.QueueDepth {
+		return engine.ErrQueueFull
+	}
+	r.sq.push(wqe{WorkRequest: wr, packets: packets})
+	return nil
+}
+
+// HandlePacket implements engine.Engine.
+func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
+	switch {
+	case r.failed:
+		r.ignored++
+	case p.Opcode == roce.Acknowledge, accepts(p.Opcode) && p.Opcode.Layout()&roce.LayoutSACKETH != 0:
+		r.handleAnswer(now, p)
+	case p.Opcode >= roce.FReadRespFirst && p.Opcode <= roce.FReadRespOnly:
+		r.handleReadResponse(now, p)
+	default:
+		r.ignored++
+	}
+}
+
+// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again, and
+// then what is new. The paper does not order the last two; only so is a retransmission that passes another one, which an
+// FNACK takes for a loss, the network's doing and not ours.
+func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
+	if r.failed {
+		return false
+	}
+	if x, ok := r.say.queue.pop(); ok {
+		*p = x.readPacket(&r.qp)
+		return true
+	}
+	again := r.out.retx.n > 0
+	switch {
+	case now < r.retry.until:
+		return false
+	case again:
+		r.transmitAgain(p)
+	case r.mayTransmit():
+		r.transmitNew(p)
+	default:
+		return false
+	}
+	// The timer runs from the first packet that is answered: one that asks for it, or one that is sent again, which fills
+	// a gap or is a duplicate.
+	if again || p.AckReq {
+		r.timer.start(now)
+	}
+	if p.Opcode == roce.FReadRequest {
+		r.stamps.stamp(now, p.PSN)
+	}
+	return true
+}
+
+func (r *Requester) transmitAgain(p *roce.Packet) {
+	at := r.out.retx.next()
+	w := r.sq.owner(at)
+	r.build(p, w, at, at.Sub(w.first))
+}
+
+// mayTransmit reports whether a new packet can go, and gives the next request its PSNs when its turn has come.
+func (r *Requester) mayTransmit() bool {
+	if !r.out.room() || r.doom.set {
+		return false
+	}
+	if r.sq.begun > 0 && r.sq.pkt < r.sq.at(r.sq.begun-1).psns() {
+		return true
+	}
+	if !r.sq.mayBegin(r.qp.MaxRdAtomic) {
+		return false
+	}
+	r.sq.begin(r.out.next)
+	return true
+}
+
+func (r *Requester) transmitNew(p *roce.Packet) {
+	r.build(p, r.sq.at(r.sq.begun-1), r.out.next, r.sq.pkt)
+	r.sq.pkt++
+	r.out.next = r.out.next.Next()
+}
+
+// PollEvent implements engine.Engine.
+func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.pop() }
+
+// Flush implements engine.Engine: what is left completes in order.
+func (r *Requester) Flush(vtime.Time) {
+	r.failed = true
+	r.timer.stop()
+	r.say.clear()
+	r.store.clear()
+	r.stamps.clear()
+	r.retry.until = 0
+	if r.out.sr != nil {
+		r.out.leave()
+	}
+	if r.in.sr != nil {
+		r.in.leave()
+	}
+	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
+	for next := r.out.next; r.sq.n > 0; {
+		if r.sq.begun == 0 {
+			r.sq.begin(next)
+		}
+		next = psn.Max(next, r.sq.at(0).last.Next())
+		r.complete(engine.StatusFlushed)
+	}
+}
+
+// complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
+func (r *Requester) complete(s engine.Status) {
+	w := r.sq.at(0)
+	if !w.Unsignal || s != engine.StatusSuccess {
+		r.events.push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
+	}
+	r.sq.finish()
+}
+
+// fail ends the oldest request with an error and flushes the others (IBTA 10.3.1).
+func (r *Requester) fail(now vtime.Time, s engine.Status) {
+	r.complete(s)
+	r.events.push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.out.unack})
+	r.Flush(now)
+}
+
+// Vars implements engine.Inspector. The names are the paper's; "rd_" are those of the READ responses. No name occurs in
+// both halves.
+func (r *Requester) Vars() []engine.Var {
+	return append(r.out.vars("snd_", []engine.Var{
+		{Name: "unack", Value: int64(r.out.unack), IsPSN: true},
+		{Name: "snd_nxt", Value: int64(r.out.next), IsPSN: true},
+	}), append(r.in.vars("rd_", []engine.Var{
+		{Name: "rd_rcv_nxt", Value: int64(r.in.next), IsPSN: true},
+	}), []engine.Var{
+		{Name: "sr_unit", Value: int64(r.nic.pointer)},
+		{Name: "outstanding", Value: int64(r.sq.n)},
+		{Name: "retry", Value: int64(r.retry.left)},
+		{Name: "rto_below_rtt", Value: flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
+		{Name: "ignored", Value: r.ignored},
+	}...)...)
+}
+
+var (
+	_ engine.Requester = (*Requester)(nil)
+	_ engine.Inspector = (*Requester)(nil)
+)

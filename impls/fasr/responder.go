@@ -1,0 +1,257 @@
+package fasr
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Responder executes requests in PSN order, whatever order they come in, and sends READ responses.
+//
+// It is the receiving side for requests (in) and the sending side for READ responses (out). A packet that comes out of
+// order waits in the reorder store, and is checked and executed in its turn, when those before it have been.
+type Responder struct {
+	qp       engine.QP
+	mem      engine.Memory
+	nic      *nic
+	in       receiver
+	out      sender
+	store    store
+	say      answers // about requests
+	msn      psn.MSN // requests completed
+	seq      uint32  // receives taken: the number that the next SEND must bear
+	msg      message
+	receives ring[engine.ReceiveRequest]
+	reads    reads
+	timer    timer // the RTO of READ responses
+	left     uint8 // timeouts of READ responses that may still come before they are given up
+	events   ring[engine.Event]
+	state    qpState
+	notReady bool    // a packet whose turn it is was answered with an RNR NAK
+	waits    psn.PSN // that packet
+
+	duplicates, refused, ignored, timeouts int64
+}
+
+// qpState is the state of the responder's half of the QP (IBTA 10.3.1).
+type qpState uint8
+
+const (
+	ready    qpState = iota
+	rejected         // error state by a request that had to be refused: queued answers still go out
+	flushed          // error state by the other half or the application: nothing is sent
+)
+
+func newResponder(qp engine.QP, q *nic, mem engine.Memory) *Responder {
+	return &Responder{
+		qp: qp, mem: mem, nic: q,
+		in:    q.newReceiver(requestReceiver, qp.RecvPSN),
+		out:   q.newSender(responseSender, qp.RecvPSN),
+		store: q.newStore(),
+		say:   q.newAnswers(),
+		reads: reads{next: qp.RecvPSN},
+		timer: timer{period: qp.RTO},
+		left:  qp.RetryCount,
+	}
+}
+
+// PostReceive implements engine.Responder.
+func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
+	switch {
+	case r.state != ready:
+		return engine.ErrQPState
+	case r.receives.n >= r.qp.ReceiveDepth:
+		return engine.ErrQueueFull
+	}
+	r.receives.push(rr)
+	return nil
+}
+
+// HandlePacket implements engine.Engine.
+func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
+	s := shapeOf(p.Opcode)
+	switch {
+	case p.Opcode == roce.FaSRReadAck && r.state != flushed:
+		r.handleReadAnswer(now, p)
+	case r.state != ready || s.kind == kindNone:
+		r.ignored++
+	case r.notReady && p.PSN != r.waits:
+		r.keepInSilence(p)
+	case r.notReady && p.PSN != r.in.next:
+		r.takeKept(true)
+	default:
+		r.handleRequest(now, p, s)
+	}
+}
+
+// keepInSilence takes what comes during an RNR wait. The requester sends it again after the wait in any case, so there is
+// nothing to answer; what is newer than all that is kept, is kept.
+func (r *Responder) keepInSilence(p *roce.Packet) {
+	if r.in.arrive(p.PSN) == recorded {
+		r.store.put(p)
+		return
+	}
+	r.ignored++
+}
+
+// handleRequest takes a request by its PSN.
+func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s shape) {
+	what := r.in.arrive(p.PSN)
+	switch what {
+	case inOrder:
+		r.takeRequest(now, p, s)
+		return
+	case recorded:
+		r.store.put(p)
+	case refused:
+		r.refused++
+	case old:
+		r.duplicates++
+		if s.kind == kindRead {
+			r.revive()
+		}
+	case beyond:
+		r.ignored++
+	}
+	r.say.respond(&r.in, what, p.PSN, r.msn)
+}
+
+// takeRequest executes the packet that RCV-NXT waits for, and everything behind it that had come before.
+func (r *Responder) takeRequest(now vtime.Time, p *roce.Packet, s shape) {
+	if !r.accept(p, s) {
+		return
+	}
+	recovering := r.in.sr != nil || r.in.fallback
+	r.in.fill()
+	// "The updated RCV-NXT is then sent back to the sender through an ACK (AACK)" (FaSR III-B1), asked for or not.
+	if r.takeKept(recovering) && !recovering && p.AckReq {
+		r.say.ack(now, &r.in, r.msn, r.qp.AckCoalesce)
+	}
+}
+
+// takeKept executes what waits in the store and whose turn has come, in order, and answers with an ACK if asked. It
+// reports false when a packet cannot be executed: that one is answered, and it and what is behind it stay in the store.
+func (r *Responder) takeKept(answer bool) bool {
+	for kept := r.store.before(r.in.next); kept != nil; kept = r.store.before(r.in.next) {
+		if !r.accept(kept, shapeOf(kept.Opcode)) {
+			return false
+		}
+		r.store.drop()
+	}
+	r.notReady = false
+	if answer {
+		r.say.ackNow(&r.in, r.msn)
+	}
+	return true
+}
+
+// PollTransmit implements engine.Engine: answers first, then READ responses to be sent again, then new ones.
+func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
+	if r.state == flushed {
+		return false
+	}
+	if x, ok := r.say.queue.pop(); ok {
+		*p = x.packet(&r.qp)
+		return true
+	}
+	again := r.out.retx.n > 0
+	if !r.transmitRead(p) {
+		return false
+	}
+	if again || p.AckReq {
+		r.timer.start(now)
+	}
+	return true
+}
+
+// HandleTimer implements engine.Engine.
+func (r *Responder) HandleTimer(now vtime.Time) {
+	if r.say.timer.expire(now) {
+		r.say.ackNow(&r.in, r.msn)
+	}
+	if r.timer.expire(now) {
+		r.handleTimeout()
+	}
+}
+
+// PollTimer implements engine.Engine.
+func (r *Responder) PollTimer() (vtime.Time, bool) {
+	at := vtime.Never
+	if r.say.timer.running {
+		at = r.say.timer.at
+	}
+	if r.timer.running {
+		at = min(at, r.timer.at)
+	}
+	return at, at != vtime.Never
+}
+
+// PollEvent implements engine.Engine.
+func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.pop() }
+
+// Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
+func (r *Responder) Flush(vtime.Time) {
+	r.clear()
+	if r.state == rejected {
+		return
+	}
+	r.state = flushed
+	r.say.clear()
+	r.timer.stop()
+	r.reads.clear()
+	if r.out.sr != nil {
+		r.out.leave()
+	}
+	r.endMessage(engine.StatusFlushed)
+	r.flushReceives()
+}
+
+// clear gives back what recovery of requests holds of the host.
+func (r *Responder) clear() {
+	r.store.clear()
+	if r.in.sr != nil {
+		r.in.leave()
+	}
+}
+
+// endMessage ends a message that will never be whole; the receive that it was filling completes with s.
+func (r *Responder) endMessage(s engine.Status) {
+	if r.msg.kind == kindSend {
+		r.endReceive(r.msg.receive.ID, s)
+	}
+	r.msg = message{}
+}
+
+// flushReceives completes what is posted and not used (IBTA 10.3.1).
+func (r *Responder) flushReceives() {
+	for rr, ok := r.receives.pop(); ok; rr, ok = r.receives.pop() {
+		r.endReceive(rr.ID, engine.StatusFlushed)
+	}
+}
+
+func (r *Responder) endReceive(id uint64, s engine.Status) {
+	r.events.push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.in.next})
+}
+
+// Vars implements engine.Inspector: the receiver's names as in the paper, "rd_" for the READ responses, and the pool.
+func (r *Responder) Vars() []engine.Var {
+	v := r.in.vars("rcv_", []engine.Var{{Name: "rcv_nxt", Value: int64(r.in.next), IsPSN: true}})
+	v = append(v,
+		engine.Var{Name: "msn", Value: int64(r.msn)},
+		engine.Var{Name: "kept", Value: int64(r.store.n)},
+		engine.Var{Name: "rd_unack", Value: int64(r.out.unack), IsPSN: true})
+	v = r.out.vars("rd_snd_", v)
+	v = append(v,
+		engine.Var{Name: "receives", Value: int64(r.receives.n)},
+		engine.Var{Name: "duplicates", Value: r.duplicates},
+		engine.Var{Name: "refused", Value: r.refused},
+		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
+		engine.Var{Name: "failed", Value: flag(r.state != ready)})
+	return r.nic.host.vars(v)
+}
+
+var (
+	_ engine.Responder = (*Responder)(nil)
+	_ engine.Inspector = (*Responder)(nil)
+)

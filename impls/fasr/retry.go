@@ -1,0 +1,146 @@
+package fasr
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// rnrForever is the RNRRetry without limit (IBTA 9.7.5.2.8).
+const rnrForever = 7
+
+// retry counts what may still fail before the QP does, and remembers a wait.
+type retry struct {
+	left    uint8
+	rnrLeft uint8
+	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
+}
+
+// handleTimeout acts on the RTO. When everything is acknowledged and the data of a READ is missing, the oldest such READ
+// is asked for once more: "If an RD request times out, it will be resubmitted" (FaSR IV-B). The peer, which has it,
+// answers with an ACK, and what of the data is lost its own RTO repairs.
+func (r *Requester) handleTimeout(now vtime.Time) {
+	if r.retry.left == 0 {
+		r.fail(now, engine.StatusRetryExceeded)
+		return
+	}
+	r.retry.left--
+	r.events.push(engine.Event{Kind: engine.Timeout, PSN: r.out.unack})
+	if r.out.busy() {
+		r.out.again()
+	} else if w := r.sq.read(); w != nil {
+		r.out.retx.insert(w.first)
+	}
+}
+
+// handleRNR waits at least as long as the peer asked for and then sends everything from p on: what the peer had received
+// behind it, it has thrown away. A copy of the NAK that arrives during the wait changes nothing (IBTA 9.7.5.2.8).
+func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
+	if r.advance(now, p); !r.out.busy() || p != r.out.unack || now < r.retry.until {
+		return
+	}
+	if r.qp.RNRRetry != rnrForever {
+		if r.retry.rnrLeft == 0 {
+			r.fail(now, engine.StatusRNRRetryExceeded)
+			return
+		}
+		r.retry.rnrLeft--
+	}
+	r.retry.until = now.Add(t.Duration())
+	r.timer.stop()
+	r.out.restart()
+}
+
+// HandleTimer implements engine.Engine.
+func (r *Requester) HandleTimer(now vtime.Time) {
+	if r.retry.until <= now {
+		r.retry.until = 0
+	}
+	if r.say.timer.expire(now) {
+		r.say.ackNow(&r.in, 0)
+	}
+	if r.timer.expire(now) {
+		r.handleTimeout(now)
+	}
+	for p, ok := r.stamps.due(now); ok; p, ok = r.stamps.due(now) {
+		if r.out.missing(p) {
+			r.out.retx.insert(p)
+		}
+	}
+}
+
+// PollTimer implements engine.Engine: the earliest of the end of an RNR wait, the RTO, the RTO of a READ request, and the
+// delay of an ACK.
+func (r *Requester) PollTimer() (vtime.Time, bool) {
+	at := vtime.Never
+	if r.retry.until != 0 {
+		at = r.retry.until
+	} else {
+		if r.timer.running {
+			at = r.timer.at
+		}
+		at = min(at, r.stamps.first())
+	}
+	if r.say.timer.running {
+		at = min(at, r.say.timer.at)
+	}
+	return at, at != vtime.Never
+}
+
+// stamps holds the READ requests that are not acknowledged: "the requester adds a timestamp to the request that has not
+// been ACKed" (FaSR IV-D). There are as many as READs may be outstanding at most, in PSN order.
+type stamps struct {
+	ring[stamp]
+	period vtime.Duration
+}
+
+type stamp struct {
+	psn psn.PSN
+	due vtime.Time
+}
+
+// stamp notes that a READ request went out, for the first time or again.
+func (s *stamps) stamp(now vtime.Time, p psn.PSN) {
+	if s.period == 0 {
+		return
+	}
+	for i := range s.n {
+		if e := s.at(i); e.psn == p {
+			e.due = now.Add(s.period)
+			return
+		}
+	}
+	if s.n == 0 || s.at(s.n-1).psn.Less(p) {
+		s.push(stamp{p, now.Add(s.period)})
+	}
+}
+
+// forget drops what is acknowledged.
+func (s *stamps) forget(una psn.PSN) {
+	for s.n > 0 && s.at(0).psn.Less(una) {
+		s.drop()
+	}
+}
+
+// due returns a READ request that has timed out, once.
+func (s *stamps) due(now vtime.Time) (psn.PSN, bool) {
+	for i := range s.n {
+		if e := s.at(i); e.due <= now {
+			e.due = vtime.Never
+			return e.psn, true
+		}
+	}
+	return 0, false
+}
+
+// first returns the earliest time-out.
+func (s *stamps) first() vtime.Time {
+	first := vtime.Never
+	for i := range s.n {
+		first = min(first, s.at(i).due)
+	}
+	return first
+}
+
+func (s *stamps) clear() { s.head, s.n = 0, 0 }

@@ -1,0 +1,232 @@
+package fasr
+
+import "github.com/rdma-gauntlet/gauntlet/harness/psn"
+
+// sender is the sending side of the scheme over one space of PSNs (FaSR III-B2): a requester has one for requests, a
+// responder one for READ responses. It decides what is sent again and makes no packet.
+//
+// "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt transmitted by the receiver": a gap
+// between two SACKs is a loss of data when lost-cnt has increased, else a loss of SACKs.
+type sender struct {
+	nic    *nic
+	role   role
+	cfg    *config
+	window int
+	unack  psn.PSN // UNACK, the oldest PSN that is not acknowledged
+	next   psn.PSN // the next PSN never sent
+	sr     *state  // nil outside recovery
+	fnack  bool    // an FNACK will be acted on
+	retx   retx
+
+	// Fallback to go-back-N, until everything sent before is acknowledged.
+	fallback bool
+	high     psn.PSN
+	nak      psn.PSN // the NAK acted on
+	blind    bool    // the bitmap is not kept, because the pool had no block for it: timeouts go back N
+}
+
+// busy reports whether anything is unacknowledged.
+func (s *sender) busy() bool { return s.unack != s.next }
+
+// room reports whether the window takes one more new packet.
+func (s *sender) room() bool { return s.next.Sub(s.unack) < s.window }
+
+// holds reports whether p was sent and is not acknowledged.
+func (s *sender) holds(p psn.PSN) bool {
+	d := p.Sub(s.unack)
+	return d >= 0 && d < s.next.Sub(s.unack)
+}
+
+// ack acknowledges everything before upTo and reports whether that was news: "The ACK received from the receiver already
+// includes the most recent UNACK value. So, if the bitmap is already in use, it's updated in parallel."
+func (s *sender) ack(upTo psn.PSN) bool {
+	n := upTo.Sub(s.unack)
+	if n <= 0 || n > s.next.Sub(s.unack) {
+		return false
+	}
+	s.unack = upTo
+	s.fnack = true
+	s.retx.forget(upTo)
+	s.fallback = s.fallback && upTo.LessEq(s.high)
+	switch {
+	case s.sr == nil:
+	case s.sr.sackHigh.Less(upTo):
+		s.leave()
+	default:
+		s.pass(n)
+	}
+	return true
+}
+
+// pass takes n positions off the bitmap: UNACK has moved so far, and stands on a missing packet again.
+func (s *sender) pass(n int) {
+	p := s.nic.host.pool
+	filled := 1 // the old UNACK
+	if s.sr.arrived.on {
+		filled += s.sr.arrived.skip(p, n-1)
+		s.sr.arrived.skip(p, 1)
+	}
+	// Not in the paper: with lostcnt_credit the sender takes off lost-cnt what the ACK shows to be repaired, so that a
+	// hole that is filled does not hide a new one between two SACKs.
+	if s.cfg.credit && !s.sr.overflow {
+		s.sr.lost = max(1, s.sr.lost-filled)
+		s.sr.settle(p)
+	}
+}
+
+// sack takes a SACK: everything before cum arrived, cum is missing, p arrived, and the receiver's lost-cnt is lost. It
+// reports whether anything is to be sent again.
+func (s *sender) sack(cum, p psn.PSN, lost int, overflow bool) (again bool) {
+	s.ack(cum)
+	if cum != s.unack || !s.holds(p) || p == s.unack || s.fallback {
+		return false
+	}
+	if s.sr == nil {
+		return s.enter(p, lost, overflow)
+	}
+	gap := p.Sub(s.sr.sackHigh) - 1
+	if gap < 0 {
+		return false // overtaken, or a copy: it says nothing that a later one did not
+	}
+	// "During the loss recovery state, the sender will retransmit the packet between SACK and sack-high only when there is
+	// a discontinuity between the received SACK and sack-high and the lost-cnt returned by the receiver increases." After
+	// an overflow "the sender no longer needs lost-cnt to increase to trigger retransmission" (III-D).
+	again = gap > 0 && (lost > s.sr.lost || overflow)
+	if again {
+		s.retx.add(s.sr.sackHigh.Next(), p)
+	}
+	s.follow(p, gap, lost, overflow, again)
+	return again
+}
+
+// enter begins recovery: "Upon receiving the SACK, the sender will enter the loss recovery state and immediately
+// retransmit the packet between the unacknowledged PSN (UNACK) and the SACK, regardless of the value of lost-cnt."
+//
+// When an earlier SACK was lost, that sends packets again that arrived. Not in the paper: with lc1_exact a lost-cnt of
+// one, which says that UNACK alone is missing, is believed.
+func (s *sender) enter(p psn.PSN, lost int, overflow bool) bool {
+	if s.sr = s.nic.acquire(s.role); s.sr == nil {
+		s.goBack()
+		return true
+	}
+	s.blind = false
+	s.sr.sackHigh = s.unack
+	end := p
+	if s.cfg.lc1Exact && lost == 1 && !overflow {
+		end = s.unack.Next()
+	}
+	s.retx.clear()
+	s.retx.add(s.unack, end)
+	s.follow(p, p.Sub(s.unack)-1, lost, overflow, true)
+	return true
+}
+
+// follow takes over what a SACK says: sack-high, lost-cnt, and on the slow path the gap, whose packets are missing or,
+// when only SACKs were lost, arrived.
+func (s *sender) follow(p psn.PSN, gap, lost int, overflow, missing bool) {
+	run := s.sr.sackHigh.Sub(s.unack)
+	s.sr.sackHigh, s.sr.lost, s.sr.overflow = p, lost, s.sr.overflow || overflow
+	s.sr.settle(s.nic.host.pool)
+	if !s.sr.slow() || s.blind {
+		return
+	}
+	if !missing {
+		run, gap = run+gap, 0
+	}
+	if !s.place(run, gap, p) {
+		s.sr.arrived.release(s.nic.host.pool)
+		s.blind = true
+	}
+}
+
+// place records p behind gap missing packets; run is how many between UNACK and the gap arrived.
+func (s *sender) place(run, gap int, p psn.PSN) bool {
+	b, pool := &s.sr.arrived, s.nic.host.pool
+	if !b.on {
+		return b.start(pool, run, gap)
+	}
+	// What the bitmap does not cover yet, gap and p excluded, arrived although its SACKs did not.
+	return b.add(pool, 0, run-b.length()) && b.add(pool, gap, 1)
+}
+
+// again queues everything that a timeout sends again (FaSR III-B2): "If lost-cnt is greater than 1, the UNACK will be
+// retransmitted immediately, and the bitmap will be consulted to identify any zeros between the UNACK and sack-high for
+// retransmission. If lost-cnt equals 1, only the UNACK will be retransmitted without querying the bitmap. However, if
+// lost-cnt is 0, it indicates that all packets within the entire window of the QP have been lost. In this case, the sender
+// will resend starting from UNACK."
+func (s *sender) again() {
+	s.retx.clear()
+	switch {
+	case s.sr == nil || s.sr.slow() && !s.sr.arrived.on:
+		s.retx.add(s.unack, s.next)
+	case !s.sr.slow():
+		s.retx.add(s.unack, s.unack.Next())
+	default:
+		s.retx.add(s.unack, s.unack.Next())
+		for i := range s.sr.arrived.length() {
+			if p := s.unack.Add(1 + i); !s.sr.arrived.at(s.nic.host.pool, i) {
+				s.retx.add(p, p.Next())
+			}
+		}
+	}
+}
+
+// early takes an FNACK: it "notif[ies] the sender to trigger RTO in advance and start retransmission from RCV-NXT again.
+// The sender only responds to an FNACK once before receiving a new ACK" (FaSR III-D).
+func (s *sender) early(cum psn.PSN) (again bool) {
+	s.ack(cum)
+	if !s.fnack || !s.busy() || cum != s.unack {
+		return false
+	}
+	s.fnack = false
+	s.again()
+	return true
+}
+
+// goBack sends the whole window again, because one end has no room to know better.
+func (s *sender) goBack() {
+	if s.sr != nil {
+		s.leave()
+	}
+	s.fallback, s.high = true, s.next.Prev()
+	s.retx.clear()
+	s.retx.add(s.unack, s.next)
+}
+
+// refused takes a NAK of cum, by which a receiver in fallback asks for everything from there on. A copy of it does not
+// start that anew.
+func (s *sender) refused(cum psn.PSN) (again bool) {
+	s.ack(cum)
+	if !s.busy() || cum != s.unack || s.fallback && s.nak == cum {
+		return false
+	}
+	s.nak = cum
+	s.goBack()
+	return true
+}
+
+// missing reports whether p, which is not acknowledged, may not have arrived as far as is known.
+func (s *sender) missing(p psn.PSN) bool {
+	switch d := p.Sub(s.unack); {
+	case s.sr == nil || d == 0 || s.sr.sackHigh.Less(p):
+		return true
+	case s.sr.arrived.on:
+		return d > s.sr.arrived.length() || !s.sr.arrived.at(s.nic.host.pool, d-1)
+	}
+	return s.sr.slow()
+}
+
+// leave ends recovery.
+func (s *sender) leave() {
+	s.sr, s.blind = nil, false
+	s.nic.release(s.role)
+}
+
+// restart forgets all about arrivals and sends the window again.
+func (s *sender) restart() {
+	if s.sr != nil {
+		s.leave()
+	}
+	s.fallback = false
+	s.again()
+}
