@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/fasr"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gb1"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gbn"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/neg"
@@ -14,5 +15,5 @@ import (
 
 // All returns every rule, in the order of the catalogue. The caller may keep and change the slice.
 func All() []rule.Rule {
-	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules())
+	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), fasr.Rules())
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/fasr"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gb1"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gbn"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/neg"
@@ -18,7 +19,8 @@ func TestFamilies(t *testing.T) {
 		name  string
 		rules []rule.Rule
 		want  int
-	}{{"WIRE", wire.Rules(), 24}, {"RC", rc.Rules(), 46}, {"NEG", neg.Rules(), 30}, {"GBN", gbn.Rules(), 16}, {"GB1", gb1.Rules(), 18}} {
+	}{{"WIRE", wire.Rules(), 24}, {"RC", rc.Rules(), 46}, {"NEG", neg.Rules(), 30}, {"GBN", gbn.Rules(), 16}, {"GB1", gb1.Rules(), 18},
+		{"FASR", fasr.Rules(), 34}} {
 		if len(f.rules) != f.want {
 			t.Errorf("%s: %d rules, the catalogue has %d", f.name, len(f.rules), f.want)
 		}

@@ -1,0 +1,580 @@
+package fasr
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// reason is why something has to be sent again.
+type reason uint8
+
+const (
+	nothing      reason = iota
+	onFirstSACK         // [UNACK, SACK)
+	onGap               // lost-cnt increased: the gap
+	onOverflow          // overflow: the gap, whatever lost-cnt says
+	onTimeout           // lost-cnt above 1: UNACK and the zeros
+	onTimeoutOne        // lost-cnt 1: UNACK
+	onTimeoutAll        // no recovery: the window
+	onFNACK             // as a timeout, early
+	noGap               // a gap that is the loss of SACKs: nothing
+	noFNACK             // a second FNACK: nothing
+)
+
+// batch is what one input makes a sender send again.
+type batch struct {
+	why   reason
+	at    vtime.Time
+	index uint64
+	all   []psn.PSN
+	wait  []psn.PSN // of all, not sent yet, in order
+	fresh int       // new packets sent meanwhile
+	told  bool
+}
+
+// sender is the reference sender (FaSR III-B2): it takes the answers that reach the requester, and knows what has to be
+// sent again, in order. told is called for a batch when it is due, with the problem, or "" when all is well.
+type sender struct {
+	c          *rule.Context
+	judge      func(b *batch, problem string, s *rule.Sight)
+	una, high  psn.PSN
+	recovering bool
+	count      int
+	over       bool
+	missing    map[psn.PSN]bool
+	deaf       bool // an FNACK was acted on, and no ACK has come since
+	off        bool // the requester's pool was exhausted, or it has to go back: nothing is compared any more
+	quiet      psn.PSN
+	quietUntil bool // nothing is compared until quiet is acknowledged
+	batches    []batch
+	forbidden  map[psn.PSN]reason
+	excused    map[psn.PSN]bool // of batches that another input replaced: some may have left the engine already
+}
+
+// senderRule makes a check of one reason. It reports the problems of batches with that reason, and is met by a batch.
+func senderRule(which func(reason) bool) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		m := newSender(c)
+		m.judge = func(b *batch, problem string, s *rule.Sight) {
+			switch {
+			case !which(b.why):
+			case problem == "":
+				c.Met()
+			case s != nil:
+				c.Fail(rule.Requester, problem)
+			default:
+				c.FailAt(b.at, b.index, rule.Requester, problem)
+			}
+		}
+		return m.check()
+	}
+}
+
+func newSender(c *rule.Context) *sender {
+	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{},
+		off: switched(c, "lostcnt_credit")}
+}
+
+func (m *sender) check() rule.Check {
+	return rule.Check{Sight: m.sight, Event: m.event, End: m.end}
+}
+
+func (m *sender) sight(s *rule.Sight) {
+	if m.off {
+		return
+	}
+	switch {
+	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
+		m.sentAgain(s)
+	case s.Point == trace.RequesterOut:
+		m.sentNew(s)
+	case s.Point == trace.RequesterIn && s.Intact() && m.c.Started && m.c.Addressed(s):
+		m.heard(s)
+	}
+}
+
+// heard takes an answer.
+func (m *sender) heard(s *rule.Sight) {
+	p := s.Pkt
+	if !m.recovering && m.una != m.c.UNA {
+		m.una = m.c.UNA
+	}
+	switch {
+	case isACK(p):
+		m.ack(p.PSN.Next())
+	case isNAK(p), p.Opcode == roce.Acknowledge:
+		m.pause(p)
+	case isSACK(p):
+		m.sack(s)
+	case p.Opcode == roce.FNACK:
+		m.fnack(s)
+	}
+}
+
+// ack moves UNACK.
+func (m *sender) ack(to psn.PSN) {
+	if to.Sub(m.una) <= 0 || m.c.MAX.Less(to) {
+		return
+	}
+	m.una, m.deaf = to, false
+	for p := range m.missing {
+		if p.Less(to) {
+			delete(m.missing, p)
+		}
+	}
+	for p := range m.forbidden {
+		if p.Less(to) {
+			delete(m.forbidden, p)
+		}
+	}
+	for p := range m.excused {
+		if p.Less(to) {
+			delete(m.excused, p)
+		}
+	}
+	m.recovering = m.recovering && !m.high.Less(to)
+	m.quietUntil = m.quietUntil && !m.quiet.Less(to)
+	m.prune()
+}
+
+// prune drops what is acknowledged from the batches, and settles those that are complete.
+func (m *sender) prune() {
+	for i := 0; i < len(m.batches); {
+		b := &m.batches[i]
+		b.wait = slices.DeleteFunc(b.wait, func(p psn.PSN) bool { return p.Less(m.una) })
+		if len(b.wait) > 0 {
+			i++
+			continue
+		}
+		m.settle(b, "", nil)
+		m.batches = slices.Delete(m.batches, i, i+1)
+	}
+}
+
+func (m *sender) settle(b *batch, problem string, s *rule.Sight) {
+	if !b.told {
+		b.told = true
+		m.judge(b, problem, s)
+	}
+}
+
+// pause follows a NAK: the receiver goes back N, or has no receive, or refuses; what is sent again then is judged by no
+// rule here until everything sent so far is acknowledged.
+func (m *sender) pause(p *roce.Packet) {
+	if p.PSN.In(m.una, m.c.MAX) {
+		m.ack(p.PSN)
+		m.hush()
+	}
+}
+
+// sack: "the sender will enter the loss recovery state and immediately retransmit the packet between the unacknowledged
+// PSN (UNACK) and the SACK"; in recovery a gap is a loss when lost-cnt increases.
+func (m *sender) sack(s *rule.Sight) {
+	p := s.Pkt
+	m.ack(p.PSN)
+	named, count, over := p.SACK.PSN, int(p.SACK.LostCnt), p.Opcode == roce.FaSRSackOverflow
+	if m.quietUntil || p.PSN != m.una || !named.In(m.una.Next(), m.c.MAX) {
+		return
+	}
+	switch {
+	case !m.recovering:
+		m.recovering = true
+		clear(m.missing)
+		m.replace()
+		end := named
+		if switched(m.c, "lc1_exact") && count == 1 && !over {
+			end = m.una.Next()
+		}
+		for q := m.una.Next(); q.Less(named); q = q.Next() {
+			m.missing[q] = true
+		}
+		m.begin(s, onFirstSACK, between(m.una, end))
+	case named.LessEq(m.high):
+		return
+	case named != m.high.Next() && (over || count > m.count):
+		for _, q := range between(m.high.Next(), named) {
+			m.missing[q] = true
+		}
+		why := onGap
+		if count <= m.count {
+			why = onOverflow
+		}
+		m.begin(s, why, between(m.high.Next(), named))
+	case named != m.high.Next():
+		for _, q := range between(m.high.Next(), named) {
+			m.forbidden[q] = noGap
+		}
+		m.judge(&batch{why: noGap, at: s.At, index: s.Index}, "", nil)
+	}
+	m.high, m.count, m.over = named, count, m.over && m.recovering || over
+	if m.count <= 1 && !m.over {
+		clear(m.missing)
+	}
+}
+
+// between returns the PSNs [from, to).
+func between(from, to psn.PSN) (all []psn.PSN) {
+	for p := from; p.Less(to) && len(all) < 1<<16; p = p.Next() {
+		all = append(all, p)
+	}
+	return all
+}
+
+// replace drops the batches, because a new one says all that is to be sent again.
+func (m *sender) replace() {
+	for i := range m.batches {
+		for _, p := range m.batches[i].wait {
+			m.excused[p] = true
+		}
+	}
+	m.batches = nil
+}
+
+// begin notes a batch.
+func (m *sender) begin(s *rule.Sight, why reason, all []psn.PSN) {
+	b := batch{why: why, at: m.c.Now(), index: rule.NoRecord, all: all, wait: slices.Clone(all)}
+	if s != nil {
+		b.index = s.Index
+	}
+	for _, p := range all {
+		delete(m.forbidden, p)
+	}
+	m.batches = append(m.batches, b)
+}
+
+// retry is what a timeout sends again (FaSR III-B2).
+func (m *sender) retry() (all []psn.PSN, why reason) {
+	switch {
+	case !m.recovering:
+		return between(m.una, m.c.MAX), onTimeoutAll
+	case m.count <= 1 && !m.over:
+		return []psn.PSN{m.una}, onTimeoutOne
+	}
+	all = append(all, m.una)
+	for _, p := range slices.SortedFunc(maps.Keys(m.missing), psn.PSN.Sub) {
+		if p.In(m.una.Next(), m.high) {
+			all = append(all, p)
+		}
+	}
+	return all, onTimeout
+}
+
+// fnack: "The sender only responds to an FNACK once before receiving a new ACK."
+func (m *sender) fnack(s *rule.Sight) {
+	m.ack(s.Pkt.PSN)
+	if m.quietUntil || s.Pkt.PSN != m.una || m.una == m.c.MAX {
+		return
+	}
+	if m.deaf {
+		for _, p := range between(m.una, m.c.MAX) {
+			if !m.waits(p) {
+				m.forbidden[p] = noFNACK
+			}
+		}
+		m.judge(&batch{why: noFNACK, at: s.At, index: s.Index}, "", nil)
+		return
+	}
+	m.deaf = true
+	all, _ := m.retry()
+	m.replace()
+	m.begin(s, onFNACK, all)
+}
+
+func (m *sender) waits(p psn.PSN) bool {
+	return slices.ContainsFunc(m.batches, func(b batch) bool { return slices.Contains(b.wait, p) })
+}
+
+// event follows timeouts, and what the pool reports. A timeout of READ responses, which the same side may send to its
+// peer, names another PSN.
+func (m *sender) event(e *trace.Event) {
+	switch {
+	case !m.c.Mine(e):
+	case e.Kind == trace.Probe && e.Name == "pool_exhausted" && e.Value > 0, e.Kind == trace.Fatal:
+		m.off, m.batches = true, nil
+	case e.Kind != trace.Timeout, m.off, m.quietUntil, m.c.UNA == m.c.MAX:
+	case e.Body.PSN != m.c.UNA:
+		m.hush() // an ACK was at the port and not heard yet, or it is the timer of READ responses
+	default:
+		m.timeout()
+	}
+}
+
+// hush stops comparing until everything sent so far is acknowledged.
+func (m *sender) hush() {
+	m.quiet, m.quietUntil, m.recovering = m.c.MAX.Prev(), true, false
+	m.batches = nil
+	clear(m.missing)
+	clear(m.forbidden)
+}
+
+func (m *sender) timeout() {
+	for i := range m.batches {
+		b := &m.batches[i]
+		m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
+	}
+	m.replace()
+	clear(m.forbidden)
+	m.una = m.c.UNA
+	all, why := m.retry()
+	m.begin(nil, why, all)
+	for _, p := range between(m.una, m.c.MAX) {
+		if !slices.Contains(all, p) {
+			m.forbidden[p] = why
+		}
+	}
+}
+
+// sentAgain holds a retransmission against the batches. READ requests time out one by one and are left alone.
+func (m *sender) sentAgain(s *rule.Sight) {
+	p := s.Pkt.PSN
+	if p.Less(m.c.UNA) || m.quietUntil {
+		return
+	}
+	for i := range m.batches {
+		b := &m.batches[i]
+		k := slices.Index(b.wait, p)
+		if k < 0 {
+			continue
+		}
+		if k > 0 || i > 0 {
+			if m.excused[p] {
+				delete(m.excused, p)
+				return
+			}
+			problem := m.c.Rel(p) + " is sent again before " + m.c.Rel(m.batches[0].wait[0])
+			m.judge(&batch{why: nothing}, problem, s)
+			if b.why == onTimeoutAll && !b.told {
+				m.settle(b, problem, s) // it does not begin with UNACK
+			}
+		}
+		b.wait = slices.Delete(b.wait, k, k+1)
+		m.prune()
+		return
+	}
+	if s.Pkt.Opcode.IsRead() || m.excused[p] {
+		delete(m.excused, p)
+		return
+	}
+	if why, ok := m.forbidden[p]; ok {
+		m.judge(&batch{why: why}, m.c.Rel(p)+" is sent again, which nothing asks for", s)
+		return
+	}
+	m.judge(&batch{why: m.latest()}, m.c.Rel(p)+" is sent again and belongs to no gap", s)
+}
+
+// latest is the reason of the newest batch; what is sent beyond it is its doing. After a first SACK that is the gap.
+func (m *sender) latest() reason {
+	if m.recovering {
+		return onGap
+	}
+	return onTimeoutAll
+}
+
+// sentNew counts new packets that pass what is to be sent again.
+func (m *sender) sentNew(s *rule.Sight) {
+	for i := range m.batches {
+		b := &m.batches[i]
+		if b.fresh++; b.fresh == slack+1 {
+			m.judge(&batch{why: nothing}, m.c.Rel(s.Pkt.PSN)+" is new and passes "+m.c.Rel(b.wait[0])+", which is to be sent again", s)
+			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
+		}
+	}
+}
+
+// end reports what was never sent although there was time.
+func (m *sender) end(at vtime.Time) {
+	for i := range m.batches {
+		if b := &m.batches[i]; at.Sub(b.at) > patience && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
+			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
+		}
+	}
+}
+
+const (
+	senderTap = rule.TapRequester | rule.Attributes | rule.Probes
+	ofSender  = rule.RequestOut | rule.ResponseIn
+)
+
+func only(want reason) func(reason) bool { return func(r reason) bool { return r == want } }
+
+func firstSACKAll() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-SND-001", Level: rule.Must,
+		Title: "The first SACK makes the sender retransmit everything from UNACK up to it at once, whatever lost-cnt says",
+		Source: rule.Source{Ref: "FASR III-B2", Quote: "Upon receiving the SACK, the sender will enter the loss recovery state and immediately " +
+			"retransmit the packet between the unacknowledged PSN (UNACK) and the SACK, regardless of the value of lost-cnt."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "one or more lost packets in a row", New: senderRule(only(onFirstSACK)),
+	})
+}
+
+func gapExactly() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-SND-002", Level: rule.Must,
+		Title: "In recovery, a gap with an increased lost-cnt makes the sender retransmit exactly the gap",
+		Source: rule.Source{Ref: "FASR III-B2", Quote: "During the loss recovery state, the sender will retransmit the packet between SACK and " +
+			"sack-high only when there is a discontinuity between the received SACK and sack-high and the lost-cnt returned by the receiver increases."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "two separate losses in one recovery", New: senderRule(only(onGap)),
+	})
+}
+
+func lostSACKNothing() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-SND-003", Level: rule.MustNot,
+		Title: "A gap without an increased lost-cnt, which is the loss of SACKs, does not make the sender retransmit",
+		Source: rule.Source{Ref: "FASR III-B2", Quote: "By comparing the spacing between SACK and sack-high and the change of lost-cnt, it can " +
+			"be determined whether the packet is lost or SACK is lost."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet, and a lost SACK behind the first", New: senderRule(only(noGap)),
+	})
+}
+
+func overflowGap() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-SND-004", Level: rule.Must,
+		Title: "After an overflow a gap is retransmitted although lost-cnt does not increase",
+		Source: rule.Source{Ref: "FASR III-D", Quote: "The receiver informs the sender about the lost-cnt overflow, and the sender no longer " +
+			"needs lost-cnt to increase to trigger retransmission."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "nine lost packets in a row, and one more behind them", New: senderRule(only(onOverflow)),
+	})
+}
+
+func retransmissionsFirst() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-SND-006", Level: rule.Must,
+		Title: "Retransmissions leave in PSN order, and before new data",
+		Source: rule.Source{Ref: "FASR III-B2, III-D", Quote: "The sender will immediately retransmit the packet; a packet behind RCV-NXT shows " +
+			"that one retransmitted packet is lost, which holds only when they leave in order."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "lost packets in a long flow",
+		New: func(c *rule.Context) rule.Check {
+			m := newSender(c)
+			m.judge = func(b *batch, problem string, _ *rule.Sight) {
+				switch {
+				case problem == "" && len(b.all) > 0:
+					c.Met()
+				case problem != "" && b.why == nothing:
+					c.Fail(rule.Requester, problem)
+				}
+			}
+			return m.check()
+		},
+	})
+}
+
+func timeoutSlow() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-RTO-001", Level: rule.Must,
+		Title: "A timeout with a lost-cnt above 1 retransmits UNACK and every packet below sack-high that is not known to have arrived",
+		Source: rule.Source{Ref: "FASR III-B2", Quote: "If lost-cnt is greater than 1, the UNACK will be retransmitted immediately, and the " +
+			"bitmap will be consulted to identify any zeros between the UNACK and sack-high for retransmission."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "several lost packets, and the loss of their retransmissions", New: senderRule(only(onTimeout)),
+	})
+}
+
+func timeoutFast() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-RTO-002", Level: rule.Must,
+		Title:  "A timeout with a lost-cnt of 1 retransmits UNACK alone",
+		Source: rule.Source{Ref: "FASR III-B2", Quote: "If lost-cnt equals 1, only the UNACK will be retransmitted without querying the bitmap."},
+		Needs:  senderTap, Sees: ofSender, Stimulus: "the same packet lost twice", New: senderRule(only(onTimeoutOne)),
+	})
+}
+
+func timeoutWindow() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-RTO-003", Level: rule.Must,
+		Title: "A timeout outside recovery retransmits from UNACK",
+		Source: rule.Source{Ref: "FASR III-B2", Quote: "If lost-cnt is 0, it indicates that all packets within the entire window of the QP have been " +
+			"lost. In this case, the sender will resend starting from UNACK."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "a window that is lost as a whole", New: senderRule(only(onTimeoutAll)),
+	})
+}
+
+func fnackActs() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-FNK-002", Level: rule.Must,
+		Title: "An FNACK makes the sender act as on a timeout, from RCV-NXT on",
+		Source: rule.Source{Ref: "FASR III-D", Quote: "The PSN value is carried back in FNACK to notify the sender to trigger RTO in advance and start " +
+			"retransmission from RCV-NXT again."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "the first of several retransmissions lost", New: senderRule(only(onFNACK)),
+	})
+}
+
+func fnackOnce() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-FNK-003", Level: rule.Must,
+		Title: "Between two ACKs the sender acts on one FNACK at most",
+		Source: rule.Source{Ref: "FASR III-D", Quote: "The sender only responds to an FNACK once before receiving a new ACK, although the receiver may " +
+			"send multiple."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "the first of three retransmissions lost", New: senderRule(only(noFNACK)),
+	})
+}
+
+func isolatedCostsOne() rule.Rule {
+	return define(rule.Rule{
+		ID: "FASR-FAST-003", Level: rule.Must,
+		Title: "An isolated loss costs exactly one retransmission",
+		Source: rule.Source{Ref: "FASR III-B", Quote: "If QP loses only one packet, it means the receive next (RCV-NXT) is lost, and all subsequent " +
+			"packets are in order."},
+		Needs: rule.Both | rule.Fates | rule.Probes, Sees: rule.Requests | rule.Responses, Stimulus: "one lost packet with others behind it",
+		New: func(c *rule.Context) rule.Check {
+			l := lone{c: c}
+			return rule.Check{Sight: l.sight, Event: l.event}
+		},
+	})
+}
+
+// lone follows a loss from its first transmission to its acknowledgement. Whatever else is lost or overtakes, a timeout,
+// and a pool that is exhausted end it without a judgement.
+type lone struct {
+	c      *rule.Context
+	open   bool
+	off    bool
+	psn    psn.PSN
+	index  uint64
+	at     vtime.Time
+	sacked bool
+	sent   int
+}
+
+func (l *lone) event(e *trace.Event) {
+	l.off = l.off || e.Kind == trace.Probe && e.Name == "pool_exhausted" && e.Value > 0
+	l.open = l.open && e.Kind != trace.Timeout && !l.off
+}
+
+func (l *lone) sight(s *rule.Sight) {
+	c, p := l.c, s.Pkt
+	switch {
+	case s.Point == trace.RequesterOut && lost(s.Rec):
+		l.open = !l.open && !l.off && s.Relation == rule.First && !p.Opcode.IsRead()
+		l.psn, l.index, l.at, l.sacked, l.sent = p.PSN, s.Index, s.At, false, 0
+	case !l.open:
+	case s.Point == trace.ResponderOut && lost(s.Rec),
+		s.Point == trace.ResponderIn && s.Relation == rule.Ahead && (c.EPSN != l.psn || !s.Kept),
+		s.Point == trace.RequesterIn && p.Opcode == roce.Acknowledge && !isACK(p):
+		l.open = false
+	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
+		l.sent++
+	case s.Point == trace.RequesterIn && isSACK(p):
+		if l.sacked = l.sacked || p.PSN == l.psn; p.PSN.Less(l.psn) {
+			l.open = false
+		}
+	case s.Point == trace.RequesterIn && isACK(p) && !p.PSN.Less(l.psn):
+		l.close()
+	}
+}
+
+func (l *lone) close() {
+	l.open = false
+	if !l.sacked {
+		return // nothing behind it has shown the loss
+	}
+	l.c.Met()
+	if l.sent != 1 {
+		l.c.FailAt(l.at, l.index, rule.Requester, l.c.Rel(l.psn)+" is lost alone, and other than one packet is sent again")
+	}
+}
