@@ -95,6 +95,19 @@ func (r *Responder) checkRead(p *roce.Packet) verdict {
 	return fine
 }
 
+// checkForeign refuses a READ of RC, whose responses would have the PSNs of requests, and an atomic, for which FaSR has no
+// packets: as a bad key when it has one, else as an operation that is not supported.
+func (r *Responder) checkForeign(p *roce.Packet) verdict {
+	n, right := p.RETH.DMALen, engine.RemoteRead
+	if p.Opcode != roce.ReadRequest {
+		n, right = 8, engine.RemoteAtomic
+	}
+	if n != 0 && n <= maxMessage && !r.mem.Permit(r.qp.PD, p.RETH.RKey, p.RETH.VA, n, right) {
+		return forbidden
+	}
+	return invalid
+}
+
 // permits asks for the whole range of the operation, so that a bad one changes no byte at all. Zero bytes are permitted
 // with any key (IBTA 10.6.3.1).
 func (r *Responder) permits(p *roce.Packet, right engine.Access) bool {

@@ -37,5 +37,6 @@ package fasr
 //	IV-D    MSN and offset take eight bytes, not six. READ responses have PSNs of their own, which begin with those of the
 //	        requests that they answer; their answers go under one opcode (answer.go). A responder sends them again on its
 //	        own RTO, RetryCount times, and again when the READ request comes again.
+//	IV-D    SEND and WRITE packets without the extension, those of RC, are executed too; its READs and atomics are refused.
 //	IV-D    Out-of-order data waits in the reorder store, is checked in its turn, and must be where its own header says.
 //	        A request that finds no receive stays there with all behind it (IBTA's RNR NAK; the paper has no word on it).

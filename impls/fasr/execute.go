@@ -60,7 +60,10 @@ func (r *Responder) reject(v verdict, p psn.PSN) {
 
 // execute carries out the packet.
 func (r *Responder) execute(p *roce.Packet, s shape) verdict {
-	if s.kind == kindRead {
+	switch {
+	case p.Opcode == roce.ReadRequest || s.kind == kindAtomic:
+		return r.checkForeign(p)
+	case s.kind == kindRead:
 		return r.executeRead(p)
 	}
 	// A SEND takes its receive before the length is known to fit, so that a misfit completes that receive with the error.

@@ -13,6 +13,7 @@ const (
 	kindSend
 	kindWrite
 	kindRead
+	kindAtomic
 )
 
 // shape is what an opcode says about a request packet: the operation, and where it stands in its message.
@@ -42,14 +43,20 @@ var shapes = [...]shape{
 	roce.WriteOnly:    {kind: kindWrite, first: true, last: true, op: engine.OpWrite},
 	roce.WriteOnlyImm: {kind: kindWrite, first: true, last: true, op: engine.OpWriteImm, imm: true},
 	roce.ReadRequest:  {kind: kindRead, first: true, last: true, op: engine.OpRead},
+	roce.CompareSwap:  {kind: kindAtomic, first: true, last: true},
+	roce.FetchAdd:     {kind: kindAtomic, first: true, last: true},
 }
 
-// shapeOf returns the shape of an opcode; its kind is kindNone when it is not a request of FaSR.
+// shapeOf returns the shape of an opcode; its kind is kindNone when it is not a request. The packets of RC are understood
+// too: what they do not say of their place follows from their turn, which the reorder store waits for.
 func shapeOf(o roce.Opcode) shape {
-	if o < roce.FSendFirst || int(o-roce.FSendFirst) >= len(shapes) {
+	if o >= roce.FSendFirst {
+		o -= roce.FSendFirst
+	}
+	if int(o) >= len(shapes) {
 		return shape{}
 	}
-	return shapes[o-roce.FSendFirst]
+	return shapes[o]
 }
 
 // accepts reports the opcodes outside the RC class that the scheme uses.
