@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -39,7 +40,9 @@ func play(b bench.Bench, name string, find func(string) (engine.Implementation, 
 func TestConformance(t *testing.T) {
 	globals.Reset()
 	names := all.Names()
-	register(t, suite.Config{Implementations: names, Reference: names, Scenarios: scenarios.All(), Bench: "sim",
+	// Of FaSR some rules about RC never get a verdict: it has no atomics, and its READ responses are numbered apart.
+	complete := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "fasr" })
+	register(t, suite.Config{Implementations: names, Reference: complete, Scenarios: scenarios.All(), Bench: "sim",
 		Run: play(sim.Bench{}, "sim", all.Find)})
 	registerSmoke(t)
 	specs, reports := fromFlags()

@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	rulesfasr "github.com/rdma-gauntlet/gauntlet/conformance/rules/fasr"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -98,6 +99,33 @@ func describe(v *rule.Verdict) string {
 		text += fmt.Sprintf("\n    %s conn %d %s: %s", f.At.Micros(), f.Conn, f.Blame, f.Text)
 	}
 	return text
+}
+
+// TestScenarios runs the right engine over the scenarios of the family: every rule that one names must pass.
+func TestScenarios(t *testing.T) {
+	n := 0
+	for _, s := range scenarios.All() {
+		if !strings.Contains(s.Name, "fasr") {
+			continue
+		}
+		n++
+		for _, start := range starts {
+			spec, err := s.Spec()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := judged(t, spec, fasr.Implementation(), start)
+			clean(t, s.Name, rules.All(), got)
+			for _, id := range s.Rules {
+				if v := got[id]; v.Status != rule.Pass {
+					t.Errorf("%s from %d: %s is %s", s.Name, start, id, describe(&v))
+				}
+			}
+		}
+	}
+	if n < 14 {
+		t.Errorf("%d scenarios of the family", n)
+	}
 }
 
 // TestRightEngineUnderStress runs the right engine both ways over links that lose, jitter, repeat and damage packets,
