@@ -171,7 +171,9 @@ func (p *process) turn() error {
 	return nil
 }
 
-// receive hands every frame that waits to the endpoint, one batch at a time so that sending is not starved.
+// receive hands every frame that waits to the endpoint, one batch at a time so that sending is not starved. What a frame
+// causes is made before the next one is looked at, as in a NIC: a NAK that waited for the end of the batch would be
+// withdrawn when the missing packet came later in the same batch.
 func (p *process) receive() error {
 	frames, err := p.port.Receive()
 	if err != nil || p.stopped {
@@ -181,12 +183,22 @@ func (p *process) receive() error {
 	for i := range frames {
 		p.late = max(p.late, now.Sub(frames[i].Time))
 		p.end.ReceiveFrame(now, frames[i].Data)
+		p.fill(now)
 	}
 	return nil
 }
 
-// send fills the outbox with what the line has room for, and hands it to the device.
+// send fills the outbox and hands it to the device.
 func (p *process) send(now vtime.Time) error {
+	p.fill(now)
+	if !p.end.Ready() {
+		p.pace.rest()
+	}
+	return p.outbox.flush(p.port)
+}
+
+// fill puts into the outbox what the endpoint has to send and the line has room for.
+func (p *process) fill(now vtime.Time) {
 	var f roce.Frame
 	var packet roce.Packet
 	for !p.stopped && !p.outbox.full() && p.pace.ready(now) && p.end.Ready() {
@@ -198,10 +210,6 @@ func (p *process) send(now vtime.Time) error {
 		p.outbox.add(&f, p.end)
 		p.pace.spend(now, f.WireLen())
 	}
-	if !p.end.Ready() {
-		p.pace.rest()
-	}
-	return p.outbox.flush(p.port)
 }
 
 // next is when the loop has to turn again although nothing arrives.
