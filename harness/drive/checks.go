@@ -25,11 +25,13 @@ const (
 	badPKey
 	badQKey
 	badICRC
+	badChecksum
+	notJoined
 	refusedPost
 	causes
 )
 
-var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "qkey", "icrc", "refused_post"}
+var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "qkey", "icrc", "checksum", "fragments", "refused_post"}
 
 // classRC is the transport class of the reliable connection, the top three bits of the opcode.
 const classRC = 0
@@ -65,10 +67,12 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 		why = badVersion
 	case !known:
 		why = unknownQP
+	case p.Opcode == roce.CNP && e.qps[i].pacing != nil:
 	case p.Opcode>>5 != classRC && (c.accepts == nil || !c.accepts(p.Opcode)),
-		!p.Opcode.IsRequest() && !p.Opcode.IsResponse() && !p.Opcode.IsReadAck():
+		p.Opcode == roce.LoWAR && (c.accepts == nil || !c.accepts(roce.LoWAR)),
+		!p.Opcode.IsRequest() && !p.Opcode.IsResponse() && !p.Opcode.IsReadAck() && p.Opcode != roce.LoWAR:
 		why = wrongClass
-	case !pkeysMatch(p.PKey, e.qps[i].attr.PKey):
+	case p.Layout()&roce.LayoutBTH != 0 && !pkeysMatch(p.PKey, e.qps[i].attr.PKey):
 		why = badPKey
 	case p.Opcode.Class() == roce.ClassUD && p.DETH.QKey != c.qkey:
 		why = badQKey
@@ -94,6 +98,10 @@ func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
 		b = e.frameIn(b)
 	}
 	f := &e.frame
+	if e.ip.on {
+		e.receiveAny(now, b)
+		return
+	}
 	err := f.Decode(b)
 	switch {
 	case errors.Is(err, roce.ErrNotRoCE):
@@ -106,7 +114,29 @@ func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
 	case !f.ICRCOK(b):
 		e.count(0, badICRC)
 	default:
+		e.marked = f.TOS&congested == congested
 		e.Receive(now, &f.Packet)
+		e.marked = false
+	}
+}
+
+// congested is the ECN codepoint of a packet that met congestion: CE (RFC 3168, 5).
+const congested = 3
+
+// receiveAny is ReceiveFrame for an implementation that is no RoCEv2.
+func (e *Endpoint) receiveAny(now vtime.Time, b []byte) {
+	f := &e.frame
+	err := f.DecodeAny(b)
+	switch {
+	case errors.Is(err, roce.ErrNotRoCE):
+	case err != nil:
+		e.count(0, malformed)
+	case !f.Packet.Opcode.OverIP():
+		e.count(0, wrongClass)
+	case f.Src != e.checks.peer:
+		e.count(0, wrongSource)
+	default:
+		e.receiveIP(now, b, &f.Packet)
 	}
 }
 

@@ -5,7 +5,8 @@
 // a real interface, so the two benches differ in the clock and the link only.
 //
 // The cost of a packet does not depend on how many other QPs are idle: QPs with something to send form a ring and are
-// served one packet each in turn; deadlines form a heap that is touched only when one moves nearer.
+// served one packet each in turn, those with a retransmission that their scheme puts first in a ring of their own, before
+// the others; deadlines form a heap that is touched only when one moves nearer.
 package drive
 
 import (
@@ -28,6 +29,8 @@ type Observer interface {
 type Options struct {
 	Bytes    bool     // regions have bytes; otherwise packets carry lengths only
 	Observer Observer // nil discards reports
+	Managed  bool     // connections are set up and torn down by messages of the communication manager
+	Streams  bool     // the host's TCP carries the QPs of an implementation that has NewStream: see Attach
 }
 
 // Endpoint is one host of a run.
@@ -36,23 +39,33 @@ type Endpoint struct {
 	spec     *scenario.Spec
 	observer Observer
 	memory   *memory.Host
+	host     engine.Host
 	layout   layout
 	qps      []qp
-	ready    ring
+	ready    ring // QPs with something to send
+	urgent   ring // QPs with something to send again first; they may be in ready as well
 	timers   deadlines
 	script   script
 	checks   checks
+	connect  connector
 	now      vtime.Time
 	soonest  vtime.Time // while woken: the next time at which a timer may fire
 	current  int        // connection whose engine is being called, for placements
 	pending  int        // signalled work requests that have not completed
+	awaiting int        // QPs to which messages are to arrive
 	event    trace.Event
 	frame    roce.Frame
+	bytes    bool // packets have payload
+	marked   bool // the packet being received met congestion
 
 	// What the implementation makes of whole frames; nil for one that leaves them alone.
 	frameOut, frameIn func([]byte) []byte
 	impl              engine.Implementation
+	ip                ipLayer // of an implementation that is no RoCEv2
 }
+
+// mostPorts is how many ports QPs may have, see iwarp.PortOf.
+const mostPorts = 1 << 14
 
 // The halves of a QP.
 const (
@@ -67,26 +80,33 @@ type qp struct {
 	// been given an input. due is when it wants to be woken.
 	want     [2]bool
 	due      [2]vtime.Time
-	queued   bool // in the ring
-	answered bool // the packet before was a READ response
+	again    [2]engine.Urgent // the halves that put retransmissions first; nil for others
+	queued   bool             // in the ring of those that are ready
+	rushed   bool             // in the ring of those that are urgent
+	answered bool             // the packet before was a READ response
 	failed   bool
+	declared []uint64 // bytes of the target region that were declared valid, a bit each
 	req      engine.Requester
 	resp     engine.Responder
+	tcp      *carried // the host's TCP below it; nil for a QP with packets of its own
 	attr     engine.QP
 	loads    []load
+	arrives  vtime.Time   // the next message of the loads that arrive by the clock, while the queue has room
 	recvs    int          // receives posted so far
+	pacing   *pacing      // rate control; nil is none
 	armed    vtime.Time   // transport timer as last reported
 	vars     []engine.Var // variables as last reported
 }
 
 // New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
 func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Options) (*Endpoint, error) {
-	e := &Endpoint{side: side, spec: s, observer: opts.Observer, memory: &memory.Host{}, layout: newLayout(s, side)}
+	e := &Endpoint{side: side, spec: s, observer: opts.Observer, memory: &memory.Host{}, layout: newLayout(s, side), bytes: opts.Bytes}
 	if err := e.layout.register(e.memory, opts.Bytes, s.Seed); err != nil {
 		return nil, err
 	}
 	e.qps = make([]qp, s.QPs)
 	e.ready.init(s.QPs)
+	e.urgent.init(s.QPs)
 	e.timers.init(s.QPs)
 	e.checks.init(s, side, &impl)
 	e.impl, e.frameOut, e.frameIn = impl, impl.FrameOut, impl.FrameIn
@@ -97,43 +117,74 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
 	}
+	if e.ip.init(&impl, host); e.ip.on && s.QPs > mostPorts {
+		return nil, fmt.Errorf("%s at %s: %d QPs; each needs a port, and there are %d", impl.Name, side, s.QPs, mostPorts)
+	}
+	e.host = host
 	for i := range e.qps {
 		attr := s.Ends(i)[side]
-		req, resp, err := host.New(attr, e.memory)
+		req, resp, tcp, err := e.newHalves(attr, opts.Streams)
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
 		}
-		e.qps[i] = qp{half: [2]engine.Engine{req, resp}, req: req, resp: resp, attr: attr, loads: newLoads(s, side),
-			due: [2]vtime.Time{vtime.Never, vtime.Never}, armed: vtime.Never}
+		e.qps[i] = qp{half: [2]engine.Engine{req, resp}, req: req, resp: resp, tcp: tcp, attr: attr, loads: newLoads(s, side, i),
+			due: [2]vtime.Time{vtime.Never, vtime.Never}, armed: vtime.Never, arrives: vtime.Never}
+		for h := range e.qps[i].half {
+			e.qps[i].again[h], _ = e.qps[i].half[h].(engine.Urgent)
+		}
 	}
 	e.script.init(s, side)
-	return e, nil
+	if opts.Managed && impl.OverIP() {
+		return nil, fmt.Errorf("drive: cm on: %s at %s does not set connections up by RoCEv2 messages; leave cm on out", impl.Name, side)
+	}
+	e.connect.init(s, side, opts.Managed)
+	return e, e.addPacing()
 }
 
-// Start posts the first receives and work requests.
+// Start posts the first receives and work requests. Connections that have to be set up get their receives now and their
+// work when they are established.
 func (e *Endpoint) Start(now vtime.Time) {
 	e.now = now
 	e.reportRegions()
+	buffers := receives(e.spec, e.side)
 	for i := range e.qps {
-		for n := 0; n < e.spec.Receives; n++ {
+		for range buffers {
 			e.postReceive(i)
 		}
-		e.pump(i)
-		e.drain(i, requester)
-		e.drain(i, responder)
+		if e.connect.open(i) {
+			e.begin(i)
+		}
 	}
+	e.connectAll()
 	e.runScript()
+}
+
+// begin posts the first work requests of connection i.
+func (e *Endpoint) begin(i int) {
+	e.pump(i)
+	e.drain(i, requester)
+	e.drain(i, responder)
 }
 
 // Receive hands the packet to the QP that it is addressed to, if it passes the checks below the transport.
 func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) {
+	e.now = now
+	if e.manage(p) {
+		return
+	}
 	i, ok := e.admit(now, p)
 	if !ok {
 		return
 	}
+	if !e.connect.open(i) && e.side == trace.B {
+		e.established(i) // the RTU is late, or lost
+	}
 	e.now, e.current = now, i
+	if e.congestion(now, i, p) {
+		return
+	}
 	h := responder
-	if p.Opcode.IsResponse() {
+	if p.ToRequester() {
 		h = requester
 	}
 	q := &e.qps[i]
@@ -146,34 +197,92 @@ func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) {
 // has anything to send now.
 func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 	e.now = now
+	if i, ok := e.mad(p); ok {
+		return i, true
+	}
+	if e.ip.pending() {
+		return e.ip.fragment(p), true
+	}
 	for {
-		i, any := e.ready.next()
+		i, any := e.next()
 		if !any {
 			return 0, false
 		}
-		e.current, e.qps[i].queued = i, false
+		e.current = i
 		if e.poll(i, now, p) {
+			if e.ip.on {
+				e.ip.send(p, i)
+			}
 			return i, true
 		}
 	}
+}
+
+// next takes the QP whose turn it is out of its ring.
+func (e *Endpoint) next() (int, bool) {
+	if i, ok := e.urgent.next(); ok {
+		e.qps[i].rushed = false
+		return i, true
+	}
+	i, ok := e.ready.next()
+	if ok {
+		e.qps[i].queued = false
+	}
+	return i, ok
+}
+
+// enqueue puts a QP at the end of its ring, unless it is there. One that has become urgent keeps its turn among the ready
+// as well; nothing is lost when it has nothing left by then.
+func (e *Endpoint) enqueue(i int) {
+	q := &e.qps[i]
+	switch {
+	case q.rushed:
+	case q.urgent():
+		q.rushed = true
+		e.urgent.push(i)
+	case !q.queued:
+		q.queued = true
+		e.ready.push(i)
+	}
+}
+
+// urgent reports whether a half has something to send that its scheme puts before everything new.
+func (q *qp) urgent() bool {
+	for h, again := range q.again {
+		if again != nil && q.want[h] && again.Urgent() {
+			return true
+		}
+	}
+	return false
 }
 
 // poll asks the responder first: acknowledgements are short and let the peer go on. READ responses are not, so after one
 // of them it is the requester's turn.
 func (e *Endpoint) poll(i int, now vtime.Time, p *roce.Packet) bool {
 	q := &e.qps[i]
+	if e.notification(i, p) {
+		e.enqueue(i)
+		return true
+	}
 	h := responder
-	if q.answered {
+	answered := q.answered
+	if answered {
 		h = requester
 	}
 	q.answered = false
 	for range q.half {
-		if q.want[h] {
+		switch {
+		case !q.want[h]:
+		case q.pacing.waits(now, h, answered):
+			e.timers.atMost(i, q.pacing.next)
+			q.answered = answered
+		default:
 			sent := q.half[h].PollTransmit(now, p)
 			q.want[h] = sent
 			e.drain(i, h) // queues the QP again, behind the others
 			if sent {
 				q.answered = h == responder && p.Opcode.IsReadResponse()
+				q.pacing.paced(now, p)
 				return true
 			}
 		}
@@ -183,20 +292,25 @@ func (e *Endpoint) poll(i int, now vtime.Time, p *roce.Packet) bool {
 }
 
 // Ready reports whether Transmit may have something.
-func (e *Endpoint) Ready() bool { return e.ready.n > 0 }
+func (e *Endpoint) Ready() bool {
+	return e.ready.n+e.urgent.n > 0 || e.ip.at > 0 || len(e.connect.out) > 0
+}
 
 // Deadline returns when Wake wants to be called next.
-func (e *Endpoint) Deadline() vtime.Time { return min(e.timers.first(), e.script.next()) }
+func (e *Endpoint) Deadline() vtime.Time { return min(e.timers.first(), e.planned()) }
+
+// planned returns the next thing to do that is no QP's: a scripted post, or a message to be repeated.
+func (e *Endpoint) planned() vtime.Time { return min(e.script.next(), e.connect.next()) }
 
 // Settle brings the earliest deadline up to date and reports whether it was: deadlines that moved away are left where
 // they were, and a clock that jumps from one to the next would stop at each for nothing.
 func (e *Endpoint) Settle() bool {
 	at := e.timers.first()
-	if at >= e.script.next() {
+	if at >= e.planned() {
 		return true
 	}
 	i := int(e.timers.heap[0])
-	real := max(min(e.qps[i].due[requester], e.qps[i].due[responder]), e.soonest)
+	real := max(e.qps[i].wake(), e.soonest)
 	if real <= at {
 		return true
 	}
@@ -205,6 +319,16 @@ func (e *Endpoint) Settle() bool {
 		e.timers.atMost(i, real)
 	}
 	return false
+}
+
+// wake is when a QP has to be looked at next: a timer of its halves, the end of a pause of its rate control, or the arrival
+// of a message to send.
+func (q *qp) wake() vtime.Time {
+	at := min(q.due[requester], q.due[responder], q.arrives)
+	if q.pacing != nil && !q.queued && !q.rushed && (q.want[requester] || q.want[responder]) {
+		at = min(at, q.pacing.next)
+	}
+	return at
 }
 
 // Wake runs everything that is due at now. An engine whose timer does not move on is woken once, not for ever.
@@ -219,22 +343,24 @@ func (e *Endpoint) Wake(now vtime.Time) {
 			q.half[h].HandleTimer(now)
 			q.want[h], q.due[h] = true, vtime.Never
 		}
+		if q.arrives <= now {
+			e.pump(i)
+		}
 		e.drain(i, requester)
 		e.drain(i, responder)
 	}
 	e.runScript()
+	e.repeat()
 }
 
 // drain takes what one half of a QP has to say after it was called, and notes what it wants: to send, and to be woken.
 func (e *Endpoint) drain(i, h int) {
-	q := &e.qps[i]
 	e.events(i, h)
 	if e.spec.Reads.Detail {
 		e.reportVars(i)
 	}
-	if !q.queued && (q.want[requester] || q.want[responder]) {
-		q.queued = true
-		e.ready.push(i)
+	if q := &e.qps[i]; e.connect.open(i) && (q.want[requester] || q.want[responder]) {
+		e.enqueue(i)
 	}
 	e.arm(i, h)
 }
@@ -256,11 +382,19 @@ func (e *Endpoint) handle(i int, ev *engine.Event) {
 	case engine.CQE:
 		e.report(i, trace.CQE, ev)
 		e.completed(i, ev)
+		e.disconnectAll()
 	case engine.ReceiveCQE:
 		e.report(i, trace.Recv, ev)
 		if e.spec.Replenish && !e.qps[i].failed {
-			e.postReceive(i)
+			e.replenish(i, ev)
 		}
+	case engine.Declared:
+		e.declare(i, ev)
+		e.report(i, trace.Declared, ev)
+	case engine.Lost:
+		e.report(i, trace.Lost, ev)
+	case engine.Refused:
+		e.report(i, trace.Refused, ev)
 	case engine.Timeout:
 		e.report(i, trace.Timeout, ev)
 	case engine.Fatal:
@@ -276,6 +410,7 @@ func (e *Endpoint) fail(i int) {
 		return
 	}
 	q.failed = true
+	e.await(q, vtime.Never)
 	for h := range q.half {
 		q.half[h].Flush(e.now)
 	}
@@ -300,14 +435,14 @@ func (e *Endpoint) arm(i, h int) {
 		q.armed = at
 		e.reportTimer(i, at)
 	}
-	if at = min(q.due[requester], q.due[responder]); at != vtime.Never {
+	if at = q.wake(); at != vtime.Never {
 		e.timers.atMost(i, max(at, e.soonest))
 	}
 }
 
-// Idle reports whether all posted work has completed and no more will be posted.
+// Idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or ended.
 func (e *Endpoint) Idle() bool {
-	return e.pending == 0 && e.script.next() == vtime.Never
+	return e.pending == 0 && e.awaiting == 0 && e.connect.waiting == 0 && e.script.next() == vtime.Never
 }
 
 // Vars returns the variables of connection i's engines, the requester's first.
@@ -321,11 +456,19 @@ func (e *Endpoint) Vars(i int) []engine.Var {
 	return vars
 }
 
-// Pending returns how many signalled work requests have not completed.
-func (e *Endpoint) Pending() int { return e.pending }
+// Shared returns the variables of what the QPs share, none when they share nothing.
+func (e *Endpoint) Shared() []engine.Var {
+	if in, ok := e.host.(engine.Inspector); ok {
+		return in.Vars()
+	}
+	return nil
+}
 
 // Shortfall says what of the counted work will never be done, "" when nothing. Call it when nothing more will happen.
 func (e *Endpoint) Shortfall() string {
+	if s := e.unconnected(); s != "" {
+		return s
+	}
 	if e.pending > 0 {
 		return fmt.Sprintf("%d requests of %s never completed", e.pending, e.side)
 	}

@@ -42,6 +42,60 @@ func TestFairness(t *testing.T) {
 	}
 }
 
+// What a QP has to send again goes before what is new, also before what other QPs have, who then go on where they were;
+// several such QPs take turns.
+func TestUrgentFirst(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=4 qd=1", "load write msg=1 count=1")
+	for _, f := range b.req {
+		f.packets, f.out = -1, roce.WriteOnly
+	}
+	b.Start(0)
+	got := ""
+	send := func(n int) {
+		for range n {
+			var p roce.Packet
+			i, ok := b.Transmit(0, &p)
+			if !ok {
+				t.Fatal("nothing to send")
+			}
+			got += fmt.Sprint(i)
+		}
+	}
+	again := func(i, n int) {
+		b.req[i].again = n
+		ack := b.good(i)
+		b.Receive(0, &ack)
+	}
+	send(2)
+	again(3, 2)
+	again(1, 3)
+	send(5)
+	send(6)
+	if want := "01" + "31311" + "230123"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+}
+
+// A QP that was urgent has its turn among the others once, also when it has nothing left by then.
+func TestUrgentLeavesNoTrace(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
+	b.Start(0)
+	b.req[0].packets, b.req[0].again = 2, 1
+	for range 3 {
+		ack := b.good(0)
+		b.Receive(0, &ack)
+	}
+	var p roce.Packet
+	for want := 2; want >= 0; want-- {
+		if i, ok := b.Transmit(0, &p); ok != (want > 0) || i != 0 {
+			t.Fatalf("connection %d, %v with %d to send", i, ok, want)
+		}
+	}
+	if b.Ready() || b.req[0].polled != 3 {
+		t.Errorf("ready %v, asked %d times", b.Ready(), b.req[0].polled)
+	}
+}
+
 // A QP that becomes ready waits for those that are; one that had nothing is not asked again before something happens.
 func TestOnlyReadyQPsAreAsked(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=3 qd=1", "load write msg=1 count=1")

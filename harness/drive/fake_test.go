@@ -18,6 +18,7 @@ type fake struct {
 	events   []engine.Event // to be polled
 	onSend   *engine.Event  // becomes an event when a packet is sent
 	packets  int            // to be sent; negative is without end
+	again    int            // of these, so many are retransmissions and urgent
 	out      roce.Opcode
 	timer    vtime.Time
 	stuck    bool // the timer does not move when it fires
@@ -42,6 +43,7 @@ func (f *fake) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 		return false
 	}
 	f.packets--
+	f.again = max(0, f.again-1)
 	p.Opcode = f.out
 	if f.onSend != nil {
 		f.events, f.onSend = append(f.events, *f.onSend), nil
@@ -57,6 +59,8 @@ func (f *fake) PollEvent() (engine.Event, bool) {
 	f.events = f.events[1:]
 	return ev, true
 }
+
+func (f *fake) Urgent() bool { return f.again > 0 }
 
 func (f *fake) PollTimer() (vtime.Time, bool) { return f.timer, f.timer != vtime.Never }
 func (f *fake) Flush(vtime.Time)              { f.flushed++ }

@@ -49,12 +49,38 @@ func newFuzzer(impl engine.Implementation, side trace.Side, seed uint64) *fuzzer
 	f := &fuzzer{impl: impl, spec: s, side: side, rng: rand.New(rand.NewPCG(seed, 0xF022))}
 	for _, text := range seeds {
 		if p, err := roce.ParsePacket(text); err == nil {
-			p.DestQP = s.Ends(0)[side].QPN
-			p.RETH.VA, p.RETH.RKey = Target(0), Key(side, 0)
-			f.seeds = append(f.seeds, p)
+			f.seed(p)
 		}
 	}
+	f.extend()
 	return f
+}
+
+// seed adds a packet for the victim.
+func (f *fuzzer) seed(p roce.Packet) {
+	p.DestQP = f.spec.Ends(0)[f.side].QPN
+	p.RETH.VA, p.RETH.RKey = Target(0), Key(f.side, 0)
+	f.seeds = append(f.seeds, p)
+}
+
+// extend adds a packet for each opcode beyond the RC class that the scheme takes: as long as its place in a message asks for,
+// if it has a payload.
+func (f *fuzzer) extend() {
+	for code := range 256 {
+		op := roce.Opcode(code)
+		if !op.Known() || f.impl.Accepts == nil || !f.impl.Accepts(op) {
+			continue
+		}
+		p := roce.Packet{BTH: roce.BTH{Opcode: op, PKey: roce.DefaultPKey, AckReq: op.EndsMessage()}}
+		p.RETH.DMALen, p.DETH.QKey = 512, f.impl.QKey
+		if op.Layout()&roce.LayoutPayload != 0 {
+			p.Len = f.spec.QP[f.side].MTU
+		}
+		if op.EndsMessage() {
+			p.RETH.DMALen = uint32(p.Len)
+		}
+		f.seed(p)
+	}
 }
 
 // Event implements Observer for the victim.
@@ -109,6 +135,8 @@ func (f *fuzzer) renew() (err error) {
 func (f *fuzzer) mutate() {
 	p := f.seeds[f.rng.IntN(len(f.seeds))]
 	p.PSN = psn.New(uint32(f.rng.IntN(8)))
+	p.SACK = roce.SACKETH{PSN: psn.New(uint32(f.rng.IntN(8))), LostCnt: uint8(f.rng.IntN(8))}
+	p.SO = roce.SOETH{SN: uint32(f.rng.IntN(4)), Offset: uint32(f.rng.IntN(4)) * uint32(f.spec.QP[f.side].MTU)}
 	var frame roce.Frame
 	Frame(&frame, f.side.Other(), 0, &p)
 	f.frame = frame.AppendTo(f.frame[:0])

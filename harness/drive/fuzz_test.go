@@ -7,17 +7,57 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
+// Forged, malformed and stale frames, of the RC class and of whatever a scheme takes beside it, neither panic nor place a
+// byte where the peer may not write, at either side of any implementation.
 func TestFuzzerFindsNothing(t *testing.T) {
-	f := newFuzzer(gbn.Implementation(), trace.B, 1)
-	if err := f.run(50_000); err != nil || f.violations != 0 {
-		t.Errorf("%d violations, %v", f.violations, err)
+	for _, impl := range all.Implementations() {
+		for _, side := range []trace.Side{trace.A, trace.B} {
+			f := newFuzzer(impl, side, 1)
+			if err := f.run(30_000); err != nil || f.violations != 0 {
+				t.Errorf("%s at %s: %d violations, %v", impl.Name, side, f.violations, err)
+			}
+			extensions := 0
+			for code := range 256 {
+				if op := roce.Opcode(code); op.Known() && impl.Accepts != nil && impl.Accepts(op) {
+					extensions++
+				}
+			}
+			if len(f.seeds) != len(seeds)+extensions {
+				t.Errorf("%s: %d seeds, want %d and %d of its own", impl.Name, len(f.seeds), len(seeds), extensions)
+			}
+		}
 	}
-	if len(f.seeds) != len(seeds) {
-		t.Errorf("%d of %d seeds parse", len(f.seeds), len(seeds))
+}
+
+// The frames of its own get through to the engine: without them the fuzzer would test what every transport drops.
+func TestFuzzerReachesExtensions(t *testing.T) {
+	f := newFuzzer(fasr.Implementation(), trace.B, 1)
+	taken := map[roce.Opcode]bool{}
+	f.impl.NewHost = nil
+	build := f.impl.New
+	f.impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
+		req, resp, err := build(qp, mem)
+		return req, watched{resp, taken}, err
 	}
+	if err := f.run(5000); err != nil || !taken[roce.FSendFirst] || !taken[roce.FSendFirst+roce.WriteOnly] || !taken[roce.FReadRequest] {
+		t.Errorf("the engine was given %v, %v", taken, err)
+	}
+}
+
+// watched notes what a responder is given.
+type watched struct {
+	engine.Responder
+	taken map[roce.Opcode]bool
+}
+
+func (w watched) HandlePacket(now vtime.Time, p *roce.Packet) {
+	w.taken[p.Opcode] = true
+	w.Responder.HandlePacket(now, p)
 }
 
 // overwriter stores what arrives at the beginning of its own source region, and completes READs that never were.

@@ -48,6 +48,7 @@ type layout struct {
 	inSlot  uint64
 	inSlots uint64
 	reads   bool // some load of this side READs
+	spec    *scenario.Spec
 }
 
 // newLayout sizes the regions: a slot per outstanding message while they fit, one at least.
@@ -55,14 +56,17 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 	slot := max(uint64(s.LongestMessage()), 8)
 	slot = (slot + 63) &^ 63
 	inSlot := uint64(s.ReceiveLen)
-	if inSlot == 0 {
+	switch {
+	case inSlot == 0 && s.Receives > 0 && receives(s, side) == 0:
+		inSlot = readOnlyLen // nothing will lie there, but a region has some length
+	case inSlot == 0:
 		inSlot = slot
 	}
 	fit := uint64(fitBytes) / uint64(s.QPs) / 3
 	depth := uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth))
 	reads := slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op == engine.OpRead })
 	return layout{
-		side: side, qps: s.QPs, reads: reads,
+		side: side, qps: s.QPs, reads: reads, spec: s,
 		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
 		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, uint64(max(s.Receives, 1))),
 	}
@@ -79,6 +83,20 @@ func Target(i int) uint64 { return place(targetBase, i) }
 // ReadOnlyKey is the R_Key of connection i's region that the peer of side may read only.
 func ReadOnlyKey(side trace.Side, i int) uint32 { return Key(side, i) + 2 }
 
+// Remote returns the address and key of the buffer in which connection i's requests from the other side act.
+func Remote(s *scenario.Spec, at trace.Side, i int) (va uint64, key uint32) {
+	if d := s.Devices[at]; d.Present() {
+		return d.Buffer, d.Key
+	}
+	return Target(i), Key(at, i)
+}
+
+// RemoteLen returns the bytes of that buffer.
+func RemoteLen(s *scenario.Spec, at trace.Side) uint64 {
+	l := newLayout(s, at)
+	return l.slot * l.slots
+}
+
 // readOnlyLen is the size of that region in bytes.
 const readOnlyLen = 64
 
@@ -90,10 +108,14 @@ func (l *layout) inbox(i int) uint64  { return place(inboxBase, i) }
 
 // register makes the regions of all QPs, filled with a pattern that differs by side, QP and place.
 func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
-	total := uint64(l.qps) * (3*l.slot*l.slots + l.inSlot*l.inSlots)
+	regions := uint64(2)
+	if l.reads {
+		regions++
+	}
+	total := uint64(l.qps) * (regions*l.slot*l.slots + l.inSlot*l.inSlots)
 	if bytes && total > uint64(mostBytes) {
 		return fmt.Errorf("drive: messages of %s on %d QPs need %s of memory; use fewer QPs or smaller messages",
-			unit.Size(l.slot), l.qps, unit.Size(total))
+			unit.Size(l.slot), l.qps, (unit.Size(total)+unit.MiB-1)/unit.MiB*unit.MiB)
 	}
 	// In the order of addresses, so that each registration goes to the end.
 	for from := 0; from < l.qps; from += perBank {
@@ -143,7 +165,7 @@ func (l *layout) request(i int, ld *load) engine.WorkRequest {
 		local = l.land(i)
 	}
 	return engine.WorkRequest{
-		ID: ld.first + uint64(ld.posted), Op: ld.Op, Len: uint32(ld.Msg), Imm: uint32(ld.posted),
+		ID: ld.first + uint64(ld.posted), Op: ld.Op, Len: uint32(ld.flows.Size(ld.posted)), Imm: uint32(ld.posted),
 		LocalVA: local + off, RemoteVA: Target(i) + off, RKey: Key(l.side.Other(), i),
 	}
 }
@@ -157,8 +179,8 @@ func (l *layout) receive(i, n int) engine.ReceiveRequest {
 func (l *layout) scripted(p *scenario.Post) engine.WorkRequest {
 	wr := p.WR
 	wr.LocalVA = l.source(p.QP) + uint64(p.LocalOff)
-	wr.RemoteVA = Target(p.QP) + uint64(p.RemoteOff)
-	wr.RKey = Key(l.side.Other(), p.QP)
+	va, key := Remote(l.spec, l.side.Other(), p.QP)
+	wr.RemoteVA, wr.RKey = va+uint64(p.RemoteOff), key
 	if p.BadKey {
 		wr.RKey = badKey
 	}

@@ -39,7 +39,8 @@ func (e *Endpoint) replay(side trace.Side, i int, work []Work) *replay {
 		case landRegion:
 			base = l.land(i)
 		}
-		return image{base: base, want: pattern(e.spec.Seed, owner, i, region, l.slot*l.slots)}
+		return image{base: base, want: pattern(e.spec.Seed, owner, i, region, l.slot*l.slots),
+			unordered: slices.Contains(e.impl.Features, engine.Unreliable)}
 	}}
 	r.hazards(work)
 	for k := range work {

@@ -19,13 +19,13 @@ func (e *Endpoint) send(i int, kind trace.EventKind) {
 
 // report hands on an event of an engine.
 func (e *Endpoint) report(i int, kind trace.EventKind, ev *engine.Event) {
-	e.event = trace.Event{Body: *ev, Len: ev.Len}
+	e.event = trace.Event{Body: *ev, VA: ev.VA, Len: ev.Len}
 	e.send(i, kind)
 }
 
 // reportPost tells of a work request or a receive that the engine took.
-func (e *Endpoint) reportPost(i int, kind trace.EventKind, wr engine.WorkRequest) {
-	e.event = trace.Event{Body: engine.Event{ID: wr.ID, Op: wr.Op, Len: wr.Len, Imm: wr.Imm}, VA: wr.RemoteVA, Len: wr.Len, RKey: wr.RKey}
+func (e *Endpoint) reportPost(i int, kind trace.EventKind, wr engine.WorkRequest, waited vtime.Duration) {
+	e.event = trace.Event{Body: engine.Event{ID: wr.ID, Op: wr.Op, Len: wr.Len, Imm: wr.Imm}, VA: wr.RemoteVA, Len: wr.Len, RKey: wr.RKey, Value: int64(waited)}
 	e.send(i, kind)
 }
 

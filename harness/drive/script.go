@@ -71,7 +71,7 @@ func (e *Endpoint) runScript() {
 			ok = e.scriptedReceive(q, &p)
 		} else {
 			wr := e.layout.scripted(&p)
-			if ok = e.post(p.QP, wr); ok {
+			if ok = e.post(p.QP, wr, 0); ok {
 				e.script.posted = append(e.script.posted, scriptedWork{Work: Work{WR: wr}, qp: p.QP})
 			}
 		}
@@ -89,6 +89,6 @@ func (e *Endpoint) scriptedReceive(q *qp, p *scenario.Post) bool {
 		return false
 	}
 	q.want[responder] = true
-	e.reportPost(p.QP, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA})
+	e.reportPost(p.QP, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA}, 0)
 	return true
 }

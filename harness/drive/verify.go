@@ -23,7 +23,7 @@ type Work struct {
 // which message took which receive) and at what this side's own READs and atomics brought.
 //
 // Bytes whose content is not determined are not judged: those of requests that did not complete, and those that depend on
-// an order that is not known. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
+// an order that is not known. Of an unreliable transport only what the target declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
 func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
 	e.now = max(e.now, now)
 	if e.memory.Load(Target(i), 1) == nil {
@@ -40,8 +40,13 @@ func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard 
 	if e.layout.reads {
 		add(own.lands())
 	}
-	add(other.targets())
-	add(e.inbox(i, other, peers))
+	if slices.Contains(e.impl.Features, engine.Unreliable) {
+		other.targets().openBut(e.qps[i].declared)
+		add(other.targets())
+	} else {
+		add(other.targets())
+		add(e.inbox(i, other, peers))
+	}
 	e.event = trace.Event{Name: "mismatch", Value: mismatch}
 	e.send(i, trace.Memory)
 	e.event = trace.Event{Name: "guard", Value: guard}
@@ -49,23 +54,43 @@ func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard 
 	return mismatch, guard, true
 }
 
-// Posted returns connection i's requests in posting order, as the peer needs them for Verify. Loads give their last
-// requests only, as many as there are slots to write: earlier ones wrote the same bytes to the same places.
+// Posted returns connection i's requests in posting order, as the peer needs them for Verify. Of a load it gives those
+// that no later one has overwritten.
 func (e *Endpoint) Posted(i int) []Work {
 	var out []Work
 	for k := range e.qps[i].loads {
-		l := &e.qps[i].loads[k]
-		again := *l
-		last := int(max(e.layout.slots, e.layout.inSlots))
-		for again.posted = max(0, l.posted-last); again.posted < l.posted; again.posted++ {
-			out = append(out, Work{WR: e.layout.request(i, &again), Done: again.posted < l.done, Loop: true})
-		}
+		out = append(out, e.layout.standing(i, &e.qps[i].loads[k])...)
 	}
 	for _, w := range e.script.posted {
 		if w.qp == i {
 			out = append(out, w.Work)
 		}
 	}
+	return out
+}
+
+// standing returns the requests of a load of which something is still to be seen. A later one of the same slot that is as
+// large wrote the same bytes to the same places.
+func (l *layout) standing(i int, ld *load) []Work {
+	first, varied := 0, ld.flows.Varied()
+	if !varied {
+		first = max(0, ld.posted-int(max(l.slots, l.inSlots)))
+	}
+	var out []Work
+	over := make([]uint32, l.slots) // bytes of each slot that a later request has written
+	for again := *ld; again.posted > first; {
+		again.posted--
+		w := Work{WR: l.request(i, &again), Done: again.posted < ld.done, Loop: true}
+		slot := &over[uint64(again.posted)%l.slots]
+		if varied && w.Done && w.WR.Len <= *slot {
+			continue
+		}
+		if w.Done {
+			*slot = w.WR.Len
+		}
+		out = append(out, w)
+	}
+	slices.Reverse(out)
 	return out
 }
 
@@ -119,6 +144,8 @@ type image struct {
 	base  uint64
 	want  []byte
 	state []byte // of each byte; nil as long as nothing was touched
+	// unordered says that of several requests which wrote a byte any may be the one that counts.
+	unordered bool
 }
 
 // states returns the states for writing.
@@ -167,10 +194,32 @@ func (m *image) put(at uint64, b byte, w *Work) {
 	switch {
 	case was == open:
 		return
-	case !w.Done, was != untouched && was != mark && m.want[at] != b:
+	case !w.Done, was != untouched && (was != mark || m.unordered) && m.want[at] != b:
 		mark = open
 	}
 	m.want[at], m.state[at] = b, mark
+}
+
+// openBut opens the bytes that were not declared valid; declared has a bit for each byte, or is nil.
+func (m *image) openBut(declared []uint64) {
+	for k := range m.states() {
+		if m.state[k] != untouched && (declared == nil || declared[k>>6]>>(k&63)&1 == 0) {
+			m.state[k] = open
+		}
+	}
+}
+
+// declare notes that bytes of a target region are valid.
+func (e *Endpoint) declare(i int, ev *engine.Event) {
+	q, size := &e.qps[i], e.layout.slot*e.layout.slots
+	if off := ev.VA - Target(i); off <= size && uint64(ev.Len) <= size-off && e.memory.Load(Target(i), 1) != nil {
+		if q.declared == nil {
+			q.declared = make([]uint64, (size+63)/64)
+		}
+		for k := off; k < off+uint64(ev.Len); k++ {
+			q.declared[k>>6] |= 1 << (k & 63)
+		}
+	}
 }
 
 // compare counts the bytes that are not as expected.

@@ -42,16 +42,16 @@ func TestClosedLoop(t *testing.T) {
 	b.Start(0)
 	want := []uint64{0, 1, 2}
 	for id := uint64(0); id < 5; id++ {
-		if d := cmp.Diff(want, b.ids()); d != "" || b.Pending() != len(want)-int(id) || b.Idle() {
-			t.Fatalf("after %d completions: %d pending, posts -want +got\n%s", id, b.Pending(), d)
+		if d := cmp.Diff(want, b.ids()); d != "" || b.pending != len(want)-int(id) || b.Idle() {
+			t.Fatalf("after %d completions: %d pending, posts -want +got\n%s", id, b.pending, d)
 		}
 		if next := uint64(len(want)); next < 5 {
 			want = append(want, next)
 		}
 		b.tell(engine.StatusSuccess, id)
 	}
-	if b.Pending() != 0 || !b.Idle() || b.Share() != 1 {
-		t.Errorf("at the end %d pending, share %v", b.Pending(), b.Share())
+	if b.pending != 0 || !b.Idle() || b.Share() != 1 {
+		t.Errorf("at the end %d pending, share %v", b.pending, b.Share())
 	}
 }
 
@@ -93,8 +93,8 @@ func TestFailedQP(t *testing.T) {
 	if got := len(b.ids()); got != 2 || b.req[0].flushed != 1 || b.resp[0].flushed != 1 || len(b.resp[0].receives) != 3 {
 		t.Errorf("%d posts, flushed %d and %d times, %d receives", got, b.req[0].flushed, b.resp[0].flushed, len(b.resp[0].receives))
 	}
-	if b.Pending() != 0 || b.Share() != 0 || b.count(trace.Fatal) != 2 || b.count(trace.CQE) != 2 {
-		t.Errorf("%d pending, share %v, %d completions", b.Pending(), b.Share(), b.count(trace.CQE))
+	if b.pending != 0 || b.Share() != 0 || b.count(trace.Fatal) != 2 || b.count(trace.CQE) != 2 {
+		t.Errorf("%d pending, share %v, %d completions", b.pending, b.Share(), b.count(trace.CQE))
 	}
 	if got := b.Shortfall(); got != "QP 0 of A failed with 9 of its 9 messages undone" {
 		t.Errorf("shortfall %q", got)
@@ -108,8 +108,8 @@ func TestFailedResponder(t *testing.T) {
 	b.req[0].complete(0, engine.StatusFlushed)
 	b.resp[0].events = []engine.Event{{Kind: engine.Fatal}}
 	b.ask()
-	if b.Pending() != 0 || b.count(trace.CQE) != 1 || len(b.ids()) != 1 {
-		t.Errorf("%d pending, %d completions, %d posts", b.Pending(), b.count(trace.CQE), len(b.ids()))
+	if b.pending != 0 || b.count(trace.CQE) != 1 || len(b.ids()) != 1 {
+		t.Errorf("%d pending, %d completions, %d posts", b.pending, b.count(trace.CQE), len(b.ids()))
 	}
 }
 
@@ -141,8 +141,8 @@ func TestScriptAndLoads(t *testing.T) {
 	}
 	b.tell(engine.StatusSuccess, want...)
 	b.tell(engine.StatusSuccess, 1e9+1)
-	if b.Pending() != 0 || b.Idle() || b.Share() != 1 {
-		t.Errorf("%d pending, idle %v", b.Pending(), b.Idle())
+	if b.pending != 0 || b.Idle() || b.Share() != 1 {
+		t.Errorf("%d pending, idle %v", b.pending, b.Idle())
 	}
 	b.Wake(vtime.Time(5 * vtime.Microsecond))
 	b.tell(engine.StatusSuccess, 1)
@@ -155,14 +155,14 @@ func TestScriptAndLoads(t *testing.T) {
 func TestUnsignalled(t *testing.T) {
 	b := newBed(t, Options{}, "post-write wr=1 signal=0", "post-write wr=2", "post-write wr=3 signal=0", "post-write wr=4")
 	b.Start(0)
-	if b.Pending() != 2 {
-		t.Fatalf("%d pending, want 2", b.Pending())
+	if b.pending != 2 {
+		t.Fatalf("%d pending, want 2", b.pending)
 	}
 	b.tell(engine.StatusSuccess, 2)
 	b.tell(engine.StatusRetryExceeded, 3)
 	b.tell(engine.StatusFlushed, 4)
-	if b.Pending() != 0 {
-		t.Errorf("%d pending, want 0", b.Pending())
+	if b.pending != 0 {
+		t.Errorf("%d pending, want 0", b.pending)
 	}
 	var done []bool
 	for _, w := range b.Posted(0) {
@@ -189,8 +189,8 @@ func TestFullQueue(t *testing.T) {
 		"post-receive from=A len=7")
 	b.req[0].depth, b.resp[0].depth = 1, 2
 	b.Start(0)
-	if got := b.Counters()["refused_post"]; got != 2 || len(b.ids()) != 1 || b.Pending() != 1 {
-		t.Errorf("%d refused, %d posted, %d pending", got, len(b.ids()), b.Pending())
+	if got := b.Counters()["refused_post"]; got != 2 || len(b.ids()) != 1 || b.pending != 1 {
+		t.Errorf("%d refused, %d posted, %d pending", got, len(b.ids()), b.pending)
 	}
 	b.req[0].posted = nil
 	b.tell(engine.StatusSuccess, 1e9)
@@ -215,6 +215,49 @@ func TestReceives(t *testing.T) {
 		}
 		if got[1].VA-got[0].VA != 128 || got[1].Len != 128 || len(got) > 3 && got[3].VA != got[0].VA {
 			t.Errorf("%s: receives at %+v", tt.qp, got)
+		}
+	}
+}
+
+// Few QPs get all the receives that the Spec says; with thousands, those that can be taken.
+func TestReceivesOfManyQPs(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  int
+	}{
+		{"few", []string{"qp count=10 receives=512", "load write msg=1 count=1"}, 512},
+		{"no taker", []string{"qp count=1000 receives=512", "load write msg=1 count=1", "load send msg=1 count=1"}, 0},
+		{"a taker", []string{"qp count=1000 receives=512", "qp B qd=7", "load send from=B msg=1 count=1"}, 7},
+		{"with an immediate", []string{"qp count=1000 receives=5", "qp B qd=7", "load write-imm from=B msg=1 count=1"}, 5},
+		{"posted", []string{"qp count=1000 receives=512 qd=3", "post-send from=B len=1"}, 3},
+		{"not replaced", []string{"qp count=1000 receives=512 replenish=0", "load write msg=1 count=1"}, 512},
+		{"crafted", []string{"qp count=1000 receives=512", "load write msg=1 count=1", "inject B at=10us : SEND_ONLY psn=+3 len=8"}, 512},
+	} {
+		b := newBed(t, Options{}, c.lines...)
+		b.Start(0)
+		if got := len(b.resp[0].receives); got != c.want {
+			t.Errorf("%s: %d receives, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// An inbox has room for a message wherever one may come to lie, scripted receives included.
+func TestInboxOfManyQPs(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  uint64
+	}{
+		{"nobody sends", []string{"qp count=1000 receives=512", "load write msg=4KiB count=1"}, readOnlyLen},
+		{"somebody sends", []string{"qp count=1000 receives=512", "load send from=B msg=4KiB count=1"}, 4096},
+		{"few", []string{"qp receives=2", "load write msg=4KiB count=1"}, 4096},
+		{"scripted", []string{"qp receives=0", "post-receive from=A len=4096", "post-send from=B len=4096"}, 4096},
+		{"scripted, many", []string{"qp count=1000 receives=0", "post-receive from=A len=4096", "post-send from=B len=4096"}, 4096},
+	} {
+		l := newLayout(lines(t, c.lines...), trace.A)
+		if l.inSlot != c.want {
+			t.Errorf("%s: room for %d bytes, want %d", c.name, l.inSlot, c.want)
 		}
 	}
 }

@@ -65,6 +65,13 @@ type Responder interface {
 	PostReceive(now vtime.Time, rr ReceiveRequest) error
 }
 
+// Urgent is implemented by engines that send again before anything new, also before what the other QPs of the endpoint have.
+// Urgent reports whether the packet that PollTransmit gives next is a retransmission, as far as is known without asking it;
+// a driver serves QPs that say so before the others.
+type Urgent interface {
+	Urgent() bool
+}
+
 // Inspector is implemented by engines that show their state, for ladders, probes and reports. The order of the variables
 // is fixed, names are those of the protocol's paper, and values never contain pointers or map order.
 type Inspector interface {

@@ -10,9 +10,12 @@ type Event struct {
 	Status Status // CQE and ReceiveCQE
 	Op     Op     // the operation of the work request; for a ReceiveCQE what arrived (OpSend…, OpWriteImm)
 	ID     uint64 // the WorkRequest or ReceiveRequest
-	Len    uint32 // ReceiveCQE: bytes received
+	Len    uint32 // ReceiveCQE: bytes received; Declared: of the chunk
 	Imm    uint32 // ReceiveCQE of an operation with immediate
 	InvKey uint32 // ReceiveCQE of OpSendInv
+	Peer   uint16 // port of the sender, where one QP serves many; 0 elsewhere
+	VA     uint64 // Declared: where the chunk lies; ReceiveCQE and Lost: the buffer, where connections share receives
+	More   bool   // Declared: the same completion has further chunks
 	PSN    psn.PSN
 }
 
@@ -30,9 +33,17 @@ const (
 	// Fatal says that the QP went to the error state by this half's doing; the driver then calls Flush on the other
 	// half. Status tells why.
 	Fatal
+	// Declared is a completion at the target of a one-sided message that may have lost parts: one chunk of what is valid, VA
+	// and Len, of message ID. A completion with several chunks is several events, and More is set in all but the last.
+	Declared
+	// Lost says that a message which never became whole was given up: ID is the receive that it held, Len the bytes that had
+	// come.
+	Lost
+	// Refused says that something which arrived was dropped because of Status, and that the QP goes on.
+	Refused
 )
 
-var kindNames = [...]string{"CQE", "RECV", "TIMEOUT", "FATAL"}
+var kindNames = [...]string{"CQE", "RECV", "TIMEOUT", "FATAL", "DECLARED", "LOST", "REFUSED"}
 
 // String returns the kind as ladders print it.
 func (k EventKind) String() string {

@@ -11,11 +11,16 @@ type Implementation struct {
 	Recover string  // recovery scheme, a feature name for rules: "gbn", "gb1"
 
 	// Features are the other features that it declares to rules, beside Recover: "sr" when its responder keeps what comes
-	// early, and "extension" when it speaks opcodes of the manufacturer-specific classes.
+	// early, "direct" when it writes that to memory at once, and "extension" when it speaks opcodes of the
+	// manufacturer-specific classes.
 	Features []string
 
+	// Program is the path of a program that is the implementation, for one that is no engine; see package contract. New is
+	// nil then, and only a bench with real packets can run it.
+	Program string
+
 	// Accepts reports opcodes outside the RC class that the scheme understands; a packet with any other is dropped
-	// before it reaches an engine. Nil means none.
+	// before it reaches an engine. Nil means none. A scheme that accepts roce.UDP or roce.TCP is not RoCEv2: see Fragmenter.
 	Accepts func(roce.Opcode) bool
 
 	// QKey is the Q_Key that datagrams must have when the scheme accepts any; 0 when it does not.
@@ -26,17 +31,70 @@ type Implementation struct {
 	// to show that a rule can fail, has.
 	FrameOut, FrameIn func(frame []byte) []byte
 
+	// QueueDepth, when not nil, chooses the depth of the send queue, in place of the one that was asked for, from QP.Path
+	// and the parameters. A note, if not empty, says in one line what the user should know of the choice; an error names
+	// what is missing or wrong.
+	QueueDepth func(qp QP) (depth int, note string, err error)
+
+	// NeedsBytes says that the scheme computes with the bytes of packets, so that a run whose packets have lengths alone
+	// would be wrong.
+	NeedsBytes bool
+
 	// NewHost makes what the QPs of one endpoint share, from which a driver then builds each of them; see Host. Nil means
 	// that they share nothing.
 	NewHost func(given Params) (Host, error)
 
+	// NewBox makes the node that stands in the path near side A, when the implementation has one; see Middlebox. Nil means
+	// that the path is the link alone. The error names the parameter that it rejects.
+	NewBox func(BoxConfig) (Middlebox, error)
+
+	// BoxOut is FrameOut for the frames that the box sends.
+	BoxOut func(to Port, frame []byte) []byte
+
 	// New builds both halves of one end of a QP that is alone on its host. It returns an error that names the attribute or parameter it rejects.
 	New func(qp QP, mem Memory) (Requester, Responder, error)
+
+	// NewStream, when not nil, builds the same end over a TCP that the host brings; a bench that has one uses it unless
+	// TCPParam says otherwise. The error names the attribute or parameter that it rejects.
+	NewStream func(qp QP, mem Memory) (Stream, error)
+}
+
+// Try returns what one end of a QP would be refused for. A program is not tried: it says so when it is run.
+func (im *Implementation) Try(qp QP, mem Memory) error {
+	if im.Program != "" {
+		return nil
+	}
+	_, _, err := im.New(qp, mem)
+	return err
+}
+
+// Unreliable is the feature of a transport whose requester completes without knowing what arrived: the memory of its peer may
+// lack anything that was not declared.
+const Unreliable = "unreliable"
+
+// OverIP reports whether the transport is no RoCEv2, but runs over UDP or TCP.
+func (i *Implementation) OverIP() bool {
+	return i.Accepts != nil && (i.Accepts(roce.UDP) || i.Accepts(roce.TCP))
 }
 
 // Declares returns every feature that rules may ask of the implementation.
 func (i *Implementation) Declares() []string {
+	if i.OverIP() {
+		return append([]string{i.Recover}, i.Features...)
+	}
 	return append([]string{"rc", i.Recover}, i.Features...)
+}
+
+// DeclaresWith is Declares when parameters are given. One that is not at its default makes the scheme a variant, whose rules
+// ask for a feature of the parameter's name: with nack_interval=4us go-back-N declares "nack_interval".
+func (i *Implementation) DeclaresWith(given Params) []string {
+	features := i.Declares()
+	for _, p := range i.Params {
+		if value, ok := given[p.Name]; ok && value != p.Default {
+			features = append(features, p.Name)
+		}
+	}
+	return features
 }
 
 // Param documents one parameter of a scheme.

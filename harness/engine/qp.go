@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -40,7 +41,19 @@ type QP struct {
 
 	Access Access // operations that this end's responder allows
 
+	Path Path `json:",omitzero"` // what the operator knows of the way to the peer, for a scheme that is configured by it
+
+	// RateControl names the rate control around the transport, "dcqcn" or "dctcp"; empty is none. It is the driver's.
+	RateControl string `json:",omitempty"`
+
 	Params Params // parameters of the scheme, by name, as given with --param
+}
+
+// Path is what an operator who sets a QP up knows of the way to the peer. A zero field is not known.
+type Path struct {
+	RTT     vtime.Duration // propagation, both ways
+	Rate    unit.Rate      // of the line towards the peer, layer 1
+	Message uint32         // bytes of the longest message that will be posted
 }
 
 // TransportTimer returns how long the requester waits for a response: RTO when given, else 4.096 us times two to the
@@ -56,6 +69,9 @@ func (q *QP) TransportTimer() vtime.Duration {
 func (q *QP) Packets(n uint32) int {
 	return max(1, (int(n)+q.MTU-1)/q.MTU)
 }
+
+// LineBytes returns what layer 1 carries of a message of n bytes, without the headers of single packets such as RETH.
+func (q *QP) LineBytes(n uint32) int { return int(n) + q.Packets(n)*roce.Overhead }
 
 // LocalACKTimeout is the QP attribute of that name, a code of five bits.
 type LocalACKTimeout uint8

@@ -6,6 +6,10 @@ import (
 	"math/bits"
 )
 
+// wordLen is the least of a transport packet, before its ICRC, for which fields are looked for; with both the callers index
+// the type of a LoWAR packet freely.
+const wordLen = 4
+
 // span is where the layers of a frame lie.
 type span struct {
 	l3, l4 int  // offsets of the IP and UDP headers
@@ -25,7 +29,7 @@ func locate(frame []byte) (span, bool) {
 // locateIP is locate for a known offset of the IP header. The packet ends where its IP length says, or, when that
 // cannot be, with the frame.
 func locateIP(frame []byte, l3 int) (s span, ok bool) {
-	if len(frame) < l3+ipv4Len+udpLen+repairLen+icrcLen {
+	if len(frame) < l3+ipv4Len+udpLen+wordLen+icrcLen {
 		return s, false
 	}
 	kind := binary.BigEndian.Uint16(frame[l3-2:])
@@ -40,8 +44,7 @@ func locateIP(frame []byte, l3 int) (s span, ok bool) {
 	default:
 		return s, false
 	}
-	// No transport packet is shorter than a LoWAR header and an ICRC; with that much the callers index freely.
-	least := s.l4 + udpLen + repairLen + icrcLen
+	least := s.l4 + udpLen + wordLen + icrcLen
 	if s.end > len(frame) || s.end < least {
 		s.end = len(frame)
 	}
@@ -85,20 +88,30 @@ var fields = []field{
 	{"result", inTransport, LayoutAtomicAckETH, 0, 8},
 	{"lost", inTransport, LayoutSACKETH, 0, 1}, {"sack", inTransport, LayoutSACKETH, 1, 3},
 	{"sn", inTransport, LayoutSOETH, 1, 3}, {"off", inTransport, LayoutSOETH, 4, 4},
+	{"type", inTransport, LayoutRepair, 4, 1}, {"isn", inTransport, LayoutRepair, 6, 1}, {"c", inTransport, LayoutRepair, 7, 1},
+	{"r", inTransport, LayoutRepair, 8, 2}, {"n", inTransport, LayoutRepair, 10, 2},
+	{"epoch", inTransport, LayoutBlock, 0, 1}, {"bpsn", inTransport, LayoutBlock, 1, 3}, {"lastlen", inTransport, LayoutXOR, 0, 2},
+	{"xorlen", inTransport, LayoutXOR, 2, 2}, {"check", inTransport, LayoutXOR, 4, 4},
 	{"imm", inTransport, LayoutImm, 0, 4}, {"ikey", inTransport, LayoutIETH, 0, 4},
 }
 
 // FieldSpan tells where a field lies in a frame, for corruption by script and for edits by hand; Reseal makes the frame
 // valid again. Names are those of the text form and opcode, flags (the byte of SE, MigReq, pad and TVer), pkey, destqp,
 // ackreq (with its reserved bits), syndrome, payload (without padding), icrc, tos (in IPv6 the two bytes that hold the
-// traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen. ok is false when the frame has no such field.
+// traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen; in a LoWAR packet also type, isn, r, c, n, epoch, bpsn,
+// lastlen, xorlen and check. ok is false when the frame has no such field.
+//
+// In a frame that only DecodeAny reads, the payload is all behind the IP header, and there is no ICRC.
 func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
+	if off, n, ok = OverIP(frame); ok {
+		return ipFieldSpan(off, n, name)
+	}
 	at, ok := locate(frame)
 	if !ok {
 		return 0, 0, false
 	}
 	ib := at.l4 + udpLen
-	op := Opcode(frame[ib])
+	layout := layoutAt(frame[ib:])
 	switch name {
 	case "icrc":
 		return at.end - icrcLen, icrcLen, true
@@ -107,7 +120,7 @@ func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
 	}
 	for i := range fields {
 		if f := &fields[i]; f.name == name {
-			if base, here := at.base(f, op.Layout()); here && base+f.off+f.n <= at.end-icrcLen {
+			if base, here := at.base(f, layout); here && base+f.off+f.n <= at.end-icrcLen {
 				return base + f.off, f.n, true
 			}
 		}
@@ -115,14 +128,36 @@ func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
 	return 0, 0, false
 }
 
+// ipFieldSpan is FieldSpan for a packet without BTH, of which only the IPv4 header has fields here.
+func ipFieldSpan(payload, n int, name string) (int, int, bool) {
+	if name == "payload" {
+		return payload, n, n > 0
+	}
+	for i := range fields {
+		if f := &fields[i]; f.name == name && f.in == inIPv4 {
+			return ethLen + f.off, f.n, true
+		}
+	}
+	return 0, 0, false
+}
+
 // payloadSpan returns the bytes between the headers and the padding that the flags byte announces.
 func payloadSpan(frame []byte, ib, end int) (off, n int, ok bool) {
-	off = ib + Opcode(frame[ib]).HeaderLen()
+	l := layoutAt(frame[ib:])
+	off = ib + l.Len()
 	n = end - off
-	if Opcode(frame[ib]) != LoWAR {
+	if l&LayoutBTH != 0 {
 		n -= int(frame[ib+1] >> 4 & 3)
 	}
 	return off, max(n, 0), n > 0
+}
+
+// layoutAt returns the layout of the packet with which b begins.
+func layoutAt(b []byte) Layout {
+	if Opcode(b[0]) == LoWAR {
+		return RepairType(b[4]).layout()
+	}
+	return Opcode(b[0]).Layout()
 }
 
 // base returns the offset that a field counts from, if a packet of this layout has its header.
@@ -141,6 +176,10 @@ func (s span) base(f *field, l Layout) (off int, ok bool) {
 // Reseal recomputes the ICRC, the IPv4 header checksum and a UDP checksum that is in use, after an edit. It returns
 // false when the frame is not UDP over IP.
 func Reseal(frame []byte) bool {
+	if off, end, ok := overIP(frame); ok {
+		resealOverIP(frame[ethLen:end], end-off)
+		return true
+	}
 	at, ok := locate(frame)
 	if !ok {
 		return false
@@ -156,6 +195,14 @@ func Reseal(frame []byte) bool {
 		putUDPChecksum(ip, l4)
 	}
 	return true
+}
+
+// resealOverIP is Reseal for a packet without BTH: the checksum of the header, and that of a whole TCP segment.
+func resealOverIP(ip []byte, n int) {
+	putIPv4Checksum(ip)
+	if whole := binary.BigEndian.Uint16(ip[6:])&0x3FFF == 0; whole && ip[9] == protoTCP && n >= tcpHeader {
+		putTCPChecksum(ip)
+	}
 }
 
 // putIPv4Checksum fills in the header checksum (RFC 791).

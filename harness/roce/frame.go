@@ -18,15 +18,21 @@ const (
 	overhead = 8 + 12 // preamble with start delimiter, and inter-frame gap
 )
 
+// Overhead is what layer 1 carries of a packet beside its payload, in bytes, when there is no header but the BTH, over
+// IPv4 without VLAN: preamble, start delimiter and gap 20, Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4, FCS 4. A full packet
+// in the middle of a message is like that.
+const Overhead = overhead + ethLen + ipv4Len + udpLen + bthLen + icrcLen + fcsLen
+
 const (
 	etherIPv4 = 0x0800
 	etherIPv6 = 0x86DD
 	etherVLAN = 0x8100
+	protoTCP  = 6
 	protoUDP  = 17
 )
 
 // Frame is a Packet as it crosses a link: Ethernet, an optional VLAN tag, IPv4 or IPv6, UDP, and the packet. The frame
-// is IPv6 when either address is. The FCS belongs to the link and is not represented.
+// is IPv6 when either address is; a packet without BTH, UDP or TCP, crosses IPv4 only. The FCS belongs to the link and is not represented.
 type Frame struct {
 	DstMAC, SrcMAC [6]byte
 	VLAN           uint16 // tag control information: priority 3 bits, drop eligible 1, VLAN ID 12
@@ -42,7 +48,9 @@ type Frame struct {
 	Packet         Packet
 }
 
-func (f *Frame) isIPv6() bool { return f.Src.Is6() || f.Dst.Is6() }
+func (f *Frame) isIPv6() bool {
+	return (f.Src.Is6() || f.Dst.Is6()) && !f.Packet.Opcode.OverIP()
+}
 
 // l3 returns the offset of the IP header.
 func (f *Frame) l3() int {
@@ -61,7 +69,12 @@ func (f *Frame) l4() int {
 }
 
 // Len returns the bytes that AppendTo writes.
-func (f *Frame) Len() int { return f.l4() + udpLen + f.Packet.TransportLen() + icrcLen }
+func (f *Frame) Len() int {
+	if f.Packet.Opcode.OverIP() {
+		return f.l3() + ipv4Len + min(f.Packet.TransportLen(), maxIPPayload)
+	}
+	return f.l4() + udpLen + f.Packet.TransportLen() + icrcLen
+}
 
 // WireLen returns the bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, at least those
 // of the shortest Ethernet frame.
@@ -73,6 +86,9 @@ func (p *Packet) WireLen(ipv6 bool) int {
 	if ipv6 {
 		ip = ipv6Len
 	}
+	if p.Opcode.OverIP() {
+		return wireLen(ethLen + ipv4Len + p.TransportLen())
+	}
 	return wireLen(ethLen + ip + udpLen + p.TransportLen() + icrcLen)
 }
 
@@ -81,6 +97,9 @@ func wireLen(frame int) int { return max(frame+fcsLen, minFrame) + overhead }
 // AppendTo appends the frame from the Ethernet header to the ICRC and allocates only when b lacks room. The encoder
 // computes padding, lengths, the IPv4 checksum, the UDP checksum (zero on IPv4) and the ICRC.
 func (f *Frame) AppendTo(b []byte) []byte {
+	if f.Packet.Opcode.OverIP() {
+		return f.appendOverIP(b)
+	}
 	size := f.Packet.sizes()
 	at := span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
 	at.end = at.l4 + udpLen + size.total() + icrcLen
@@ -121,8 +140,8 @@ func (f *Frame) putIPv4(b []byte) {
 	be := binary.BigEndian
 	src, dst := as4(f.Src), as4(f.Dst)
 	w0 := 0x45<<24 | uint32(f.TOS)<<16 | uint32(uint16(len(b)))
-	w1 := uint32(f.ID)<<16 | uint32(bit(f.DF, 6))<<8
-	w2 := uint32(f.TTL)<<24 | protoUDP<<16
+	w1 := uint32(f.id())<<16 | f.fragmentWord()
+	w2 := uint32(f.TTL)<<24 | uint32(f.protocol())<<16
 	w3, w4 := be.Uint32(src[:]), be.Uint32(dst[:])
 	w2 |= uint32(^fold(uint64(w0) + uint64(w1) + uint64(w2) + uint64(w3) + uint64(w4)))
 	be.PutUint32(b, w0)
@@ -132,9 +151,9 @@ func (f *Frame) putIPv4(b []byte) {
 	be.PutUint32(b[16:], w4)
 }
 
-// as4 is Addr.As4 that takes the zero Addr as 0.0.0.0 instead of panicking.
+// as4 is Addr.As4 that takes what is no IPv4 address as 0.0.0.0 instead of panicking.
 func as4(a netip.Addr) [4]byte {
-	if !a.IsValid() {
+	if !a.Is4() && !a.Is4In6() {
 		return [4]byte{}
 	}
 	return a.As4()

@@ -74,7 +74,10 @@ func canonicalBytes(fr *Frame, b []byte) bool {
 		clean[fr.l3()+6] &= 0x7F
 		clean[fr.l4()+6], clean[fr.l4()+7] = 0, 0
 	}
-	l := fr.Packet.Opcode.Layout()
+	l := fr.Packet.Layout()
+	if l&LayoutRepair != 0 {
+		clean[ib+5] &^= 1
+	}
 	for _, h := range []Layout{LayoutDETH, LayoutSACKETH, LayoutSOETH} {
 		off := ib + (l & (h - 1)).Len()
 		switch {

@@ -43,7 +43,10 @@ func randomPacket(op Opcode, n int, seed uint64) Packet {
 		DETH: DETH{QKey: u32(), SrcQP: u32()},
 		SACK: SACKETH{PSN: psn.PSN(u32()), LostCnt: uint8(u32())},
 		SO:   SOETH{SN: u32(), Offset: u32()},
-		Len:  n,
+		Repair: Repair{Type: RepairType(u32() % 5), Version: uint8(u32()) & 15, HasFirst: yes(), HasLast: yes(), Responses: yes(), ISN: uint8(u32()),
+			C: uint8(u32()), R: uint16(u32()), N: uint16(u32()), Epoch: uint8(u32()), Base: psn.PSN(u32()), LastLen: uint16(u32()), Check: u32(),
+			Lost: u32(), Recovered: u32(), Unrecoverable: u32()},
+		Len: n,
 	}
 	if n > 0 {
 		p.Payload = make([]byte, n)

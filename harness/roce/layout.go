@@ -4,11 +4,15 @@ import "strconv"
 
 // Layout is the set of headers of a packet. Its bits stand in wire order, so the headers that precede one are those
 // with lower bits.
-type Layout uint16
+type Layout uint32
 
-// The headers. An opcode has either LayoutBTH or, for LoWAR alone, LayoutRepair.
+// The headers. An opcode has LayoutBTH or, for LoWAR alone, LayoutRepair and what its type adds (see Packet.Layout); UDP and
+// TCP have LayoutIP.
 const (
-	LayoutRepair       Layout = 1 << iota // first word of a LoWAR repair header: 0x1F and DestQP
+	LayoutRepair       Layout = 1 << iota // the part of a LoWAR repair header that all types have: DestQP, type, r and c
+	LayoutBlock                           // which coding block, of a REPAIR or ANNOUNCE
+	LayoutXOR                             // lengths, of a REPAIR
+	LayoutReport                          // counters, of a FEEDBACK
 	LayoutBTH                             // base transport header
 	LayoutDETH                            // Q_Key and source QP
 	LayoutFETH                            // placement and selectivity of a FLUSH
@@ -22,6 +26,7 @@ const (
 	LayoutImm                             // immediate data
 	LayoutIETH                            // R_Key to invalidate
 	LayoutPayload                         // bytes may follow the headers
+	LayoutIP                              // no RoCEv2: fields of the IP header, and the rest as payload
 )
 
 // headers names every Layout bit and gives its size in bytes, in wire order; the payload has no fixed size.
@@ -29,8 +34,8 @@ var headers = [...]struct {
 	name string
 	size int
 }{
-	{"repair", 4}, {"bth", 12}, {"deth", 8}, {"feth", 4}, {"reth", 16}, {"vaeth", 8}, {"atomiceth", 28},
-	{"aeth", 4}, {"atomicacketh", 8}, {"sacketh", 4}, {"soeth", 8}, {"immdt", 4}, {"ieth", 4}, {"payload", 0},
+	{"repair", repairLen}, {"block", 4}, {"xor", 8}, {"report", 12}, {"bth", bthLen}, {"deth", 8}, {"feth", 4}, {"reth", 16}, {"vaeth", 8}, {"atomiceth", 28},
+	{"aeth", 4}, {"atomicacketh", 8}, {"sacketh", 4}, {"soeth", 8}, {"immdt", 4}, {"ieth", 4}, {"payload", 0}, {"ip", 0},
 }
 
 // Len returns the bytes that the headers of l take on the wire.
@@ -72,11 +77,11 @@ type info struct {
 	header uint8
 }
 
-// opcodes says everything about every opcode byte. Rows that are absent are unknown opcodes: a BTH and nothing after it.
+// opcodes says everything about every opcode. Rows that are absent are unknown opcodes: a BTH and nothing after it.
 //
 // Sources: IBTA table 35 for RC, UC and UD; annex A17 for CNP; annex A19 for FLUSH and ATOMIC_WRITE; the classes 0xC0
 // and 0xE0 are manufacturer specific, and hold the packets of IRN, FaSR and Go-Back-ONE.
-var opcodes = complete([256]info{
+var opcodes = complete([opcodeCount]info{
 	SendFirst:      {name: "SEND_FIRST", layout: LayoutPayload, traits: request | send | starts},
 	SendMiddle:     {name: "SEND_MIDDLE", layout: LayoutPayload, traits: request | send | middle},
 	SendLast:       {name: "SEND_LAST", layout: LayoutPayload, traits: request | send | ends},
@@ -121,7 +126,8 @@ var opcodes = complete([256]info{
 	UDSendOnlyImm: {name: "UD_SEND_ONLY_IMM", layout: LayoutDETH | LayoutImm | LayoutPayload, traits: request | send | only},
 	CNP:           {name: "CNP", layout: LayoutPayload},
 
-	// IRN: every WRITE packet says where it goes, and every packet that takes a receive says which one.
+	// IRN: every WRITE packet says where it goes, and every packet that takes a receive says which one. The answer to an
+	// atomic is numbered with READ responses, and its request with READ requests.
 	XSendFirst + SendFirst:    {name: "X_SEND_FIRST", layout: LayoutSOETH | LayoutPayload, traits: request | send | starts},
 	XSendFirst + SendMiddle:   {name: "X_SEND_MIDDLE", layout: LayoutSOETH | LayoutPayload, traits: request | send | middle},
 	XSendFirst + SendLast:     {name: "X_SEND_LAST", layout: LayoutSOETH | LayoutPayload, traits: request | send | ends},
@@ -139,6 +145,9 @@ var opcodes = complete([256]info{
 	XReadRespFirst + 1:        {name: "X_READ_RESP_MIDDLE", layout: LayoutAETH | LayoutSOETH | LayoutPayload, traits: response | readResponse | middle},
 	XReadRespFirst + 2:        {name: "X_READ_RESP_LAST", layout: LayoutAETH | LayoutSOETH | LayoutPayload, traits: response | readResponse | ends},
 	XReadRespOnly:             {name: "X_READ_RESP_ONLY", layout: LayoutAETH | LayoutSOETH | LayoutPayload, traits: response | readResponse | only},
+	XAtomicAck:                {name: "X_ATOMIC_ACK", layout: LayoutAETH | LayoutAtomicAckETH | LayoutSOETH, traits: response | readResponse | only},
+	XCompareSwap:              {name: "X_CMP_SWAP", layout: LayoutAtomicETH | LayoutSOETH, traits: request | atomic | only},
+	XFetchAdd:                 {name: "X_FETCH_ADD", layout: LayoutAtomicETH | LayoutSOETH, traits: request | atomic | only},
 	IRNNack:                   {name: "IRN_NACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
 	IRNReadAck:                {name: "IRN_READ_ACK", layout: LayoutAETH | LayoutSACKETH, traits: readAck | only},
 	RACK:                      {name: "RACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
@@ -165,16 +174,19 @@ var opcodes = complete([256]info{
 	FaSRReadAck:               {name: "F_READ_ACK", layout: LayoutAETH | LayoutSACKETH, traits: readAck | only},
 	FaSRSackOverflow:          {name: "SACK_OVERFLOW", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
 	FNACK:                     {name: "FNACK", layout: LayoutAETH | LayoutSACKETH, traits: response | only},
+
+	UDP: {name: "UDP", layout: LayoutIP | LayoutPayload},
+	TCP: {name: "TCP", layout: LayoutIP | LayoutPayload},
 })
 
 // complete fills in what the rows leave to rule: the BTH, the header length, and the mark of a known opcode.
-func complete(table [256]info) [256]info {
+func complete(table [opcodeCount]info) [opcodeCount]info {
 	for i := range table {
 		row := &table[i]
 		if row.name != "" {
 			row.traits |= known
 		}
-		if row.layout&LayoutRepair == 0 {
+		if row.layout&(LayoutRepair|LayoutIP) == 0 {
 			row.layout |= LayoutBTH
 		}
 		row.header = uint8(row.layout.Len())
@@ -230,11 +242,12 @@ const (
 	ClassXRC Class = 5
 	ClassX   Class = 6 // IRN and Go-Back-ONE, over reliable connections
 	ClassF   Class = 7 // FaSR and SRNIC-like, over reliable connections
+	ClassIP  Class = 8 // no RoCEv2: UDP and TCP
 )
 
 // String returns the usual abbreviation.
 func (c Class) String() string {
-	return [...]string{"RC", "UC", "RD", "UD", "CNP", "XRC", "X", "F"}[c&7]
+	return [...]string{"RC", "UC", "RD", "UD", "CNP", "XRC", "X", "F", "IP"}[min(c, ClassIP)]
 }
 
 // Class returns the transport class of the opcode.
@@ -303,7 +316,7 @@ func (o Opcode) IsRead() bool { return o.has(read) }
 // IsAtomic reports CMP_SWAP and FETCH_ADD, the requests that an ATOMIC_ACK answers.
 func (o Opcode) IsAtomic() bool { return o.has(atomic) }
 
-// IsReadResponse reports a packet that brings READ data.
+// IsReadResponse reports a packet that brings READ data; in the X class the answer to an atomic is one too.
 func (o Opcode) IsReadResponse() bool { return o.has(readResponse) }
 
 func (o Opcode) has(t trait) bool { return opcodes[o].traits&t != 0 }

@@ -1,7 +1,8 @@
 package roce
 
-// Opcode is the first byte of the BTH: transport class in the top three bits, operation in the low five.
-type Opcode uint8
+// Opcode is the first byte of the BTH: transport class in the top three bits, operation in the low five. Two values beyond
+// a byte, UDP and TCP, stand for packets that have no BTH.
+type Opcode uint16
 
 // The reliable-connection class (IBTA 9.2, table 35).
 const (
@@ -40,6 +41,9 @@ const (
 	XReadRequest     Opcode = 0xCC
 	XReadRespFirst   Opcode = 0xCD
 	XReadRespOnly    Opcode = 0xD0
+	XAtomicAck       Opcode = 0xD2
+	XCompareSwap     Opcode = 0xD3
+	XFetchAdd        Opcode = 0xD4
 	IRNNack          Opcode = 0xD8
 	IRNReadAck       Opcode = 0xD9
 	RACK             Opcode = 0xDA
@@ -52,3 +56,17 @@ const (
 	FaSRSackOverflow Opcode = 0xFA
 	FNACK            Opcode = 0xFB
 )
+
+// UDP and TCP stand for packets that are no RoCEv2 at all: an IP packet of another RDMA transport, iWARP, which crosses
+// the same links and is recorded in the same traces.
+const (
+	UDP Opcode = 0x100
+	TCP Opcode = 0x101
+)
+
+// opcodeCount is how many opcodes there are, known and unknown.
+const opcodeCount = 0x102
+
+// OverIP reports UDP and TCP, whose packets have no transport header that this package knows: Packet.Payload is what the
+// IP header precedes, UDP or TCP header included.
+func (o Opcode) OverIP() bool { return o >= UDP }

@@ -63,6 +63,41 @@ type SACKETH struct {
 	LostCnt uint8   // FaSR's lost-cnt, 3 bits; zero in other protocols
 }
 
+// IP is what a packet of another transport keeps of its IPv4 header: enough to be one fragment of a datagram (RFC 791).
+type IP struct {
+	ID       uint16 // identification, the same in all fragments of a datagram
+	Fragment Fragment
+}
+
+// Fragment says which part of a datagram a packet is, as the IPv4 header does; zero is all of it.
+type Fragment uint16
+
+const (
+	moreFragments  Fragment = 0x2000
+	fragmentOffset Fragment = 0x1FFF
+)
+
+// NewFragment returns the fragment that begins off bytes into its datagram, a multiple of 8 below 65536.
+func NewFragment(off int, more bool) Fragment {
+	f := Fragment(off>>3) & fragmentOffset
+	if more {
+		f |= moreFragments
+	}
+	return f
+}
+
+// Offset returns where in its datagram the fragment begins, in bytes.
+func (f Fragment) Offset() int { return int(f&fragmentOffset) << 3 }
+
+// More reports whether the datagram goes on behind the fragment.
+func (f Fragment) More() bool { return f&moreFragments != 0 }
+
+// Whole reports a packet that is no fragment.
+func (f Fragment) Whole() bool { return f == 0 }
+
+// First reports a fragment that begins its datagram, or a whole one: it has the ports.
+func (f Fragment) First() bool { return f&fragmentOffset == 0 }
+
 // SOETH is the sequence-and-offset header of the extension opcodes, 8 bytes: it makes a SEND packet placeable alone.
 type SOETH struct {
 	SN     uint32 // 24-bit message or WQE sequence number
@@ -86,6 +121,8 @@ type Packet struct {
 	DETH    DETH
 	SACK    SACKETH
 	SO      SOETH
+	IP      IP     // UDP and TCP alone
+	Repair  Repair // LoWAR: all but the first word of the header
 	Payload []byte
 	Len     int // payload bytes, padding excluded; equals len(Payload) when Payload is not nil
 }

@@ -1,6 +1,7 @@
 package roce
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // ParsePacket reads the text form of String. Attributes that the opcode does not have, and attributes given twice, are
-// errors. The packet has a length but no payload bytes; its padding is zero, the right one, unless the text says pad=.
+// errors. The packet has a length but no payload bytes, unless it has no BTH; its padding is zero, the right one, unless the text says pad=.
 func ParsePacket(s string) (Packet, error) {
 	return parse(s, nil)
 }
@@ -42,7 +43,10 @@ func parse(s string, base *psn.PSN) (Packet, error) {
 		err = ps.kind(words[0])
 	}
 	if err != nil {
-		return Packet{}, fmt.Errorf("packet %q: %w", s, err)
+		return Packet{}, fmt.Errorf("packet %.200q: %w", s, err)
+	}
+	if ps.p.Payload != nil {
+		ps.p.Len = len(ps.p.Payload)
 	}
 	return ps.p, nil
 }
@@ -53,18 +57,25 @@ func (ps *parser) opcode(w string) error {
 	case wordACK, wordNAK, wordRNR:
 		ps.p.Opcode = Acknowledge
 	default:
+		if t, ok := parseRepairType(w); ok {
+			ps.p.Opcode, ps.p.Repair.Type, ps.seen = LoWAR, t, AttrRepairType
+			break
+		}
 		op, ok := ParseOpcode(w)
 		if !ok {
 			return fmt.Errorf("unknown opcode %s", w)
 		}
 		ps.p.Opcode = op
 	}
-	layout := ps.p.Opcode.Layout()
+	layout := ps.p.Layout()
 	if layout&LayoutBTH != 0 {
 		ps.p.PKey = DefaultPKey
 	}
 	if layout&LayoutAETH != 0 {
 		ps.p.AETH.Syndrome = SyndromeACK
+	}
+	if layout&LayoutRepair != 0 {
+		ps.p.Repair.Version = RepairVersion
 	}
 	if w == wordRNR {
 		ps.p.AETH.Syndrome = SyndromeRNR
@@ -75,8 +86,11 @@ func (ps *parser) opcode(w string) error {
 // word reads a flag, the word of a NAK code, or key=value.
 func (ps *parser) word(w string) error {
 	key, value, pair := strings.Cut(w, "=")
-	if !pair {
+	switch {
+	case !pair:
 		return ps.bare(w)
+	case key == "data":
+		return ps.data(value)
 	}
 	for i := range attrs {
 		if a := &attrs[i]; a.name == key {
@@ -99,15 +113,19 @@ var syndromeKeys = [...]struct {
 	width int
 }{{"credit", 0, 5}, {"timer", SyndromeRNR, 5}, {"code", SyndromePSNSeqErr, 5}, {"syndrome", 0, 8}}
 
-// bare reads a word without "=": the name of a NAK code or a flag. A LoWAR header has no room for flags.
+// bare reads a word without "=": the name of a NAK code or a flag.
 func (ps *parser) bare(w string) error {
 	for i, name := range nakCodes {
 		if name == w {
 			return ps.syndrome(w, SyndromePSNSeqErr+Syndrome(i), nil)
 		}
 	}
+	if w == wordMore && ps.p.Opcode.OverIP() {
+		ps.p.IP.Fragment |= moreFragments
+		return nil
+	}
 	for i := range flags {
-		if flags[i].name == w && ps.p.Opcode.Layout()&LayoutBTH != 0 {
+		if flags[i].name == w && ps.p.Layout()&flags[i].layout != 0 {
 			*flags[i].of(&ps.p) = true
 			return nil
 		}
@@ -118,8 +136,8 @@ func (ps *parser) bare(w string) error {
 // attr sets an attribute that the opcode has. Strictness here finds typing errors in scenarios and rule fixtures, where
 // an ignored attribute would weaken a test unseen.
 func (ps *parser) attr(a *attr, value string) error {
-	if a.layout&ps.p.Opcode.Layout() == 0 {
-		return fmt.Errorf("%v has no %s", ps.p.Opcode, a.name)
+	if a.layout&ps.p.Layout() == 0 {
+		return fmt.Errorf("%s has no %s", ps.p.Name(), a.name)
 	}
 	if err := ps.once(a.bit, a.name); err != nil {
 		return err
@@ -132,6 +150,19 @@ func (ps *parser) attr(a *attr, value string) error {
 		a.set(&ps.p, v)
 	}
 	return err
+}
+
+// data takes the bytes of a packet without BTH.
+func (ps *parser) data(value string) error {
+	b, err := hex.DecodeString(value)
+	switch {
+	case !ps.p.Opcode.OverIP():
+		return fmt.Errorf("%v has no data", ps.p.Opcode)
+	case err != nil || len(b) == 0 || len(b) > MaxPayload:
+		return fmt.Errorf("data: want 1 to %d bytes as two hexadecimal digits each", MaxPayload)
+	}
+	ps.p.Payload = b
+	return ps.once(AttrData, "data")
 }
 
 // value reads the number of an attribute; only PSNs take a sign, which makes them relative to the base.
@@ -178,6 +209,8 @@ func (ps *parser) kind(first string) error {
 		return fmt.Errorf("ACK cannot have syndrome %#x", uint8(s))
 	case first == wordRNR && !s.IsRNR():
 		return fmt.Errorf("RNR cannot have syndrome %#x; want timer=", uint8(s))
+	case ps.p.Payload != nil && ps.seen&AttrLen != 0 && ps.p.Len != len(ps.p.Payload):
+		return fmt.Errorf("len=%d, and %d bytes of data", ps.p.Len, len(ps.p.Payload))
 	case first == wordNAK && !s.IsNAK():
 		return fmt.Errorf("NAK needs a code such as %s", nakCodes[0])
 	}

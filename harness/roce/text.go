@@ -1,13 +1,14 @@
 package roce
 
 import (
+	"encoding/hex"
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
 // Attr is a set of attributes of the text form.
-type Attr uint32
+type Attr uint64
 
 // The attributes, in the order in which they print.
 const (
@@ -30,17 +31,33 @@ const (
 	AttrLostCnt
 	AttrSN
 	AttrOffset
+	AttrRepairType
+	AttrBase
+	AttrISN
+	AttrN
+	AttrR
+	AttrC
+	AttrEpoch
+	AttrLastLen
+	AttrCheck
+	AttrVersion
+	AttrMissed
+	AttrRecovered
+	AttrUnrecoverable
 	AttrPKey
 	AttrPad
 	AttrTVer
 	AttrResv6
 	AttrResv7
+	AttrIPID
+	AttrFragment
+	AttrData     // the bytes of a packet that has no BTH; printed in hexadecimal
 	attrSyndrome // printed by kind, see appendSyndrome
 )
 
 // OmitForLadder leaves what a ladder shows: opcode, PSN, length, acknowledgement, irregularities and flags.
 const OmitForLadder = AttrQP | AttrQKey | AttrSrcQP | AttrVA | AttrRKey | AttrDMALen | AttrSwapAdd | AttrCompare | AttrFlush |
-	AttrImm | AttrInvKey | AttrResult | AttrSN | AttrOffset | AttrPKey
+	AttrImm | AttrInvKey | AttrResult | AttrSN | AttrOffset | AttrLastLen | AttrCheck | AttrPKey | AttrData
 
 // TextOptions choose how a packet prints. The zero value prints everything, with absolute PSNs.
 type TextOptions struct {
@@ -102,6 +119,32 @@ var attrs = [...]attr{
 		get: func(p *Packet) uint64 { return uint64(p.SO.SN) }, set: func(p *Packet, v uint64) { p.SO.SN = uint32(v) }},
 	{name: "off", bit: AttrOffset, layout: LayoutSOETH, width: 32, base: 10,
 		get: func(p *Packet) uint64 { return uint64(p.SO.Offset) }, set: func(p *Packet, v uint64) { p.SO.Offset = uint32(v) }},
+	{name: "type", bit: AttrRepairType, layout: LayoutRepair, width: 8, base: 10,
+		get: unknownType, set: func(p *Packet, v uint64) { p.Repair.Type = RepairType(v) }},
+	{name: "bpsn", bit: AttrBase, layout: LayoutBlock, width: 24, base: 10, always: true, serial: true,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Base) }, set: func(p *Packet, v uint64) { p.Repair.Base = psn.PSN(v) }},
+	{name: "isn", bit: AttrISN, layout: LayoutRepair, width: 8, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.ISN) }, set: func(p *Packet, v uint64) { p.Repair.ISN = uint8(v) }},
+	{name: "n", bit: AttrN, layout: LayoutRepair, width: 16, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.N) }, set: func(p *Packet, v uint64) { p.Repair.N = uint16(v) }},
+	{name: "r", bit: AttrR, layout: LayoutRepair, width: 16, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.R) }, set: func(p *Packet, v uint64) { p.Repair.R = uint16(v) }},
+	{name: "c", bit: AttrC, layout: LayoutRepair, width: 8, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.C) }, set: func(p *Packet, v uint64) { p.Repair.C = uint8(v) }},
+	{name: "epoch", bit: AttrEpoch, layout: LayoutBlock, width: 8, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Epoch) }, set: func(p *Packet, v uint64) { p.Repair.Epoch = uint8(v) }},
+	{name: "lastlen", bit: AttrLastLen, layout: LayoutXOR, width: 16, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.LastLen) }, set: func(p *Packet, v uint64) { p.Repair.LastLen = uint16(v) }},
+	{name: "check", bit: AttrCheck, layout: LayoutXOR, width: 32, base: 16,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Check) }, set: func(p *Packet, v uint64) { p.Repair.Check = uint32(v) }},
+	{name: "ver", bit: AttrVersion, layout: LayoutRepair, width: 4, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Version) }, set: func(p *Packet, v uint64) { p.Repair.Version = uint8(v) }},
+	{name: "missed", bit: AttrMissed, layout: LayoutReport, width: 32, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Lost) }, set: func(p *Packet, v uint64) { p.Repair.Lost = uint32(v) }},
+	{name: "recovered", bit: AttrRecovered, layout: LayoutReport, width: 32, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Recovered) }, set: func(p *Packet, v uint64) { p.Repair.Recovered = uint32(v) }},
+	{name: "unrecoverable", bit: AttrUnrecoverable, layout: LayoutReport, width: 32, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Unrecoverable) }, set: func(p *Packet, v uint64) { p.Repair.Unrecoverable = uint32(v) }},
 	{name: "pkey", bit: AttrPKey, layout: LayoutBTH, width: 16, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.PKey) }, set: func(p *Packet, v uint64) { p.PKey = uint16(v) }},
 	{name: "pad", bit: AttrPad, layout: LayoutBTH, width: 2, base: 10,
@@ -112,6 +155,10 @@ var attrs = [...]attr{
 		get: func(p *Packet) uint64 { return uint64(p.Resv6) }, set: func(p *Packet, v uint64) { p.Resv6 = uint8(v) }},
 	{name: "resv7", bit: AttrResv7, layout: LayoutBTH, width: 7, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.Resv7) }, set: func(p *Packet, v uint64) { p.Resv7 = uint8(v) }},
+	{name: "ipid", bit: AttrIPID, layout: LayoutIP, width: 16, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.IP.ID) }, set: func(p *Packet, v uint64) { p.IP.ID = uint16(v) }},
+	{name: "frag", bit: AttrFragment, layout: LayoutIP, width: 16, base: 10,
+		get: func(p *Packet) uint64 { return uint64(p.IP.Fragment.Offset()) }, set: func(p *Packet, v uint64) { p.IP.Fragment |= NewFragment(int(v), false) }},
 }
 
 // irregularPad returns the padding when it is not the right one, else zero: the right one goes without saying.
@@ -122,16 +169,28 @@ func irregularPad(p *Packet) uint64 {
 	return 0
 }
 
+// unknownType returns the type of a LoWAR packet unless the first word of its text says it.
+func unknownType(p *Packet) uint64 {
+	if p.Repair.Type.Known() {
+		return 0
+	}
+	return uint64(p.Repair.Type)
+}
+
 // flags are the bits that print as bare words after everything else.
 var flags = [...]struct {
-	name string
-	of   func(p *Packet) *bool
+	name   string
+	layout Layout // a packet has the flag when its layout has this
+	of     func(p *Packet) *bool
 }{
-	{"A", func(p *Packet) *bool { return &p.AckReq }},
-	{"SE", func(p *Packet) *bool { return &p.SE }},
-	{"MIG", func(p *Packet) *bool { return &p.Mig }},
-	{"FECN", func(p *Packet) *bool { return &p.FECN }},
-	{"BECN", func(p *Packet) *bool { return &p.BECN }},
+	{"A", LayoutBTH, func(p *Packet) *bool { return &p.AckReq }},
+	{"SE", LayoutBTH, func(p *Packet) *bool { return &p.SE }},
+	{"MIG", LayoutBTH, func(p *Packet) *bool { return &p.Mig }},
+	{"FECN", LayoutBTH, func(p *Packet) *bool { return &p.FECN }},
+	{"BECN", LayoutBTH, func(p *Packet) *bool { return &p.BECN }},
+	{"FIRST", LayoutRepair, func(p *Packet) *bool { return &p.Repair.HasFirst }},
+	{"LAST", LayoutRepair, func(p *Packet) *bool { return &p.Repair.HasLast }},
+	{"K", LayoutRepair, func(p *Packet) *bool { return &p.Repair.Responses }},
 }
 
 // nakCodes are the words for the codes of a NAK, by code.
@@ -145,7 +204,8 @@ const (
 )
 
 // String returns the one-line text form, which ParsePacket reads back: the opcode, key=value for each attribute that is
-// not zero, and the flags. It says everything about a packet except the bytes of its payload.
+// not zero, and the flags. It says everything about a packet except the bytes of its payload, and those too when there
+// is no BTH.
 func (p *Packet) String() string {
 	return string(p.AppendText(make([]byte, 0, 128), TextOptions{}))
 }
@@ -154,7 +214,7 @@ func (p *Packet) String() string {
 // It allocates only when b lacks room, so that a long trace can be printed line by line into one buffer.
 func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 	b = append(b, p.word()...)
-	layout := p.Opcode.Layout()
+	layout := p.Layout()
 	for i := range attrs {
 		if a := &attrs[i]; a.layout&layout != 0 && a.bit&opt.Omit == 0 {
 			b = a.append(b, p, &opt)
@@ -163,18 +223,33 @@ func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 	if layout&LayoutAETH != 0 {
 		b = p.appendSyndrome(b)
 	}
-	if layout&LayoutBTH == 0 {
-		return b
+	if layout&LayoutIP != 0 {
+		return p.appendIP(b, opt.Omit)
 	}
 	for i := range flags {
-		if *flags[i].of(p) {
+		if layout&flags[i].layout != 0 && *flags[i].of(p) {
 			b = append(append(b, ' '), flags[i].name...)
 		}
 	}
 	return b
 }
 
-// word returns what the text begins with: the opcode, or the kind of an ACKNOWLEDGE.
+// wordMore says that more fragments follow, as the flag MF of the IPv4 header.
+const wordMore = "MF"
+
+// appendIP prints what a packet without BTH has beside its attributes: the flag of a fragment, and the bytes, which are the
+// only place where its transport's headers are.
+func (p *Packet) appendIP(b []byte, omit Attr) []byte {
+	if p.IP.Fragment.More() {
+		b = append(b, " "+wordMore...)
+	}
+	if omit&AttrData == 0 && len(p.Payload) > 0 {
+		b = hex.AppendEncode(append(b, " data="...), p.Payload)
+	}
+	return b
+}
+
+// word returns what the text begins with: the kind of an ACKNOWLEDGE or LoWAR packet, or the opcode.
 func (p *Packet) word() string {
 	s := p.AETH.Syndrome
 	switch {
@@ -186,13 +261,20 @@ func (p *Packet) word() string {
 	case s.IsNAK():
 		return wordNAK
 	}
-	return p.Opcode.String()
+	return p.Name()
 }
 
 // append prints one attribute unless it has its default.
 func (a *attr) append(b []byte, p *Packet, opt *TextOptions) []byte {
 	v := a.get(p) & (1<<a.width - 1)
-	if a.bit == AttrPKey && v == DefaultPKey || v == 0 && !a.always && a.bit != AttrPKey {
+	usual := uint64(0)
+	switch a.bit {
+	case AttrPKey:
+		usual = DefaultPKey
+	case AttrVersion:
+		usual = RepairVersion
+	}
+	if v == usual && !a.always {
 		return b
 	}
 	b = append(append(append(b, ' '), a.name...), '=')

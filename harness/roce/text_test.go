@@ -48,7 +48,14 @@ func TestText(t *testing.T) {
 		{"UD_SEND_ONLY psn=0 qp=1 qkey=0x80010000 srcqp=5 len=256",
 			Packet{BTH: bth(UDSendOnly, 0, 1), DETH: DETH{CMQKey, 5}, Len: 256}},
 		{"FLUSH psn=0 dmalen=64 flush=0x12", Packet{BTH: bth(Flush, 0, 0), RETH: RETH{DMALen: 64}, Flush: 0x12}},
-		{"LOWAR qp=18 len=16", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Len: 16}},
+		{"LOWAR qp=18 len=16 type=9", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Repair: Repair{Type: 9, Version: 1}, Len: 16}},
+		{"REPAIR qp=18 len=1044 bpsn=7 isn=1 n=8 r=8 c=2 epoch=3 lastlen=16 check=0x5 FIRST LAST K",
+			Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Len: 1044, Repair: Repair{Type: RepairData, Version: 1, Base: 7, ISN: 1, N: 8, R: 8, C: 2,
+				Epoch: 3, LastLen: 16, Check: 5, HasFirst: true, HasLast: true, Responses: true}}},
+		{"ANNOUNCE qp=18 bpsn=7 r=64 c=8 ver=2", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18},
+			Repair: Repair{Type: RepairAnnounce, Version: 2, Base: 7, R: 64, C: 8}}},
+		{"FEEDBACK qp=18 r=64 c=8 missed=5 recovered=3 unrecoverable=2", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18},
+			Repair: Repair{Type: RepairFeedback, Version: 1, R: 64, C: 8, Lost: 5, Recovered: 3, Unrecoverable: 2}}},
 		{"OP_0x15 psn=1 qp=2", Packet{BTH: bth(0x15, 1, 2)}},
 	} {
 		if got := tt.p.String(); got != tt.text {
@@ -98,6 +105,7 @@ func TestRelativeText(t *testing.T) {
 		{"WRITE_FIRST psn=1 qp=18 va=0x1000 rkey=0x5 dmalen=5120 len=1024 A", "WRITE_FIRST psn=+2 len=1024 A"},
 		{"NAK psn=16777215 qp=17 msn=0 PSN_SEQ_ERR", "NAK psn=+0 msn=0 PSN_SEQ_ERR"},
 		{"IRN_NACK psn=16777214 msn=3 sack=5", "IRN_NACK psn=-1 msn=3 sack=+6"},
+		{"REPAIR qp=3 len=8 bpsn=1 n=2 r=8 c=1 lastlen=20 LAST", "REPAIR len=8 bpsn=+2 n=2 r=8 c=1 LAST"},
 	} {
 		p, err := ParsePacket(tt.absolute)
 		if err != nil {
@@ -107,7 +115,7 @@ func TestRelativeText(t *testing.T) {
 			t.Errorf("ladder %q, want %q", got, tt.ladder)
 		}
 		q, err := ParsePacketAt(tt.ladder, base)
-		if err != nil || q.PSN != p.PSN || q.SACK != p.SACK {
+		if err != nil || q.PSN != p.PSN || q.SACK != p.SACK || q.Repair.Base != p.Repair.Base {
 			t.Errorf("ParsePacketAt(%q) = %v, %v", tt.ladder, &q, err)
 		}
 	}
@@ -132,6 +140,11 @@ func TestParsePacketErrors(t *testing.T) {
 		{"READ_REQUEST len=4", "READ_REQUEST has no len"},
 		{"LOWAR psn=1", "LOWAR has no psn"},
 		{"LOWAR A", "unknown word A"},
+		{"LOWAR bpsn=1", "LOWAR has no bpsn"},
+		{"REPAIR type=2", "type given twice"},
+		{"ANNOUNCE len=4", "ANNOUNCE has no len"},
+		{"WRITE_ONLY FIRST", "unknown word FIRST"},
+		{"REPAIR c=256", "want a number of 8 bits"},
 		{"ACK psn=1 timer=3", "ACK cannot"},
 		{"RNR psn=1 REM_OP", "RNR cannot"},
 		{"NAK psn=1", "NAK needs a code"},

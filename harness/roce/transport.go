@@ -12,7 +12,7 @@ const MaxPayload = 65400
 
 const (
 	bthLen    = 12
-	repairLen = 4 // of a LoWAR repair header, the part that is decoded here
+	repairLen = 12 // of a LoWAR repair header, the part that all types have
 	icrcLen   = 4
 )
 
@@ -25,7 +25,12 @@ func (s sizes) total() int { return s.header + s.payload + s.pad }
 func (p *Packet) sizes() sizes {
 	row := &opcodes[p.Opcode]
 	s := sizes{header: int(row.header)}
-	if row.layout&LayoutPayload != 0 {
+	layout := row.layout
+	if layout&LayoutRepair != 0 {
+		layout = p.Repair.Type.layout()
+		s.header = layout.Len()
+	}
+	if layout&LayoutPayload != 0 {
 		s.payload = p.Len
 		if p.Payload != nil {
 			s.payload = len(p.Payload)
@@ -33,7 +38,7 @@ func (p *Packet) sizes() sizes {
 		s.payload = min(max(s.payload, 0), MaxPayload)
 	}
 	switch {
-	case row.layout&LayoutBTH == 0:
+	case layout&LayoutBTH == 0:
 	case p.Pad&3 != 0:
 		s.pad = int(p.Pad & 3)
 	default:
@@ -60,8 +65,8 @@ func (p *Packet) putTransport(b []byte, size sizes) {
 	if l&LayoutBTH != 0 {
 		p.putBTH((*[bthLen]byte)(b), size.pad)
 		p.putExtended(b[bthLen:size.header], l)
-	} else {
-		binary.BigEndian.PutUint32(b, uint32(LoWAR)<<24|p.DestQP&psn.Mask)
+	} else if l&LayoutRepair != 0 {
+		p.putRepair(b, size.payload)
 	}
 	// Old content is cleared only where no payload covers it: a packet of 4 KiB is written once, not twice.
 	b = b[size.header:]
@@ -186,16 +191,6 @@ func missing(b []byte, l Layout) error {
 		left -= h.size
 	}
 	return bad("icrc", ErrTruncated, left, icrcLen)
-}
-
-// decodeRepair reads a LoWAR repair packet, whose header beyond the first word is opaque here. It has no padding.
-func (p *Packet) decodeRepair(b []byte, trailer int) error {
-	if len(b) < repairLen+trailer {
-		return missing(b, LayoutRepair)
-	}
-	p.Opcode = LoWAR
-	p.DestQP = binary.BigEndian.Uint32(b) & psn.Mask
-	return p.getPayload(b[repairLen:len(b)-trailer], LayoutRepair|LayoutPayload)
 }
 
 // getBTH mirrors putBTH. Reserved bits are kept, because a receiver ignores them (IBTA 9.2) and a trace must show them.

@@ -19,9 +19,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -52,7 +54,7 @@ func capture(t *testing.T, text string) taps {
 	open := func(h trace.Header) (trace.Sink, error) {
 		var views trace.Views
 		for side := range files {
-			tap, err := trace.NewTapWriter(&files[side], &h, trace.Side(side), "x", time.Time{})
+			tap, err := trace.NewTapWriter(&files[side], &h, trace.Tap{Side: trace.Side(side), Device: "x"}, time.Time{})
 			must(t, err)
 			views = append(views, tap)
 		}
@@ -101,7 +103,7 @@ func (c *taps) folder(t *testing.T) string {
 
 func judgeFolder(t *testing.T, dir string) *model.Result {
 	t.Helper()
-	r, err := Judge(JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string][]string{"gbn": {"rc", "gbn"}}})
+	r, err := Judge(JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
 	must(t, err)
 	return r
 }

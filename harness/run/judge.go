@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -20,9 +21,11 @@ import (
 type JudgeOptions struct {
 	Path    string // run folder, trace.ndjson, pcap or pcapng
 	Rules   []rule.Rule
-	Scheme  string              // recovery scheme whose rules apply; "" takes that of the implementation
-	Schemes map[string][]string // features that come with a scheme, or with an implementation of that name
-	Report  string              // path of an HTML report; "" writes none
+	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
+	Schemes map[string]engine.Implementation // by scheme, and by name
+	Waivers []rule.Waiver
+	Device  rule.Device // what waivers must name; without names, the implementations that the trace names
+	Report  string      // path of an HTML report; "" writes none
 	Command string
 	Version string
 	Commit  string
@@ -39,7 +42,7 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	judge := rule.NewJudge(h, o.Rules, rule.Options{Features: o.features(&h)})
+	judge := rule.NewJudge(h, o.Rules, o.declared(&h))
 	collector := metrics.NewCollector(&h, o.metrics())
 	if err := play(trace.NewTimeline(&h, both{judge, collector})); err != nil {
 		return nil, err
@@ -53,6 +56,10 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
+	if len(o.Device.Names) == 0 {
+		o.Device.Names = r.Impl[:]
+	}
+	rule.Waive(r.Verdicts, o.Waivers, o.Device, Today())
 	if err := Ladders(r, h, play, centres(r.Verdicts)); err != nil {
 		return nil, err
 	}
@@ -71,22 +78,34 @@ func (o *JudgeOptions) metrics() metrics.Options {
 	if err != nil {
 		return metrics.Options{}
 	}
-	return metrics.Options{Rates: rates(s), Timed: s.For > 0}
+	return measured(s)
 }
 
-// features is what the traced implementation declares.
-func (o *JudgeOptions) features(h *trace.Header) []string {
-	scheme := o.Scheme
-	if scheme == "" && len(h.Conns) > 0 {
-		scheme = h.Conns[0].Ends[0].Impl
+// declared is what the traced implementations declare, with the parameters that the trace says they had. A device that is
+// not known is taken for one of the foreign scheme.
+func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
+	names := [2]string{foreignScheme, foreignScheme}
+	var given engine.Params
+	if len(h.Conns) > 0 {
+		for side, end := range h.Conns[0].Ends {
+			if _, known := o.Schemes[end.Impl]; known {
+				names[side] = end.Impl
+			}
+		}
+		given = h.Conns[0].Ends[trace.A].QP.Params
 	}
-	if scheme == "" || o.Scheme == "" && o.Schemes[scheme] == nil {
-		scheme = foreignScheme
+	if o.Scheme != "" {
+		names = [2]string{o.Scheme, o.Scheme}
 	}
-	if f := o.Schemes[scheme]; f != nil {
-		return f
+	var impls [2]engine.Implementation
+	for side, name := range names {
+		impl, known := o.Schemes[name]
+		if !known {
+			impl = engine.Implementation{Name: name, Recover: name}
+		}
+		impls[side] = impl
 	}
-	return []string{"rc", scheme}
+	return rule.Options{Features: features(impls, given), Ends: ends(impls, given)}
 }
 
 // describe says what kind of trace it is.

@@ -18,6 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -40,6 +41,10 @@ type Options struct {
 	Version string // of the tool
 	Commit  string
 
+	Waivers []rule.Waiver
+	Subject string // what waivers must name; "" is the implementations
+	Several bool   // the run is one of several: that a waived rule passes here says nothing against the waiver
+
 	Progress func(share float64, what string)
 }
 
@@ -49,7 +54,7 @@ const DefaultStore = 200_000
 // Codec says whether the virtual-time bench encodes packets.
 type Codec string
 
-// The choices. Auto encodes runs that are expected to stay below autoPackets.
+// The choices. Auto encodes runs that are expected to stay below autoPackets, and those of schemes that need bytes.
 const (
 	CodecAuto Codec = "auto"
 	CodecOn   Codec = "on"
@@ -62,7 +67,13 @@ const autoPackets = 1_000_000
 // bench that cannot run the Spec on this machine is asked first, and then nothing is left behind.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
+	notes, err := o.Spec.Fit(o.Impls)
 	r := newResult(&o, started)
+	if err != nil {
+		settle(r, err)
+		return r, err
+	}
+	r.Warnings = append(r.Warnings, notes...)
 	job := &bench.Job{Spec: o.Spec, Impls: o.Impls, Bytes: o.codec(), Link: o.Link, Progress: o.Progress}
 	f, err := o.prepare(job)
 	if err != nil {
@@ -114,7 +125,7 @@ func (o *Options) codec() bool {
 	case CodecOff:
 		return false
 	}
-	return len(o.Spec.Faults)+len(o.Spec.Injections) > 0 || ExpectedPackets(o.Spec) < autoPackets
+	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 || ExpectedPackets(o.Spec) < autoPackets
 }
 
 // ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the line
@@ -122,9 +133,9 @@ func (o *Options) codec() bool {
 func ExpectedPackets(s *scenario.Spec) float64 {
 	total := 0.0
 	for _, l := range s.Loads {
-		total += float64(l.Count) * float64(s.QPs) * float64(s.QP[0].Packets(uint32(l.Msg)))
+		total += float64(l.Count) * float64(s.QPs) * float64(s.QP[0].Packets(uint32(l.Mean())))
 	}
-	if full := s.Link.AB.Rate.Time(s.QP[0].MTU + 82); s.For > 0 && full > 0 {
+	if full := s.Link.AB.Rate.Time(s.QP[0].MTU + roce.Overhead); s.For > 0 && full > 0 {
 		total = max(total, float64(s.For)/float64(full))
 	}
 	return total
@@ -177,6 +188,15 @@ func ExitCode(r *model.Result) int {
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }
 
+// measured is what metrics have to know of a Spec.
+func measured(s *scenario.Spec) metrics.Options {
+	o := metrics.Options{Rates: rates(s), Timed: s.For > 0}
+	if s.Flowing() {
+		o.Ideal = s.Ideal
+	}
+	return o
+}
+
 // pipeline is where a bench's trace goes: over a belt to the judges, metrics and the stored trace.
 type pipeline struct {
 	options *Options
@@ -195,9 +215,10 @@ func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
 	o := p.options
 	for i := range p.judges {
 		share := o.Rules[i*len(o.Rules)/judges : (i+1)*len(o.Rules)/judges]
-		p.judges[i] = rule.NewJudge(h, share, rule.Options{Features: features(o.Impls)})
+		p.judges[i] = rule.NewJudge(h, share, rule.Options{Features: features(o.Impls, o.Spec.Params), Ends: ends(o.Impls, o.Spec.Params),
+			BlackBox: foreign(&o.Impls[0]) || foreign(&o.Impls[1])})
 	}
-	p.metrics = metrics.NewCollector(&h, metrics.Options{Rates: rates(o.Spec), Timed: o.Spec.For > 0})
+	p.metrics = metrics.NewCollector(&h, measured(o.Spec))
 	var err error
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
@@ -234,6 +255,15 @@ func (p *pipeline) fill(r *model.Result) {
 	for _, j := range p.judges {
 		r.Verdicts = append(r.Verdicts, j.Verdicts()...)
 	}
+	waive := rule.Waive
+	if p.options.Several {
+		waive = rule.Excuse
+	}
+	device := Device(r)
+	if p.options.Subject != "" {
+		device.Names = []string{p.options.Subject}
+	}
+	waive(r.Verdicts, p.options.Waivers, device, Today())
 	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
 	if s := p.store; s.dropped > 0 && s.out != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",
@@ -246,7 +276,7 @@ func fill(r *model.Result, ev *bench.Evidence) {
 	r.Certificates = ev.Certificates
 	r.Notes = append(r.Notes, ev.Notes...)
 	r.Environment = append(r.Environment, facts(ev.Environment)...)
-	r.Counters = facts(ev.Counters)
+	r.Counters, r.Shared = facts(ev.Counters), facts(ev.Shared)
 	if ev.Incomplete != "" {
 		r.Warnings = append(r.Warnings, ev.Incomplete)
 	}
@@ -260,8 +290,24 @@ func facts(pairs [][2]string) []model.Fact {
 	return out
 }
 
+// foreign reports an implementation that this program describes and does not have.
+func foreign(i *engine.Implementation) bool { return i.New == nil && i.NewHost == nil }
+
 // features is what both implementations declare, for rules that need one.
-func features(impls [2]engine.Implementation) []string {
-	other := impls[1].Declares()
-	return slices.DeleteFunc(impls[0].Declares(), func(f string) bool { return !slices.Contains(other, f) })
+func features(impls [2]engine.Implementation, given engine.Params) []string {
+	other := impls[1].DeclaresWith(given)
+	return slices.DeleteFunc(impls[0].DeclaresWith(given), func(f string) bool { return !slices.Contains(other, f) })
+}
+
+// ends is what each of two different implementations declares; nil when they are the same one, and for a path with a box,
+// which is an end as well.
+func ends(impls [2]engine.Implementation, given engine.Params) *[2]rule.End {
+	if impls[0].Name == impls[1].Name || impls[0].NewBox != nil {
+		return nil
+	}
+	var out [2]rule.End
+	for side := range impls {
+		out[side] = rule.End{Features: impls[side].DeclaresWith(given), Accepts: impls[side].Accepts}
+	}
+	return &out
 }

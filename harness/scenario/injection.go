@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -70,7 +71,7 @@ func readInjection(s *Spec, st *statement) {
 	if v, ok := st.take("set"); ok {
 		in.Raw = parseEdits(st, v)
 	}
-	switch _, err := roce.ParsePacketAt(in.Packet, 0); {
+	switch err := checkPacket(in.Packet); {
 	case in.Packet == "":
 		st.errorf(`no packet; want "inject B at=10us : WRITE_ONLY psn=+3 len=8"`)
 	case len(in.Packet) > maxPacketText:
@@ -79,6 +80,17 @@ func readInjection(s *Spec, st *statement) {
 		st.errorf("%w", err)
 	}
 	s.Injections = append(s.Injections, in)
+}
+
+// checkPacket reads the text of a packet, or of an iWARP segment.
+func checkPacket(text string) error {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if _, ok := iwarp.ParseOpcode(word); ok {
+		_, err := iwarp.Parse(text)
+		return err
+	}
+	_, err := roce.ParsePacketAt(text, 0)
+	return err
 }
 
 // parseEdits reads "ttl:3,ipsrc:10.0.0.9".

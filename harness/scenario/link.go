@@ -26,10 +26,20 @@ func readImpl(s *Spec, st *statement) {
 	if !two {
 		b = a
 	}
-	if !ok || len(a) > maxName || len(b) > maxName {
+	if !ok || tooLong(a) || tooLong(b) {
 		st.errorf("want one name of at most %d letters, or two for A and B", maxName)
 	}
 	s.Impl = [2]string{a, b}
+}
+
+// Exec begins the name of an implementation that is a program; its path follows.
+const Exec = "exec:"
+
+func tooLong(name string) bool {
+	if path, ok := strings.CutPrefix(name, Exec); ok {
+		return len(path) > maxPath
+	}
+	return len(name) > maxName
 }
 
 // readParam adds to the parameters, and overrides those that are given again: flags of a command line come after the file.

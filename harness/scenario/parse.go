@@ -110,7 +110,7 @@ func (s *Spec) Line(line string) error {
 
 // checkEntries bounds what statements add up to.
 func (s *Spec) checkEntries() error {
-	n := len(s.Title) + len(s.Params) + len(s.Faults) + len(s.Injections) + len(s.Loads) + len(s.Posts)
+	n := len(s.Title) + len(s.Params) + len(s.Faults) + len(s.LAN.Faults) + len(s.Injections) + len(s.Loads) + len(s.Posts)
 	if n > maxEntries {
 		return fmt.Errorf("more than %d comments, parameters, faults, injections, loads and posts; split the Spec", maxEntries)
 	}

@@ -44,6 +44,13 @@ func TestStatements(t *testing.T) {
 		{"loss random p=1\nloss A>B none\nloss B>A burst:enter=1,len=8", func(s *Spec) {
 			s.Link.BA.Loss = spec.Loss{Model: spec.Sojourn, P: 1, H: 1, Length: 8}
 		}},
+		{"lan rate=10G\nlan loss random p=1e-3\nlan drop B type=ACK", func(s *Spec) {
+			s.LAN.Link.Rate, s.LAN.Link.Loss = 10*unit.Gbps, spec.Loss{Model: spec.Bernoulli, P: 1e-3}
+			s.LAN.Faults = []fault.Fault{{Action: fault.Drop, From: fault.B, QP: fault.AnyQP, Type: "ACK"}}
+		}},
+		{"lan delay=0", func(s *Spec) { s.LAN.Link.Delay = 0 }},
+		{"cm on\ncm off", func(s *Spec) { s.CM = CMOff }},
+		{"cm on\ncm auto", func(s *Spec) {}},
 		{"drop A psn=+2 tx=1", func(s *Spec) {
 			s.Faults = []fault.Fault{{Action: fault.Drop, From: fault.A, QP: fault.AnyQP, PSN: fault.At(2), Tx: 1}}
 		}},
@@ -112,17 +119,21 @@ func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	tests := []struct{ text, want string }{
 		{"latency 5", `1: unknown verb "latency"; known: seed impl param link loss drop dup delay reorder corrupt rewrite mark ` +
-			`inject qp load post-write post-send post-read post-atomic post-receive report run`},
+			`inject lan cm device qp load post-write post-send post-read post-atomic post-receive report run`},
 		{"\x7fELF\x02\x01", `1: unknown verb "\x7fELF\x02\x01"; known: `},
 		{"\n\nseed", `3: seed: "": want one whole number below 2^64`},
 		{"seed 18446744073709551616", `1: seed: "18446744073709551616": want one whole number below 2^64`},
 		{"seed 1 2", `1: seed: unexpected word "2"; leave it out`},
 		{"impl", "1: impl: want one name of at most 64 letters, or two for A and B"},
 		{"param", "1: param: want name=value"},
+		{"lan", "1: lan: want fields such as rate=100G delay=1us, or loss …, or a fault such as drop A psn=+2"},
+		{"lan dorp A", "1: lan: want fields such as rate=100G delay=1us, or loss …, or a fault such as drop A psn=+2"},
+		{"lan up rate=1G", `1: lan: unexpected word "up"; leave it out`},
+		{"cm yes", `1: cm: "yes": want on, off or auto`},
 		{"param =3", "1: param: =3: want name=value"},
 		{"link", "1: link: want fields such as rate=10G delay=20ms queue=1000"},
 		{"link delay=-1ms", "1: link: delay=-1ms is negative; use 0 or more"},
-		{"link speed=10G", `1: link: unknown field "speed"; known are rate, delay, jitter, queue, reorder, duplicate, corrupt`},
+		{"link speed=10G", `1: link: unknown field "speed"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, reorder, duplicate, corrupt`},
 		{"link C>D delay=1ms", `1: link: unexpected word "C>D"; leave it out`},
 		{"link delay=1ms delay=2ms", "1: link: delay=2ms: given twice; keep one"},
 		{"loss", "1: loss: want a model, such as loss random p=1e-4, or loss none"},
@@ -130,7 +141,7 @@ func TestErrors(t *testing.T) {
 		{"loss tape file=" + long[:2000], `1: loss: file="` + long[:60] + `": want a shorter path`},
 		{"drop C", `1: fault "drop C": unknown side "C"; known are A, B`},
 		{"drop A psn=x", `1: fault "drop A psn=x": psn="x": want an offset from the start PSN such as +2, or a range such as +2..+5`},
-		{"drop A type=WRITE_FRIST", `2: fault 0: unknown type "WRITE_FRIST"; known are DATA, ACK, NAK, RNR, READ_RESP, CM, SEND_FIRST`},
+		{"drop A type=WRITE_FRIST", `2: fault 0: unknown type "WRITE_FRIST"; known are DATA, ACK, NAK, RNR, READ_RESP, CM, FEC, SEND_FIRST`},
 		{"rewrite A field=flow value=1", "2: rewrite: field=flow: the frames of a run are IPv4; use tos or udpsum"},
 		{"inject B at=1us", `1: inject: no packet; want "inject B at=10us : WRITE_ONLY psn=+3 len=8"`},
 		{"inject : ACK psn=1 msn=1", `1: inject: side "": name the side that receives it, A or B`},
@@ -159,9 +170,17 @@ func TestErrors(t *testing.T) {
 		{"qp access=wx", "1: qp: access=wx: want letters of wra (write, read, atomic), each once, or none"},
 		{"qp access=", "1: qp: access=: want letters of wra (write, read, atomic), each once, or none"},
 		{"qp replenish=yes", "1: qp: replenish=yes: want 0 or 1"},
-		{"qp \x1b[2J=1", `1: qp: unknown field "\x1b[2J"; known: access ackreq coalesce count cqmod dest-rd min-rnr mtu pkey qd rd ` +
+		{"qp \x1b[2J=1", `1: qp: unknown field "\x1b[2J"; known: access ackreq cc coalesce count cqmod dest-rd min-rnr mtu pkey qd rd ` +
 			`receive-len receives replenish retry rnr rto start timeout`},
 		{"load write count=1", "1: load: msg is missing; write msg=64KiB"},
+		{"load write cdf=websearch msg=1 count=1", "1: load: msg and cdf both say how large messages are; leave one out"},
+		{"load write cdf=x:1 count=1", `1: load: cdf: corner "x:1": size "x": want bytes such as 1500, 64KiB or 1MiB`},
+		{"load write cdf=2GiB:1 count=1", "1: load: cdf: messages of 2GiB; want 1GiB at most"},
+		{"load write msg=1 offered=2 count=1", "1: load: offered=2: want a share from 0 to 1, such as 0.3 or 30%"},
+		{"load write msg=1 offered=0.5 count=1", "2: load: offered= is a share of a rate and the link has none; write link rate=10G"},
+		{"link rate=1G\nload write msg=1 offered=0.5 every=1ms count=1", "3: load: offered= and every= both say when messages arrive; leave one out"},
+		{"link rate=1G\nload write msg=0 offered=0.5 count=1", "3: load: messages of no bytes offer no load; write msg=64KiB, or every=1ms instead of offered="},
+		{"load send cdf=websearch count=1", "2: load: sizes that vary need a buffer for the largest in every receive; use write, write-imm or read with cdf="},
 		{"load copy msg=1", `1: load: unknown operation "copy"; known: send send-imm write write-imm read`},
 		{"load write msg=1025MiB", "1: load: msg=1025MiB: want a size from 0 to 1GiB, such as 1500 or 64KiB"},
 		{"load write msg=5GiB", "1: load: msg=5GiB: want a size from 0 to 1GiB, such as 1500 or 64KiB"},

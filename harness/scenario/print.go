@@ -27,7 +27,10 @@ func (s *Spec) String() string {
 		}
 	}
 	lines(&b, s.Faults)
+	b.WriteString(s.LAN.text())
+	b.WriteString(s.CM.text())
 	lines(&b, s.Injections)
+	b.WriteString(s.devices())
 	for side, q := range s.QP {
 		fmt.Fprintf(&b, "qp %s start=%s %s\n", trace.Side(side), q.SendPSN, attributes(&q))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
@@ -109,10 +110,21 @@ func orNil[T any](t *rapid.T, name string, gen func(*rapid.T) T) []T {
 	return list
 }
 
+// genLAN draws the default, or any link that has no overridden field.
+func genLAN(t *rapid.T) LAN {
+	l := defaultLAN()
+	if rapid.Bool().Draw(t, "lan") {
+		l.Link = genLink(t)
+	}
+	l.Faults = orNil(t, "lan faults", genFault)
+	return l
+}
+
 func genSpec(t *rapid.T) *Spec {
 	mtu := 256 << rapid.IntRange(0, 4).Draw(t, "mtu")
 	s := &Spec{Title: orNil(t, "title", func(t *rapid.T) string { return proses.Draw(t, "line") }), Seed: rapid.Uint64().Draw(t, "seed"),
 		Impl: [2]string{names.Draw(t, "a"), names.Draw(t, "b")}, Link: spec.Duplex{AB: genLink(t), BA: genLink(t)},
+		LAN: genLAN(t), CM: rapid.SampledFrom([]Management{CMAuto, CMOn, CMOff}).Draw(t, "cm"),
 		Faults: orNil(t, "faults", genFault), Injections: orNil(t, "injections", genInjection), QP: [2]engine.QP{genQP(t, mtu), genQP(t, mtu)},
 		QPs: rapid.IntRange(1, MaxQPs).Draw(t, "qps"), Receives: rapid.IntRange(0, maxDepth).Draw(t, "receives"),
 		Replenish: rapid.Bool().Draw(t, "replenish"), ReceiveLen: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "receive-len")),
@@ -120,7 +132,7 @@ func genSpec(t *rapid.T) *Spec {
 		Loads: append(orNil(t, "loads", func(t *rapid.T) Load {
 			return Load{From: sides.Draw(t, "from"), Op: rapid.SampledFrom(loadOps).Draw(t, "op"),
 				Msg: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "msg")), Count: rapid.IntRange(0, maxWR).Draw(t, "count")}
-		}), Load{Op: engine.OpRead, Msg: 5, Count: 1})}
+		}), Load{Op: engine.OpRead, Msg: 5, Count: 1}, genFlows(t))}
 	s.Limit = s.For + durations.Draw(t, "limit")
 	a, b := psn.New(rapid.Uint32().Draw(t, "psn")), psn.New(rapid.Uint32().Draw(t, "psn"))
 	s.QP[0].SendPSN, s.QP[1].RecvPSN, s.QP[1].SendPSN, s.QP[0].RecvPSN = a, a, b, b
@@ -224,4 +236,13 @@ func ExampleLanguage() {
 	fmt.Println(strings.SplitN(Language(), "\n", 2)[0])
 	// Output:
 	// seed 7                                                     the seed of every random stream
+}
+
+// genFlows draws a load of messages that vary in size or arrive by the clock.
+func genFlows(t *rapid.T) Load {
+	l := Load{Op: engine.OpRead, Count: 1, Sizes: workload.CDF{{Size: 10, Most: 0.25}, {Size: 1000, Most: 1}}}
+	if rapid.Bool().Draw(t, "regular") {
+		l.Every = 1 + rapid.Map(rapid.Int64Range(0, 1e9), func(n int64) vtime.Duration { return vtime.Duration(n) * vtime.Nanosecond }).Draw(t, "every")
+	}
+	return l
 }

@@ -3,10 +3,13 @@ package scenario
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/rate"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -66,6 +69,9 @@ func readAttributes(st *statement, q *engine.QP) {
 	if v, ok := st.take("access"); ok {
 		readAccess(st, q, v)
 	}
+	if v, ok := st.take("cc"); ok {
+		readControl(st, q, v)
+	}
 }
 
 // attributes prints what readAttributes reads.
@@ -74,9 +80,21 @@ func attributes(q *engine.QP) string {
 	if q.RTO != 0 {
 		rto = fmt.Sprintf(" rto=%s", q.RTO)
 	}
-	return fmt.Sprintf("mtu=%d timeout=%d%s retry=%d rnr=%d min-rnr=%d qd=%d cqmod=%d ackreq=%d coalesce=%d rd=%d dest-rd=%d pkey=%#x access=%s",
+	control := ""
+	if q.RateControl != "" {
+		control = " cc=" + q.RateControl
+	}
+	return fmt.Sprintf("mtu=%d timeout=%d%s retry=%d rnr=%d min-rnr=%d qd=%d cqmod=%d ackreq=%d coalesce=%d rd=%d dest-rd=%d pkey=%#x access=%s%s",
 		q.MTU, q.Timeout, rto, q.RetryCount, q.RNRRetry, q.MinRNRTimer, q.QueueDepth, q.CQModeration, q.AckReqEvery, q.AckCoalesce,
-		q.MaxRdAtomic, q.MaxDestRd, q.PKey, accessText(q.Access))
+		q.MaxRdAtomic, q.MaxDestRd, q.PKey, accessText(q.Access), control)
+}
+
+// readControl reads the name of a rate control; "none" is no name.
+func readControl(st *statement, q *engine.QP, v string) {
+	if v != "none" && !slices.Contains(rate.Names(), v) {
+		st.fail("cc", v, "want none, "+strings.Join(rate.Names(), " or "))
+	}
+	q.RateControl = strings.TrimPrefix(v, "none")
 }
 
 // accessRights are the letters of access=, in the order in which they print.

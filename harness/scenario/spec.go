@@ -13,16 +13,20 @@
 //	post-write at=5us len=4096                         post-send qp=1 len=4096 imm=7
 //	post-read wr=3 len=4096                            post-atomic op=swap compare=1 value=2
 //	post-receive from=B len=4096                       report detail
-//	run for=10s limit=60s
+//	run for=10s limit=60s                              lan rate=100G delay=1us
+//	lan drop A psn=+2                                  cm on
+//	device B qpn=0x11 key=0x1f buffer=0x7f00
 package scenario
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
@@ -38,7 +42,7 @@ func Default() *Spec {
 	link := spec.Link{Queue: 1000}
 	return &Spec{
 		Seed: 1, Impl: [2]string{"gbn", "gbn"}, QP: [2]engine.QP{q, q}, QPs: 1, Receives: minReceiveDepth, Replenish: true,
-		Link: spec.Duplex{AB: link, BA: link}, Limit: 3600 * vtime.Second,
+		Link: spec.Duplex{AB: link, BA: link}, LAN: defaultLAN(), Limit: 3600 * vtime.Second,
 	}
 }
 
@@ -49,9 +53,12 @@ type Spec struct {
 	Impl       [2]string     // implementation at A and at B
 	Params     engine.Params // parameters of the schemes
 	Link       spec.Duplex
+	LAN        LAN        // of a box near A
+	CM         Management // of connections
 	Faults     []fault.Fault
 	Injections []Injection
 	Reads      Readings
+	Devices    [2]Device    // foreign implementations at A and B
 	QP         [2]engine.QP // attributes at A and at B; numbers and start PSNs belong to connection 0
 	QPs        int          // connections, 1 to MaxQPs
 	Receives   int          // buffers posted at the start on each QP; kept at that number when Replenish is set
@@ -84,12 +91,36 @@ func (s *Spec) Ends(i int) [2]engine.QP {
 	ends := s.QP
 	for side := range ends {
 		ends[side].ReceiveDepth = s.receiveDepth()
-		ends[side].QPN = firstQPN[side] + uint32(i)
-		ends[side].DestQPN = firstQPN[1-side] + uint32(i)
+		ends[side].QPN = s.firstQPN(side) + uint32(i)
+		ends[side].DestQPN = s.firstQPN(1-side) + uint32(i)
 		ends[side].PD = 1
 		ends[side].Params = s.Params
 	}
+	message := uint32(min(s.LongestMessage(), maxMessage))
+	ends[trace.A].Path = engine.Path{RTT: s.RTT(), Rate: s.Link.AB.Rate, Message: message}
+	ends[trace.B].Path = engine.Path{RTT: s.RTT(), Rate: s.Link.BA.Rate, Message: message}
 	return ends
+}
+
+// Fit lets the implementations of both sides choose the attributes that they choose themselves. It returns what the user
+// should know of the choices.
+func (s *Spec) Fit(impls [2]engine.Implementation) (notes []string, err error) {
+	ends := s.Ends(0)
+	for side := range impls {
+		choose := impls[side].QueueDepth
+		if choose == nil {
+			continue
+		}
+		depth, note, err := choose(ends[side])
+		if err != nil {
+			return nil, err
+		}
+		s.QP[side].QueueDepth = depth
+		if note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes, nil
 }
 
 // receiveDepth is room for the receives that are kept posted and for all scripted ones.
@@ -106,8 +137,13 @@ func (s *Spec) receiveDepth() int {
 // minReceiveDepth is perftest's default depth of a receive queue.
 const minReceiveDepth = 512
 
-// firstQPN keeps the two sides' numbers apart, so that one capture cannot confuse them.
-var firstQPN = [2]uint32{0x11, 0x10011}
+// firstQPN is the number of a side's first queue pair. Those of endpoints are apart, so that one capture cannot confuse the sides.
+func (s *Spec) firstQPN(side int) uint32 {
+	if d := s.Devices[side]; d.Present() {
+		return d.QPN
+	}
+	return [2]uint32{0x11, 0x10011}[side]
+}
 
 // Start sets the first request PSN of both directions.
 func (s *Spec) Start(p psn.PSN) {
@@ -119,11 +155,17 @@ func (s *Spec) Start(p psn.PSN) {
 // RTT returns the propagation delay of both directions together.
 func (s *Spec) RTT() vtime.Duration { return s.Link.AB.Delay + s.Link.BA.Delay }
 
+// Seeds returns the seeds of the link's random streams, by sender.
+func (s *Spec) Seeds() [2]uint64 { return [2]uint64{s.Seed * 2, s.Seed*2 + 1} }
+
+// LANSeeds returns those of the LAN's: complements, so that no small seed has one stream twice.
+func (s *Spec) LANSeeds() [2]uint64 { return [2]uint64{^(s.Seed * 2), ^(s.Seed*2 + 1)} }
+
 // LongestMessage returns the size of the largest message that the Spec posts.
 func (s *Spec) LongestMessage() unit.Size {
 	var most unit.Size
 	for _, l := range s.Loads {
-		most = max(most, l.Msg)
+		most = max(most, l.Largest())
 	}
 	for _, p := range s.Posts {
 		most = max(most, unit.Size(p.WR.Len))

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +85,27 @@ func TestEnds(t *testing.T) {
 	e := s.Ends(3)
 	if e[0].ReceiveDepth != 601 || e[0].PD != 1 || e[1].Params["cap"] != "3" {
 		t.Errorf("attributes %+v", e[0])
+	}
+}
+
+// TestDevice: a device brings its own numbers, and everything is addressed by them.
+func TestDevice(t *testing.T) {
+	const line = "device B qpn=0x12 key=0x8f1 buffer=0x7f3a1c002000"
+	s := lineByLine(t, line)
+	e := s.Ends(0)
+	if e[0].DestQPN != 0x12 || e[1].QPN != 0x12 || e[1].DestQPN != e[0].QPN {
+		t.Errorf("QPs %#x to %#x and %#x to %#x", e[0].QPN, e[0].DestQPN, e[1].QPN, e[1].DestQPN)
+	}
+	if !strings.Contains(s.String(), line+"\n") {
+		t.Errorf("printed:\n%s", s)
+	}
+	if want := (Device{QPN: 0x12, Key: 0x8f1, Buffer: 0x7f3a1c002000}); s.Devices != [2]Device{{}, want} {
+		t.Errorf("devices %+v", s.Devices)
+	}
+	for _, bad := range []string{"device", "device C qpn=1", "device A qpn=0", "device A qpn=0x1000000", "device A qpn=1 colour=red"} {
+		if err := Default().Line(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
 	}
 }
 

@@ -179,6 +179,20 @@ func (st *statement) size(key string, dst *unit.Size, most unit.Size) {
 	*dst = x
 }
 
+// share reads a ratio.
+func (st *statement) share(key string, dst *unit.Ratio) {
+	v, ok := st.take(key)
+	if !ok {
+		return
+	}
+	x, err := unit.ParseRatio(v)
+	if err != nil {
+		st.fail(key, v, "want a share from 0 to 1, such as 0.3 or 30%")
+		return
+	}
+	*dst = x
+}
+
 // side reads A or B.
 func (st *statement) side(key string, dst *trace.Side) {
 	v, ok := st.take(key)

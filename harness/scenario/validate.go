@@ -3,7 +3,9 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
@@ -14,6 +16,9 @@ func (s *Spec) Validate() error {
 		if err := d.link.Validate(); err != nil {
 			return fmt.Errorf("link %s: %w", d.name, err)
 		}
+	}
+	if err := s.LAN.Link.Validate(); err != nil {
+		return fmt.Errorf("lan: %w", err)
 	}
 	if a, b := s.QP[0].MTU, s.QP[1].MTU; a != b {
 		return fmt.Errorf("qp: mtu=%d at A and mtu=%d at B; both ends of a connection share the path MTU", a, b)
@@ -29,11 +34,19 @@ func (s *Spec) Validate() error {
 
 // validateFaults finds the faults that could never strike, which would make a scenario pass for the wrong reason.
 func (s *Spec) validateFaults() error {
-	set, err := fault.NewSet(s.Faults)
+	if err := validateFaultSet(s.Faults); err != nil {
+		return err
+	}
+	return validateFaultSet(s.LAN.Faults)
+}
+
+// validateFaultSet checks the faults of one link.
+func validateFaultSet(faults []fault.Fault) error {
+	set, err := fault.NewSet(faults)
 	if err != nil {
 		return err
 	}
-	for _, f := range s.Faults {
+	for _, f := range faults {
 		if f.Field == fault.Flow {
 			return fmt.Errorf("%s: field=flow: the frames of a run are IPv4; use tos or udpsum", f.Action)
 		}
@@ -41,7 +54,7 @@ func (s *Spec) validateFaults() error {
 	return set.CheckTypes(opcodeNames())
 }
 
-// opcodeNames lists the opcodes that a fault may name.
+// opcodeNames lists the opcodes that a fault may name, and the kinds of LoWAR packets.
 func opcodeNames() []string {
 	var names []string
 	for op := range 256 {
@@ -49,7 +62,15 @@ func opcodeNames() []string {
 			names = append(names, o.String())
 		}
 	}
-	return names
+	for op := range iwarp.Opcode(16) {
+		if op.Known() {
+			names = append(names, op.String())
+		}
+	}
+	for _, t := range []roce.RepairType{roce.RepairData, roce.RepairAnnounce, roce.RepairFeedback} {
+		names = append(names, t.String())
+	}
+	return append(names, roce.UDP.String(), roce.TCP.String(), iwarp.KindFragment)
 }
 
 // validateConnections finds statements about connections that do not exist.
@@ -60,7 +81,7 @@ func (s *Spec) validateConnections() error {
 		}
 		return nil
 	}
-	for _, f := range s.Faults {
+	for _, f := range slices.Concat(s.Faults, s.LAN.Faults) {
 		if err := check(string(f.Action), f.QP); err != nil {
 			return err
 		}
@@ -80,9 +101,9 @@ func (s *Spec) validateConnections() error {
 
 // validateEnd checks that there is something to do and that it ends.
 func (s *Spec) validateEnd() error {
-	for _, l := range s.Loads {
-		if l.Count == 0 && s.For == 0 {
-			return errors.New("load: never ends; give it a count, or the run a duration (run for=10s)")
+	for i := range s.Loads {
+		if err := s.Loads[i].validate(s); err != nil {
+			return err
 		}
 	}
 	switch {

@@ -4,19 +4,16 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
-
-// frameOverhead is what a full RoCEv2 packet over IPv4 costs on the line beside its payload: preamble 8, Ethernet 14, IP
-// 20, UDP 8, BTH 12, ICRC 4, FCS 4, inter-frame gap 12.
-const frameOverhead = 82
 
 // Warnings lists what is legal and will probably disappoint, one line each, with the number that would do.
 func (s *Spec) Warnings() []string {
 	var out []string
 	for _, d := range s.links() {
-		need := d.link.BDPPackets(s.RTT(), s.QP[0].MTU+frameOverhead)
+		need := d.link.BDPPackets(s.RTT(), s.QP[0].MTU+roce.Overhead)
 		if d.link.Rate > 0 && d.link.Queue < need {
 			out = append(out, fmt.Sprintf("link %s: queue=%d is below the bandwidth-delay product; bursts will overflow it, use queue=%d or more",
 				d.name, d.link.Queue, need))

@@ -1,26 +1,114 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 )
 
-// Load is a closed-loop workload: on every QP of one side, QueueDepth requests are kept outstanding.
+// Load is a workload of every QP of one side. It is a closed loop, in which QueueDepth requests are kept outstanding,
+// unless Offered or Every is set: then messages arrive by the clock, and wait where the queue is full.
 type Load struct {
-	From  trace.Side
-	Op    engine.Op // OpSend, OpSendImm, OpWrite, OpWriteImm or OpRead
-	Msg   unit.Size // bytes per message
-	Count int       // messages per QP; 0 goes on until Spec.For
+	From    trace.Side
+	Op      engine.Op      // OpSend, OpSendImm, OpWrite, OpWriteImm or OpRead
+	Msg     unit.Size      // bytes per message, where there are no Sizes
+	Sizes   workload.CDF   // of the messages
+	Offered unit.Ratio     // payload of all QPs together as a share of the link's rate, in Poisson arrivals
+	Every   vtime.Duration // one message per QP, all QPs at the same time
+	Count   int            // messages per QP; 0 goes on until Spec.For
 }
 
 // String prints the load as a statement.
 func (l Load) String() string {
-	return fmt.Sprintf("load %s from=%s msg=%s count=%d", loadName(l.Op), l.From, l.Msg, l.Count)
+	var b strings.Builder
+	fmt.Fprintf(&b, "load %s from=%s", loadName(l.Op), l.From)
+	add := func(on bool, format string, v any) {
+		if on {
+			fmt.Fprintf(&b, format, v)
+		}
+	}
+	add(len(l.Sizes) == 0, " msg=%s", l.Msg)
+	add(len(l.Sizes) > 0, " cdf=%s", l.Sizes)
+	add(l.Offered > 0, " offered=%s", l.Offered)
+	add(l.Every > 0, " every=%s", l.Every)
+	fmt.Fprintf(&b, " count=%d", l.Count)
+	return b.String()
+}
+
+// Largest returns the size of the largest message.
+func (l *Load) Largest() unit.Size { return max(l.Msg, l.Sizes.Largest()) }
+
+// Mean returns the mean size of the messages in bytes.
+func (l *Load) Mean() float64 {
+	if len(l.Sizes) > 0 {
+		return l.Sizes.Mean()
+	}
+	return float64(l.Msg)
+}
+
+// data is the side that the bytes come from.
+func (l *Load) data() trace.Side {
+	if l.Op == engine.OpRead {
+		return l.From.Other()
+	}
+	return l.From
+}
+
+// Flows returns the messages of the load's share on one QP; i counts the loads of the Spec.
+func (s *Spec) Flows(i, qp int) workload.Flows {
+	l := &s.Loads[i]
+	f := workload.Sized(l.Sizes, l.Msg, splitmix.Stream(s.Seed).Sub(uint64(i)).Sub(uint64(qp)))
+	switch {
+	case l.Offered > 0:
+		return f.Poisson(workload.MeanGap(l.Mean(), l.Offered, s.sends(l.data())) * vtime.Duration(s.QPs))
+	case l.Every > 0:
+		return f.Every(l.Every)
+	}
+	return f
+}
+
+// Ideal returns what a message of n bytes from a side takes on the link when nothing else is there and nothing is lost: the
+// time on the line, and a round trip for the acknowledgement.
+func (s *Spec) Ideal(from trace.Side, n uint32) vtime.Duration {
+	return s.RTT() + s.sends(from).Time(s.QP[from].LineBytes(n))
+}
+
+// Flowing reports whether messages differ in size or arrive by the clock, so that each of them is a flow of its own.
+func (s *Spec) Flowing() bool {
+	return slices.ContainsFunc(s.Loads, func(l Load) bool { return len(l.Sizes) > 0 || l.Offered > 0 || l.Every > 0 })
+}
+
+// sends is the rate at which a side can send.
+func (s *Spec) sends(side trace.Side) unit.Rate {
+	if side == trace.A {
+		return s.Link.AB.Rate
+	}
+	return s.Link.BA.Rate
+}
+
+// validate checks what only the whole Spec can tell.
+func (l *Load) validate(s *Spec) error {
+	switch {
+	case l.Count == 0 && s.For == 0:
+		return errors.New("load: never ends; give it a count, or the run a duration (run for=10s)")
+	case l.Offered > 0 && s.sends(l.data()) == 0:
+		return errors.New("load: offered= is a share of a rate and the link has none; write link rate=10G")
+	case l.Offered > 0 && l.Every > 0:
+		return errors.New("load: offered= and every= both say when messages arrive; leave one out")
+	case l.Offered > 0 && l.Mean() == 0:
+		return errors.New("load: messages of no bytes offer no load; write msg=64KiB, or every=1ms instead of offered=")
+	case len(l.Sizes) > 0 && (l.Op == engine.OpSend || l.Op == engine.OpSendImm):
+		return errors.New("load: sizes that vary need a buffer for the largest in every receive; use write, write-imm or read with cdf=")
+	}
+	return nil
 }
 
 // loadName spells an operation as a load does: "write-imm".
@@ -39,11 +127,33 @@ func readLoad(s *Spec, st *statement) {
 	}
 	st.side("from", &l.From)
 	st.size("msg", &l.Msg, maxMessage)
-	whole(st, "count", &l.Count, 0, maxWR)
-	if l.Msg < 0 {
-		st.errorf("msg is missing; write msg=64KiB")
+	if v, ok := st.take("cdf"); ok {
+		l.readSizes(st, v)
 	}
+	st.share("offered", &l.Offered)
+	st.duration("every", &l.Every)
+	whole(st, "count", &l.Count, 0, maxWR)
+	switch {
+	case l.Msg < 0 && len(l.Sizes) == 0:
+		st.errorf("msg is missing; write msg=64KiB")
+	case l.Msg >= 0 && len(l.Sizes) > 0:
+		st.errorf("msg and cdf both say how large messages are; leave one out")
+	}
+	l.Msg = max(l.Msg, 0)
 	s.Loads = append(s.Loads, l)
+}
+
+// readSizes reads a distribution of sizes.
+func (l *Load) readSizes(st *statement, text string) {
+	c, err := workload.ParseCDF(text)
+	if err != nil {
+		st.errorf("cdf: %v", err)
+		return
+	}
+	if c.Largest() > maxMessage {
+		st.errorf("cdf: messages of %s; want %s at most", c.Largest(), unit.Size(maxMessage))
+	}
+	l.Sizes = c
 }
 
 // loadOp finds an operation by its name.

@@ -156,7 +156,7 @@ func (c *Capture) Next(f *Frame) error {
 			f.Raw = c.buf
 		}
 		// What a harness of ours recorded counts even when its port is wrong: that is for a rule to judge.
-		if !ok || !f.noted && !isRoCE(f.Raw) {
+		if !ok || !f.noted && !isRDMA(f.Raw) {
 			c.stats.Foreign++
 			continue
 		}
@@ -282,8 +282,11 @@ func (f *Frame) cooked(kind byte) {
 	}
 }
 
-// isRoCE reports whether a frame is addressed to the RoCEv2 port, damaged or not.
-func isRoCE(raw []byte) bool {
+// isRDMA reports whether a frame is addressed to the RoCEv2 port, damaged or not, or belongs to an iWARP run.
+func isRDMA(raw []byte) bool {
+	if _, _, ok := roce.OverIP(raw); ok {
+		return true
+	}
 	off, _, ok := roce.FieldSpan(raw, "udpdport")
 	return ok && binary.BigEndian.Uint16(raw[off:]) == roce.Port
 }

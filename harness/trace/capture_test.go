@@ -58,7 +58,7 @@ func writeTaps(t testing.TB, f *Fixture, dir string, taps ...Side) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := NewTapWriter(file, &f.Header, side, strings.ToLower(side.String())+"0", time.Time{})
+		w, err := NewTapWriter(file, &f.Header, Tap{Side: side, Device: strings.ToLower(side.String()) + "0"}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -421,7 +421,7 @@ func FuzzCapture(f *testing.F) {
 
 func BenchmarkTapWriter(b *testing.B) {
 	f := mustFixture(b, gap, 0)
-	w, err := NewTapWriter(io.Discard, &f.Header, A, "a0", time.Time{})
+	w, err := NewTapWriter(io.Discard, &f.Header, Tap{Side: A, Device: "a0"}, time.Time{})
 	if err != nil {
 		b.Fatal(err)
 	}

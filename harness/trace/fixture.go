@@ -127,6 +127,8 @@ type fixtureParser struct {
 	clock   vtime.Time // time of the last line
 	lines   []packetLine
 	posted  map[work]engine.Op
+	streams map[streamKey]*fixtureStream
+	shift   int // added to the connection of a line that is seen on the second hop of a divided path
 }
 
 // newFixtureParser starts with the header that a file without header lines has.

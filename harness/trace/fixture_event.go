@@ -12,7 +12,7 @@ import (
 
 // event reads "SIDE KIND …".
 func (p *fixtureParser) event(at vtime.Time, words []string) error {
-	side, ok := sideNamed(words[0])
+	side, ok := sideNamed(p.reporter(words[0]))
 	if !ok || len(words) < 2 {
 		return fmt.Errorf("%q: want a packet (A>B …), an event (A cqe …) or a header line", strings.Join(words, " "))
 	}
@@ -20,7 +20,7 @@ func (p *fixtureParser) event(at vtime.Time, words []string) error {
 	if !ok {
 		return fmt.Errorf("event %s: want one of %s", words[1], strings.Join(eventNames[:], ", "))
 	}
-	e := Event{At: at, Side: side, Kind: kind, Body: engine.Event{Kind: bodyKind(kind)}}
+	e := Event{At: at, Side: side, Kind: kind, Conn: p.shift, Body: engine.Event{Kind: bodyKind(kind)}}
 	words, err := p.eventConn(&e, words[2:])
 	if err != nil {
 		return err
@@ -60,6 +60,12 @@ func bodyKind(k EventKind) engine.EventKind {
 		return engine.Timeout
 	case Fatal:
 		return engine.Fatal
+	case Declared:
+		return engine.Declared
+	case Lost:
+		return engine.Lost
+	case Refused:
+		return engine.Refused
 	}
 	return engine.CQE
 }
@@ -79,6 +85,7 @@ func (p *fixtureParser) eventConn(e *Event, words []string) ([]string, error) {
 // conn reads the number of a connection that exists.
 func (p *fixtureParser) conn(text string) (int, error) {
 	n, err := strconv.Atoi(text)
+	n += p.shift
 	if err != nil || n < 0 || n >= len(p.f.Header.Conns) {
 		return 0, fmt.Errorf("conn=%s: not declared; begin the fixture with: qp conn=%s", text, text)
 	}
@@ -152,14 +159,22 @@ func setEvent(e *Event, key, value string) error {
 		e.Body.Imm = uint32(n)
 	case "inv":
 		e.Body.InvKey = uint32(n)
+	case "peer":
+		e.Body.Peer = uint16(n)
+	case "bytes":
+		e.Body.Len = uint32(n)
 	default:
 		return fmt.Errorf("unknown word")
 	}
 	return nil
 }
 
-// nameEvent takes the name of a status or an operation.
+// nameEvent takes the name of a status or an operation, or the word of a chunk that others follow.
 func nameEvent(e *Event, w string) error {
+	if w == "more" && e.Kind == Declared {
+		e.Body.More = true
+		return nil
+	}
 	for s := engine.StatusSuccess; s <= engine.StatusRNRRetryExceeded; s++ {
 		if s.String() == w {
 			e.Body.Status = s

@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -61,7 +62,7 @@ func (c *Conn) forget() {
 // header reads a header line and reports whether it was one.
 func (p *fixtureParser) header(words []string) (bool, error) {
 	read, ok := map[string]func([]string) error{
-		"qp": p.qpLine, "start": p.startLine, "taps": p.tapsLine, "reports": p.reportsLine, "bytes": p.bytesLine,
+		"qp": p.qpLine, "start": p.startLine, "taps": p.tapsLine, "reports": p.reportsLine, "bytes": p.bytesLine, "divided": p.dividedLine,
 		"unknown": func([]string) error { p.unknown = true; return nil },
 	}[words[0]]
 	if !ok {
@@ -205,6 +206,12 @@ func (p *fixtureParser) setEnd(c *Conn, s Side, key, value string) (err error) {
 	case "rto":
 		e.QP.RTO, err = vtime.ParseDuration(value)
 		return err
+	case "rtt":
+		e.QP.Path.RTT, err = vtime.ParseDuration(value)
+		return err
+	case "rate":
+		e.QP.Path.Rate, err = unit.ParseRate(value)
+		return err
 	case "addr":
 		e.Addr, err = netip.ParseAddr(value)
 		return err
@@ -255,6 +262,8 @@ func setQP(q *engine.QP, key string, n uint64) error {
 		q.PD = uint32(n)
 	case "access":
 		q.Access = engine.Access(n)
+	case "message":
+		q.Path.Message = uint32(n)
 	default:
 		return fmt.Errorf("unknown attribute")
 	}

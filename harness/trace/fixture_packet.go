@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -18,6 +19,7 @@ type packetLine struct {
 	start  psn.PSN
 	sent   packetText
 	got    *packetText
+	set    bool // the packet is as it stands: its payload too
 }
 
 // packetText is one form of a packet: the words of package roce and those about the frame around it.
@@ -30,7 +32,8 @@ type packetText struct {
 
 // packet reads "A>B [words] PACKET [words] [got …]"; X stands for the link, which lost a packet or made one.
 func (p *fixtureParser) packet(at stamped, from, to string, words []string) error {
-	r := Record{Sent: at.line, Recv: at.recv, Fate: Delivered}
+	from, to = p.hop(from, to)
+	r := Record{Sent: at.line, Recv: at.recv, Fate: Delivered, Conn: p.shift}
 	if err := r.direction(from, to, at.line); err != nil {
 		return err
 	}
@@ -39,6 +42,18 @@ func (p *fixtureParser) packet(at stamped, from, to string, words []string) erro
 	words, err := p.recordWords(&r, words)
 	if err != nil {
 		return err
+	}
+	if len(words) > 0 {
+		m, ok, err := p.management(&p.f.Header.Conns[r.Conn], r.From, words)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.Packet, line.set = mad(m), true
+			p.lines = append(p.lines, line)
+			p.addRecord(r)
+			return nil
+		}
 	}
 	changed := got != nil
 	if got, err = p.recordWords(&r, got); err != nil {
@@ -158,17 +173,24 @@ func (p *fixtureParser) parse(r *Record, t *packetText, into *roce.Packet) (star
 	if len(t.packet) == 0 {
 		return 0, fmt.Errorf("no packet after the arrow")
 	}
-	c := &p.f.Header.Conns[r.Conn]
-	requester := r.From
-	if op, _ := textOpcode(t.packet[0]); op.IsResponse() {
-		requester = r.From.Other()
+	if _, ok := iwarp.ParseOpcode(t.packet[0]); ok {
+		return 0, p.segment(r, t, into)
 	}
-	start = c.Ends[requester].QP.SendPSN
-	if *into, err = roce.ParsePacketAt(strings.Join(t.packet, " "), start); err != nil {
+	if len(t.packet) > 1 && t.packet[0] == roce.TCP.String() && !strings.Contains(t.packet[1], "=") {
+		return 0, p.tcpSegment(r, t, into)
+	}
+	c := &p.f.Header.Conns[r.Conn]
+	text := strings.Join(t.packet, " ")
+	start = c.Ends[r.From].QP.SendPSN
+	if *into, err = roce.ParsePacketAt(text, start); err == nil && into.ToRequester() {
+		start = c.Ends[r.From.Other()].QP.SendPSN
+		*into, err = roce.ParsePacketAt(text, start)
+	}
+	if err != nil {
 		return 0, err
 	}
 	sender := &c.Ends[r.From].QP
-	layout := into.Opcode.Layout()
+	layout := into.Layout()
 	if !t.has("qp") {
 		into.DestQP = sender.DestQPN
 	}
@@ -182,15 +204,6 @@ func (p *fixtureParser) parse(r *Record, t *packetText, into *roce.Packet) (star
 		into.RETH.RKey = defaultRKey
 	}
 	return start, nil
-}
-
-// textOpcode returns the opcode of a packet's first word, which for an acknowledgement is its kind.
-func textOpcode(w string) (roce.Opcode, bool) {
-	switch w {
-	case "ACK", "NAK", "RNR":
-		return roce.Acknowledge, true
-	}
-	return roce.ParseOpcode(w)
 }
 
 // gotWords reads the form in which the packet arrived; words that it does not repeat are as sent.
@@ -237,23 +250,37 @@ func (p *fixtureParser) untapped(r *Record) error {
 // build gives every record its bytes.
 func (p *fixtureParser) build() error {
 	p.announce()
-	for i := range p.lines {
-		line := &p.lines[i]
-		r := &p.f.Records[line.record]
-		err := p.synthesise(line, &line.sent, r)
-		if err == nil && line.got != nil {
-			received := Record{From: r.From, Conn: r.Conn, Packet: r.Changed.Packet}
-			err = p.synthesise(line, line.got, &received)
-			*r.Changed = Change{received.Packet, received.Sum, received.ICRC, received.Raw, received.Defect}
-			if err == nil && r.Raw != nil && bytes.Equal(r.Raw, received.Raw) {
-				err = fmt.Errorf("got: the bytes are those that were sent; say what changed")
+	coded := p.coded()
+	for _, repairs := range []bool{false, true} { // a repair packet is made of the bytes of others
+		for i := range p.lines {
+			line := &p.lines[i]
+			r := &p.f.Records[line.record]
+			if (r.Packet.Opcode == roce.LoWAR) != repairs {
+				continue
 			}
-		}
-		if err != nil {
-			return fmt.Errorf("line %d: %w", p.f.RecordLines[line.record], err)
+			coded.repair(r, &line.sent)
+			if err := p.buildLine(line, r, coded); err != nil {
+				return fmt.Errorf("line %d: %w", p.f.RecordLines[line.record], err)
+			}
 		}
 	}
 	return nil
+}
+
+// buildLine makes the bytes of a packet as sent, and as received when that differs.
+func (p *fixtureParser) buildLine(line *packetLine, r *Record, coded coded) error {
+	err := p.synthesise(line, &line.sent, r)
+	if err != nil || line.got == nil {
+		return err
+	}
+	received := Record{From: r.From, Conn: r.Conn, Packet: r.Changed.Packet}
+	coded.repair(&received, line.got)
+	err = p.synthesise(line, line.got, &received)
+	*r.Changed = Change{received.Packet, received.Sum, received.ICRC, received.Raw, received.Defect}
+	if err == nil && r.Raw != nil && bytes.Equal(r.Raw, received.Raw) {
+		return fmt.Errorf("got: the bytes are those that were sent; say what changed")
+	}
+	return err
 }
 
 // announce fills in the length of the message in the RETH of packets that do not give one: the payload from this PSN to
@@ -310,7 +337,9 @@ func (p *fixtureParser) synthesise(line *packetLine, t *packetText, r *Record) e
 		r.ICRC = map[string]Integrity{"bad": Bad, "good": Good}[t.icrc]
 		return nil
 	}
-	r.Packet.Payload = pattern(r.Packet.Len, r.Conn, r.Packet.PSN.Sub(line.start), w.fill)
+	if r.Packet.Payload == nil && !r.Packet.Opcode.OverIP() {
+		r.Packet.Payload = pattern(r.Packet.Len, p.conversation(r.Conn), r.Packet.PSN.Sub(line.start), w.fill)
+	}
 	r.Raw = w.frame(&p.f.Header.Conns[r.Conn], r.From, &r.Packet)
 	if t.icrc == "bad" {
 		damage(r.Raw)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -43,6 +44,8 @@ const missGap = 10
 //	    5.358    10.358  |<----------------- NAK psn=+2 msn=0 PSN_SEQ_ERR --|
 //	event 20.628 A CQE wr=1
 //
+// A path with a box in it has three columns, the box in the middle.
+//
 // Times are in microseconds. A packet that the link made begins at X, one that it changed arrives with a star, and what
 // is known of the cause stands on the right. Records and events must be in time order.
 func Ladder(w io.Writer, h *Header, records []Record, events []Event, opt LadderOptions) error {
@@ -58,6 +61,8 @@ type ladder struct {
 	opt   LadderOptions
 	width int
 	rungs []rung
+
+	streams streams
 }
 
 // rung is a line of a ladder.
@@ -67,6 +72,7 @@ type rung struct {
 	from       Side
 	lost, made bool // X at the receiver's side, or at the sender's
 	changed    bool
+	hop        Hop
 	text       string
 	note       string
 }
@@ -120,7 +126,8 @@ func (l *ladder) shows(conn int) bool { return !l.opt.OneConn || conn == l.opt.C
 
 // packet adds the rung of a record, and makes the ladder as wide as its text needs.
 func (l *ladder) packet(r *Record, index uint64) {
-	g := rung{sent: r.Sent.Micros(), recv: r.Recv.Micros(), from: r.From, changed: r.Changed != nil}
+	g := rung{sent: r.Sent.Micros(), recv: r.Recv.Micros(), from: r.From, changed: r.Changed != nil,
+		hop: l.h.On(r.Conn)}
 	g.lost = r.Fate == Dropped
 	g.made = r.Fate == Injected
 	g.text = l.packetText(r, &r.Packet, r.ICRC, r.Defect)
@@ -148,8 +155,19 @@ func (l *ladder) packetText(r *Record, p *roce.Packet, icrc Integrity, defect st
 	if !l.opt.Everything {
 		opt.Omit = roce.OmitForLadder
 	}
-	s := string(p.AppendText(nil, opt))
-	if icrc == Bad {
+	var s string
+	switch {
+	case p.Opcode == roce.TCP && !l.opt.Everything:
+		s = l.streams.text(r, p)
+	case p.Opcode.OverIP() && !l.opt.Everything:
+		s = string(iwarp.AppendSummary(nil, p))
+	default:
+		s = string(p.AppendText(nil, opt)) + l.setUp(r, p)
+	}
+	switch {
+	case icrc == Bad && p.Opcode == roce.TCP:
+		s += " checksum=bad"
+	case icrc == Bad:
 		s += " icrc=bad"
 	}
 	if defect != "" {
@@ -158,13 +176,38 @@ func (l *ladder) packetText(r *Record, p *roce.Packet, icrc Integrity, defect st
 	return s
 }
 
+// setUp says which message of the communication manager a packet is, with the numbers that a QP is made from.
+func (l *ladder) setUp(r *Record, p *roce.Packet) string {
+	if p.DestQP != roce.CMQueuePair || r.Conn < 0 || r.Conn >= len(l.h.Conns) {
+		return ""
+	}
+	h, m, err := roce.DecodeCM(p.Payload)
+	if err != nil {
+		return ""
+	}
+	// The PSN in a message is that at which its receiver starts.
+	start := func(p psn.PSN) string {
+		if l.opt.Absolute {
+			return p.String()
+		}
+		return fmt.Sprintf("%+d", p.Sub(l.h.Conns[r.Conn].Ends[r.From.Other()&1].QP.SendPSN))
+	}
+	switch m := m.(type) {
+	case *roce.REQ:
+		return fmt.Sprintf(" REQ qpn=%#x start=%s", m.QPN, start(m.StartingPSN))
+	case *roce.REP:
+		return fmt.Sprintf(" REP qpn=%#x start=%s", m.QPN, start(m.StartingPSN))
+	}
+	return " " + h.Attribute.String()
+}
+
 // start returns the first request PSN of the half-conversation that p belongs to; zero when the connection is unknown.
 func (l *ladder) start(r *Record, p *roce.Packet) psn.PSN {
-	if r.Conn < 0 || r.Conn >= len(l.h.Conns) {
+	if r.Conn < 0 || r.Conn >= len(l.h.Conns) || p.DestQP == roce.CMQueuePair {
 		return 0
 	}
 	requester := r.From
-	if p.Opcode.IsResponse() {
+	if p.ToRequester() {
 		requester = r.From.Other()
 	}
 	return l.h.Conns[r.Conn].Ends[requester&1].QP.SendPSN
@@ -174,12 +217,20 @@ func (l *ladder) start(r *Record, p *roce.Packet) psn.PSN {
 func (l *ladder) events(list []Event, from, to vtime.Time) {
 	for i := range list {
 		e := &list[i]
-		wanted := l.opt.AllEvents || slices.Contains([]EventKind{CQE, Recv, Timeout, Fatal}, e.Kind)
+		wanted := l.opt.AllEvents || slices.Contains([]EventKind{CQE, Recv, Timeout, Fatal, Declared, Lost, Refused}, e.Kind)
 		if !wanted || !l.shows(e.Conn) || e.At < from || e.At > to {
 			continue
 		}
-		l.rungs = append(l.rungs, rung{event: "event " + e.At.Micros() + " " + e.Side.String() + " " + l.eventText(e)})
+		l.rungs = append(l.rungs, rung{event: "event " + e.At.Micros() + " " + l.reporter(e) + " " + l.eventText(e)})
 	}
+}
+
+// reporter names who tells an event: a side, or the box that stands in for it on a hop.
+func (l *ladder) reporter(e *Event) string {
+	if side, ok := l.h.On(e.Conn).Box(); ok && side == e.Side {
+		return "box"
+	}
+	return e.Side.String()
 }
 
 // eventText says what an event is, with the numbers that tell it from others.
@@ -195,6 +246,16 @@ func (l *ladder) eventText(e *Event) string {
 			s += " " + b.Status.String()
 		}
 		return s
+	case Declared:
+		s := fmt.Sprintf("%v msg=%d va=%#x len=%d peer=%d", b.Kind, b.ID, e.VA, e.Len, b.Peer)
+		if b.More {
+			s += " more"
+		}
+		return s
+	case Lost:
+		return fmt.Sprintf("%v wr=%d len=%d peer=%d", b.Kind, b.ID, b.Len, b.Peer)
+	case Refused:
+		return fmt.Sprintf("%v %v peer=%d", b.Kind, b.Status, b.Peer)
 	case Timeout:
 		return b.Kind.String() + " psn=" + l.eventPSN(e)
 	case Post:
@@ -224,13 +285,17 @@ func (l *ladder) eventPSN(e *Event) string {
 // text lays the rungs out.
 func (l *ladder) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%9s %9s  %-*s%s\n", "sent", "recv", l.width+1, A, B)
+	fmt.Fprintf(&b, "%9s %9s  %-*s", "sent", "recv", l.width+1, A)
+	if l.h.Divided() {
+		fmt.Fprintf(&b, "%-*s", l.width+1, "box")
+	}
+	fmt.Fprintln(&b, B)
 	for i := range l.rungs {
 		g := &l.rungs[i]
 		if g.event != "" {
 			b.WriteString(g.event)
 		} else {
-			fmt.Fprintf(&b, "%9s %9s  |%s|", g.sent, g.recv, g.arrow(l.width))
+			fmt.Fprintf(&b, "%9s %9s  |%s|", g.sent, g.recv, g.across(l.width))
 		}
 		if g.note != "" {
 			b.WriteString("  " + g.note)
@@ -238,6 +303,18 @@ func (l *ladder) text() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// across draws the packet on its hop, and leaves the other one blank.
+func (g *rung) across(width int) string {
+	blank := strings.Repeat(" ", width)
+	switch g.hop {
+	case LANHop:
+		return g.arrow(width) + "|" + blank
+	case WANHop:
+		return blank + "|" + g.arrow(width)
+	}
+	return g.arrow(width)
 }
 
 // arrow draws the packet into width columns, from left to right for A and from right to left for B.

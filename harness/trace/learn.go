@@ -94,7 +94,7 @@ func (l *learner) frame(f *Frame) {
 	if w == nil {
 		return
 	}
-	if p.Opcode.HasPayload() {
+	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
 		l.most = max(l.most, p.Len)
 		if !p.Opcode.EndsMessage() && p.Len > 0 {
 			l.sizes[p.Len]++
@@ -204,7 +204,7 @@ func (l *learner) management(h *roce.Frame) {
 		// Each message says where its receiver begins to send.
 		active := End{Addr: h.Dst, QP: engine.QP{QPN: req.QPN, DestQPN: m.QPN, MTU: req.MTU(), SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
 		passive := End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(), SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
-		l.met = append(l.met, Conn{[2]End{active, passive}})
+		l.met = append(l.met, Conn{Ends: [2]End{active, passive}})
 	}
 }
 
@@ -286,7 +286,7 @@ func (w *flow) conn(mtu int) Conn {
 		near.QP.QPN, far.QP.DestQPN = r.key.qp, r.key.qp
 		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
 	}
-	return Conn{[2]End{near, far}}
+	return Conn{Ends: [2]End{near, far}}
 }
 
 // sided puts the end that the taps place at A, or else the one that sent first, on side A.

@@ -112,7 +112,18 @@ type looseKey struct {
 	from   Side
 	qp     uint32
 	psn    psn.PSN
+	ip     roce.IP
 	opcode roce.Opcode
+}
+
+// looseOf returns the key of a packet. One without BTH has the number of its IP packet in place of a PSN, as in the log of a
+// link.
+func looseOf(from Side, p *roce.Packet) looseKey {
+	k := looseKey{from, p.DestQP, p.Number(), p.IP, p.Opcode}
+	if p.Opcode.OverIP() {
+		k.psn = psn.PSN(p.IP.ID)
+	}
+	return k
 }
 
 // bucket holds the packets of one key: those that wait for their arrival, and the last that arrived.
@@ -160,7 +171,7 @@ func (m *merger) step(n *lane) {
 	f.rec.Conn, f.rec.From = where.conn, where.from
 	f.rec.Sent, f.rec.Recv = vtime.Never, vtime.Never
 	f.key = contentKey(n.frame.Raw, where.from)
-	f.loose = looseKey{where.from, f.rec.Packet.DestQP, f.rec.Packet.PSN, f.rec.Packet.Opcode}
+	f.loose = looseOf(where.from, &f.rec.Packet)
 	m.stats.Frames[tap]++
 	if n.frame.Dropped > 0 {
 		m.stats.Gaps = append(m.stats.Gaps, CaptureGap{tap, n.last, n.at, n.frame.Dropped})

@@ -40,6 +40,7 @@ type connLine struct {
 	Conn int     `json:"conn"`
 	A    endLine `json:"a"`
 	B    endLine `json:"b"`
+	Hop  string  `json:"hop,omitempty"`
 }
 
 type endLine struct {
@@ -59,7 +60,7 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	out.marshal(first)
 	for i := range h.Conns {
 		c := &h.Conns[i]
-		out.marshal(connLine{i, endLine(c.Ends[A]), endLine(c.Ends[B])})
+		out.marshal(connLine{i, endLine(c.Ends[A]), endLine(c.Ends[B]), c.Hop.String()})
 	}
 	return out, out.err
 }
@@ -156,7 +157,7 @@ func (w *Writer) Event(e *Event) {
 	b = appendInt(b, "at_ps", int64(e.At))
 	b = appendString(b, "side", e.Side.String())
 	b = appendNonZero(b, "conn", int64(e.Conn))
-	if body := &e.Body; e.Kind <= Fatal {
+	if body := &e.Body; e.Kind <= Fatal || e.Kind >= Declared {
 		b = appendUint(b, "wr", body.ID)
 		b = appendString(b, "op", body.Op.String())
 		b = appendString(b, "status", body.Status.String())
@@ -164,6 +165,10 @@ func (w *Writer) Event(e *Event) {
 		b = appendUint(b, "imm", uint64(body.Imm))
 		b = appendUint(b, "inv", uint64(body.InvKey))
 		b = appendUint(b, "psn", uint64(body.PSN))
+		b = appendUint(b, "peer", uint64(body.Peer))
+		if body.More {
+			b = append(b, `,"more":true`...)
+		}
 	}
 	b = appendText(b, "name", e.Name)
 	b = appendNonZero(b, "value", e.Value)

@@ -13,13 +13,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
+// Tap is a place where frames were captured: the end of a hop at a side.
+type Tap struct {
+	Side   Side
+	Hop    Hop
+	Device string // name of the network device
+}
+
+// String returns the side, and the hop on a path with a box in it: "A" or "A-lan".
+func (t Tap) String() string {
+	if t.Hop == Whole {
+		return t.Side.String()
+	}
+	return t.Side.String() + "-" + t.Hop.String()
+}
+
+// File returns the name of its capture in a run folder, from which Open knows the side.
+func (t Tap) File() string { return t.String() + ".pcapng" }
+
 // TapWriter writes what one tap saw as pcapng: Ethernet frames with nanosecond time stamps, each with a comment on what
 // became of it. It is a Viewer; a Timeline feeds it.
 //
 // Sights without bytes cannot be written. They are counted, because a capture that lacks frames must not be taken for a
 // link that lost them.
 type TapWriter struct {
-	side    Side
+	tap     Tap
+	header  *Header
 	zero    time.Time
 	w       *pcapgo.NgWriter
 	buf     []byte
@@ -33,20 +52,19 @@ type TapWriter struct {
 // optionLimit is the longest comment that a pcapng option holds, less some room.
 const optionLimit = 60_000
 
-// NewTapWriter begins a capture file of one side. Device is the name of the network device; zero is the wall-clock time
-// of vtime 0, for a run in virtual time the zero time.Time. The header travels in the comment of the file as far as it
-// fits, so that the file alone can be judged.
-func NewTapWriter(w io.Writer, h *Header, side Side, device string, zero time.Time) (*TapWriter, error) {
+// NewTapWriter begins the capture file of a tap. Zero is the wall-clock time of vtime 0, for a run in virtual time the zero
+// time.Time. The header travels in the comment of the file as far as it fits, so that the file alone can be judged.
+func NewTapWriter(w io.Writer, h *Header, tap Tap, zero time.Time) (*TapWriter, error) {
 	if zero.IsZero() {
 		zero = time.Unix(0, 0)
 	}
 	section := pcapgo.NgSectionInfo{Application: "gauntlet", Comment: headerComment(h)}
-	iface := pcapgo.NgInterface{Name: side.String() + ":" + device, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+	iface := pcapgo.NgInterface{Name: tap.Side.String() + ":" + tap.Device, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
 	out, err := pcapgo.NewNgWriterInterface(w, iface, pcapgo.NgWriterOptions{SectionInfo: section})
 	if err != nil {
-		return nil, fmt.Errorf("trace: write capture of tap %v: %w", side, err)
+		return nil, fmt.Errorf("trace: write capture of tap %v: %w", tap.Side, err)
 	}
-	return &TapWriter{side: side, zero: zero, w: out}, nil
+	return &TapWriter{tap: tap, header: h, zero: zero, w: out}, nil
 }
 
 // headerComment is the header in its NDJSON form, without the connections when they are too many for one comment.
@@ -66,7 +84,7 @@ func headerComment(h *Header) string {
 
 // Sight implements Viewer.
 func (w *TapWriter) Sight(s *Sight) {
-	if s.Tap != w.side || w.err != nil {
+	if s.Tap != w.tap.Side || w.header.On(s.Rec.Conn) != w.tap.Hop || w.err != nil {
 		return
 	}
 	if s.Raw == nil {
@@ -85,7 +103,7 @@ func (w *TapWriter) Sight(s *Sight) {
 		CaptureLength: len(s.Raw), Length: len(s.Raw),
 	}
 	if err := w.w.WritePacketWithOptions(ci, s.Raw, w.opt); err != nil {
-		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.side, err)
+		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)
 	}
 }
 
@@ -95,7 +113,7 @@ func (w *TapWriter) Event(*Event) {}
 // End implements Viewer.
 func (w *TapWriter) End(vtime.Time) {
 	if err := w.w.Flush(); err != nil && w.err == nil {
-		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.side, err)
+		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)
 	}
 }
 

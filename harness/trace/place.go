@@ -3,6 +3,7 @@ package trace
 import (
 	"net/netip"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
@@ -18,15 +19,34 @@ type place struct {
 	from Side
 }
 
-// atlas finds the connection and the sender of a frame from its addresses and destination QP.
+// portKey is the end of a connection over UDP or TCP that has a port of its own.
+type portKey struct {
+	addr netip.Addr
+	port uint16
+}
+
+// datagramKey tells the fragments of one datagram from others.
+type datagramKey struct {
+	src netip.Addr
+	id  uint16
+}
+
+// fragmentLimit bounds the datagrams whose fragments can be placed.
+const fragmentLimit = 1 << 12
+
+// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports.
 type atlas struct {
 	flows map[flowKey]place
+	ports map[portKey]place     // of packets from such an end
+	known map[portKey]place     // by the UDP source port that an end of ours has
+	parts map[datagramKey]place // datagrams whose first fragment was seen
 	sides map[netip.Addr]Side
 }
 
 // newAtlas indexes the ends of all connections.
 func newAtlas(h *Header) *atlas {
-	a := &atlas{flows: map[flowKey]place{}, sides: map[netip.Addr]Side{}}
+	a := &atlas{flows: map[flowKey]place{}, ports: map[portKey]place{}, known: map[portKey]place{},
+		parts: map[datagramKey]place{}, sides: map[netip.Addr]Side{}}
 	for i := range h.Conns {
 		ends := &h.Conns[i].Ends
 		for _, s := range []Side{A, B} {
@@ -34,6 +54,10 @@ func newAtlas(h *Header) *atlas {
 			// Several connections may run between the same two hosts; the first decides their sides.
 			if _, ok := a.sides[ends[s].Addr]; !ok && ends[s].Addr.IsValid() {
 				a.sides[ends[s].Addr] = s
+			}
+			a.ports[portKey{ends[s].Addr, iwarp.PortOf(ends[s].QP.QPN)}] = place{i, s}
+			if ends[s].Known {
+				a.known[portKey{ends[s].Addr, ends[s].Port}] = place{i, s}
 			}
 			if ends[to].QP.QPN != 0 {
 				a.flows[flowKey{ends[s].Addr, ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
@@ -43,10 +67,17 @@ func newAtlas(h *Header) *atlas {
 	return a
 }
 
-// find places a frame; conn is -1 when it belongs to no connection. A frame from an address that nobody has is taken for
-// one from the other side than its destination.
+// find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for a QP that nobody has,
+// belongs where its UDP source port says, if the port is one of ours: those of others may serve many connections. A frame
+// from an address that nobody has is taken for one from the other side than its destination.
 func (a *atlas) find(f *roce.Frame) place {
-	if p, ok := a.flows[flowKey{f.Src, f.Dst, f.Packet.DestQP}]; ok {
+	if f.Packet.Opcode.OverIP() {
+		if p, ok := a.findPort(f); ok {
+			return p
+		}
+	} else if p, ok := a.flows[flowKey{f.Src, f.Dst, f.Packet.DestQP}]; ok {
+		return p
+	} else if p, ok := a.known[portKey{f.Src, f.SrcPort}]; ok {
 		return p
 	}
 	if s, ok := a.sides[f.Src]; ok {
@@ -56,4 +87,27 @@ func (a *atlas) find(f *roce.Frame) place {
 		return place{-1, s.Other()}
 	}
 	return place{-1, A}
+}
+
+// findPort places a packet without BTH by the port that is not that of all, and a fragment without ports by the first
+// fragment of its datagram.
+func (a *atlas) findPort(f *roce.Frame) (p place, ok bool) {
+	key := datagramKey{f.Src, f.Packet.IP.ID}
+	if !f.Packet.IP.Fragment.First() {
+		p, ok = a.parts[key]
+		return p, ok
+	}
+	port, senders := iwarp.PeerPort(f.SrcPort, f.DstPort)
+	if senders {
+		p, ok = a.ports[portKey{f.Src, port}]
+	} else if p, ok = a.ports[portKey{f.Dst, port}]; ok {
+		p.from = p.from.Other()
+	}
+	if ok && f.Packet.IP.Fragment.More() {
+		if len(a.parts) == fragmentLimit {
+			clear(a.parts)
+		}
+		a.parts[key] = p
+	}
+	return p, ok
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -68,7 +69,11 @@ func (r *Reader) conns(n int) error {
 		if c.Conn != i {
 			return fmt.Errorf("trace: line %d: connection %d; want %d", r.n, c.Conn, i)
 		}
-		r.header.Conns = append(r.header.Conns, Conn{[2]End{End(c.A), End(c.B)}})
+		hop := slices.Index(hopNames[:], c.Hop)
+		if hop < 0 {
+			return fmt.Errorf("trace: line %d: hop %.20q; want lan, wan or none", r.n, c.Hop)
+		}
+		r.header.Conns = append(r.header.Conns, Conn{Ends: [2]End{End(c.A), End(c.B)}, Hop: Hop(hop)})
 	}
 	return nil
 }
@@ -295,6 +300,8 @@ func (r *Reader) eventField(key []byte, v jsonValue) bool {
 		n, ok = v.int()
 		e.Conn = int(n)
 		ok = ok && n >= -1
+	case "more":
+		e.Body.More, ok = v.bool()
 	case "name":
 		ok = r.word(v, &e.Name)
 	case "value":
@@ -326,6 +333,9 @@ func (e *Event) number(key string, v jsonValue) (ok bool) {
 		ok = setUint32(v, &e.Body.InvKey)
 	case "psn":
 		ok = setUint32(v, (*uint32)(&e.Body.PSN)) && e.Body.PSN <= psn.Mask
+	case "peer":
+		n, fits := v.uint(16)
+		e.Body.Peer, ok = uint16(n), fits
 	case "len":
 		ok = setUint32(v, &e.Len)
 	case "sum":

@@ -124,6 +124,7 @@ const FormatVersion = 1
 // Conn is one connection: a QP on each side.
 type Conn struct {
 	Ends [2]End // indexed by Side
+	Hop  Hop    // which part of the path it is, when a box divides the path
 }
 
 // End is one end of a connection.
@@ -142,7 +143,7 @@ type Reports uint8
 
 // The reports. A black-box device gives none.
 const (
-	ReportCQE    Reports = 1 << iota // Post, CQE, Recv, Timeout and Fatal events
+	ReportCQE    Reports = 1 << iota // Post, Receive, CQE, Recv, Timeout, Fatal, Declared, Lost and Refused events
 	ReportStores                     // Store events: every placement in memory
 	ReportTimers                     // Timer events: every change of the transport timer
 	ReportProbes                     // Probe and Count events
@@ -155,12 +156,14 @@ type Event struct {
 	Side Side
 	Conn int
 	Kind EventKind
-	// Body holds the completion fields of Post (Event.Kind unused), CQE, Recv, Timeout and Fatal.
+	// Body holds the completion fields of Post (Event.Kind unused), CQE, Recv, Timeout, Fatal, Declared, Lost and Refused.
 	Body engine.Event
-	// Name and Value: a Probe's or Count's variable; a Memory event's check ("mismatch", "guard").
+	// Name and Value: a Probe's or Count's variable; a Memory event's check ("mismatch", "guard"). Value of a Post: for how
+	// long the request had been waiting for room in the queue, as a vtime.Duration.
 	Name  string
 	Value int64
-	// VA, Len and Sum: a Store's range and the CRC-32 of what was written; Post's remote address and length.
+	// VA, Len and Sum: a Store's range and the CRC-32 of what was written; Post's remote address and length; the address
+	// and length of a Receive and of a Declared chunk.
 	VA  uint64
 	Len uint32
 	Sum uint32
@@ -175,20 +178,23 @@ type EventKind uint8
 
 // The kinds of Event.
 const (
-	Post    EventKind = iota // a work request was posted: Body.ID, Body.Op, Len, VA, RKey
-	Receive                  // a receive buffer was posted: Body.ID, Len
-	CQE                      // a work request completed
-	Recv                     // a receive completed
-	Timeout                  // the transport timer expired
-	Fatal                    // the QP went to the error state
-	Store                    // bytes were placed in memory
-	Timer                    // the transport timer was set or stopped
-	Probe                    // a variable of the engine has a value
-	Count                    // an error counter of the endpoint advanced to Value
-	Memory                   // final comparison: Name "mismatch" or "guard", Value = bytes that are wrong
+	Post     EventKind = iota // a work request was posted: Body.ID, Body.Op, Len, VA, RKey
+	Receive                   // a receive buffer was posted: Body.ID, Len
+	CQE                       // a work request completed
+	Recv                      // a receive completed
+	Timeout                   // the transport timer expired
+	Fatal                     // the QP went to the error state
+	Store                     // bytes were placed in memory
+	Timer                     // the transport timer was set or stopped
+	Probe                     // a variable of the engine has a value
+	Count                     // an error counter of the endpoint advanced to Value
+	Memory                    // final comparison: Name "mismatch" or "guard", Value = bytes that are wrong
+	Declared                  // a chunk of a one-sided message was declared valid: Body.ID, VA, Len, Body.More
+	Lost                      // an incomplete message was given up: Body.ID, Body.Len
+	Refused                   // something that arrived was dropped and reported: Body.Status
 )
 
-var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory"}
+var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused"}
 
 // String returns the lower-case name, which is also the NDJSON spelling.
 func (k EventKind) String() string {

@@ -87,14 +87,17 @@ func setLength(raw []byte, field, value string) {
 func (r *Record) observe() roce.Frame {
 	var f roce.Frame
 	r.Defect = ""
-	if err := f.Decode(r.Raw); err != nil {
+	if err := f.DecodeAny(r.Raw); err != nil {
 		r.Defect = err.Error()
 	}
 	r.Packet = f.Packet
 	r.Sum = payloadSum(r.Packet.Payload)
 	r.WireBytes = max(len(r.Raw)+4, 64) + 20
 	r.ICRC = Bad
-	if roce.CheckICRC(r.Raw) {
+	switch {
+	case f.Packet.Opcode == roce.UDP:
+		r.ICRC = Unchecked
+	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(r.Raw), roce.CheckICRC(r.Raw):
 		r.ICRC = Good
 	}
 	return f

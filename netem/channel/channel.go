@@ -1,7 +1,7 @@
 // Package channel is one direction of an emulated link as a state machine without I/O or a clock. The virtual-time bench
 // and the user-space relay both drive it, so a link means the same on both.
 //
-// On every packet it applies, in this order: scripted faults, loss, queue, rate, delay and jitter, reordering,
+// On every packet it applies, in this order: scripted faults, loss, queue (with its congestion marks), rate, delay and jitter, reordering,
 // duplication, corruption. A packet that a fault or the loss process takes is lost on the way: it has used its turn in
 // the queue and its time on the line. (Kernel netem loses it before the line, so that a lost packet costs no rate.)
 //
@@ -27,6 +27,7 @@ type Channel struct {
 	link   spec.Link
 	faults *fault.Set // nil when nothing is scripted
 	loss   losses
+	port   line // of a sender that is faster than the line; unlimited when it is not
 	line   line
 	held   held
 	draws  draws
@@ -44,7 +45,8 @@ func New(link spec.Link, faults *fault.Set, seed uint64) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("channel: %w", err)
 	}
-	return &Channel{link: link, faults: faults, loss: l, draws: d, line: line{rate: link.Rate, queue: link.Queue}}, nil
+	return &Channel{link: link, faults: faults, loss: l, draws: d, port: line{rate: link.Port, queue: link.Queue},
+		line: line{rate: link.Rate, queue: link.Queue}}, nil
 }
 
 // Offer gives the channel one packet of wireBytes (counted at layer 1, as in unit.Rate) at time now, and returns what
@@ -65,10 +67,7 @@ func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault
 		v.Cause = Cause{Kind: Loss}
 	}
 	v.Sent, v.Arrive = c.now, vtime.Never
-	room := c.line.enter(c.now, wireBytes)
-	if room {
-		v.Sent = c.line.free
-	}
+	room := c.enter(&v, wireBytes)
 	switch {
 	case f.Drop || lost: // its cause is known, and it never arrives
 	case !room:
@@ -80,12 +79,27 @@ func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault
 	return v
 }
 
+// enter puts a packet on the line, behind the port if there is one, and reports whether there was room.
+func (c *Channel) enter(v *Verdict, wireBytes int) bool {
+	if c.link.Port == 0 {
+		room := c.line.enter(c.now, wireBytes)
+		if room {
+			v.Sent = c.line.free
+		}
+		return room
+	}
+	c.port.free = max(c.port.free, c.now).Add(c.link.Port.Time(wireBytes))
+	v.Sent = c.port.free
+	return c.line.enter(c.port.free, wireBytes)
+}
+
 // travel applies what happens to the n-th packet behind the line.
 func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f fault.Decision) {
 	v.Fate = Delivered
-	v.Arrive = v.Sent.Add(c.link.Delay + c.draws.jitter(n) + f.Delay)
+	left := c.line.free
+	v.Arrive = left.Add(c.link.Delay + c.draws.jitter(n) + f.Delay)
 	if c.draws.reorder.hit(n) {
-		v.Arrive = v.Sent.Add(f.Delay)
+		v.Arrive = left.Add(f.Delay)
 		c.counts.Reordered++
 		v.note(ReorderedAtRandom)
 	}
@@ -97,13 +111,18 @@ func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f fault.Decision) 
 	if v.Copies > 0 && v.Gap == 0 {
 		v.Gap = c.link.Rate.Time(wireBytes)
 	}
+	if c.marked(n) {
+		f.Mark = true
+		c.counts.Marked++
+		v.note(MarkedByQueue)
+	}
 	v.Mark, v.Rewrite, v.Value, v.Corrupt = f.Mark, f.Rewrite, f.Value, f.Corrupt
 	if v.Corrupt == "" && c.draws.corrupt.hit(n) {
 		v.Corrupt = fault.AnyField
 		v.note(CorruptedAtRandom)
 	}
 	if v.Corrupt != "" {
-		v.Draw = c.draws.bit.at(n)
+		v.Draw = c.draws.bit.At(n)
 	}
 	if f.Behind > 0 && c.hold(v, f.Behind) {
 		return
@@ -111,8 +130,27 @@ func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f fault.Decision) 
 	c.held.pass(c.now, v.Arrive)
 }
 
-// Free returns when the line is next idle; a driver that pulls its packets pulls the next one then.
-func (c *Channel) Free() vtime.Time { return c.line.free }
+// marked decides whether the queue marks the n-th packet, which has just entered it.
+func (c *Channel) marked(n uint64) bool {
+	m := &c.link.Mark
+	switch waiting := c.line.n; {
+	case m.Min == 0 || waiting < m.Min:
+		return false
+	case waiting >= m.Max:
+		return true
+	default:
+		return c.draws.mark.Below(n, float64(m.P)*float64(waiting-m.Min)/float64(m.Max-m.Min))
+	}
+}
+
+// Free returns when the sender's port is next idle, which is the line unless the port is faster; a driver that pulls its
+// packets pulls the next one then.
+func (c *Channel) Free() vtime.Time {
+	if c.link.Port != 0 {
+		return c.port.free
+	}
+	return c.line.free
+}
 
 // Line returns how long wireBytes occupy the line.
 func (c *Channel) Line(wireBytes int) vtime.Duration { return c.link.Rate.Time(wireBytes) }

@@ -76,6 +76,7 @@ const (
 	ReorderedByFault
 	DuplicatedAtRandom
 	DuplicatedByFault
+	MarkedByQueue
 	MarkedByFault
 	RewrittenByFault
 	CorruptedAtRandom
@@ -88,7 +89,7 @@ const (
 
 var words = [kinds]string{
 	DelayedByFault: "delay", ReorderedAtRandom: "reorder", ReorderedByFault: "reorder",
-	DuplicatedAtRandom: "duplicate", DuplicatedByFault: "dup", MarkedByFault: "mark", RewrittenByFault: "rewrite",
+	DuplicatedAtRandom: "duplicate", DuplicatedByFault: "dup", MarkedByQueue: "ecn", MarkedByFault: "mark", RewrittenByFault: "rewrite",
 	CorruptedAtRandom: "corrupt", CorruptedByFault: "corrupt", Queue: "queue", Loss: "loss", DroppedByFault: "drop",
 }
 
@@ -148,6 +149,7 @@ type Counters struct {
 	Overflow  uint64 // refused by the queue
 	Dropped   uint64 // by faults
 	Copies    uint64 // extra copies
+	Marked    uint64 // by the queue
 	Corrupted uint64 // delivered with a flipped bit
 	Reordered uint64 // by random or scripted reordering; overtaking by jitter is not counted
 	QueueMax  int    // most packets that waited at one time

@@ -41,12 +41,13 @@ const (
 	RNR          Class = "RNR"       // receiver not ready
 	ReadResponse Class = "READ_RESP" // READ and atomic responses
 	CM           Class = "CM"        // connection management
+	FEC          Class = "FEC"       // repair and negotiation packets of an error-correcting shim
 )
 
 // Identity says which packet is being judged; the caller fills it from the headers.
 type Identity struct {
 	QP     int    // index of the connection, -1 when it is unknown
-	PSN    uint32 // as on the wire, 24 bits
+	PSN    uint32 // as on the wire, 24 bits; of a repair packet that of the first packet that it protects
 	Offset int    // signed distance of PSN from the start PSN of its direction
 	Type   string // opcode name such as "WRITE_MIDDLE"
 	Class  Class
@@ -65,7 +66,7 @@ const (
 	PSN      Field = "psn"     // BTH: packet sequence number
 	DestQP   Field = "qpn"     // BTH: destination QP
 	Ext      Field = "ext"     // the extended headers
-	Payload  Field = "payload" // the payload, padding excluded
+	Payload  Field = "payload" // the payload, padding excluded; of a TCP segment the data, with the checksum made right again
 	ICRC     Field = "icrc"    // the invariant CRC
 )
 
@@ -103,7 +104,7 @@ type Fault struct {
 	Action Action
 	From   Side
 	QP     int    // index of the connection, or AnyQP
-	PSN    Span   // offsets from the start PSN
+	PSN    Span   // offsets from the start PSN; without a Type it never means packets of the class FEC
 	Tx     int    // the n-th transmission of the same packet; 0 is any
 	Type   string // an opcode name or a Class; empty is any
 	Nth    int    // the first matching packet that is hit; 0 and 1 are the first
@@ -134,6 +135,6 @@ func (f Fault) Limit() int {
 func (f *Fault) fits(from Side, id *Identity) bool {
 	return f.From == from &&
 		(f.QP == AnyQP || f.QP == id.QP) &&
-		(!f.PSN.Given || f.PSN.From <= id.Offset && id.Offset <= f.PSN.To) &&
+		(!f.PSN.Given || f.PSN.From <= id.Offset && id.Offset <= f.PSN.To && (id.Class != FEC || f.Type != "")) &&
 		(f.Type == "" || f.Type == id.Type || f.Type == string(id.Class))
 }

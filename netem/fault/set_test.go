@@ -149,7 +149,7 @@ func TestCheckTypes(t *testing.T) {
 	if err := s.CheckTypes([]string{"WRITE_FRIST"}); err != nil {
 		t.Error(err)
 	}
-	want := `fault 2: unknown type "WRITE_FRIST"; known are DATA, ACK, NAK, RNR, READ_RESP, CM, WRITE_FIRST`
+	want := `fault 2: unknown type "WRITE_FRIST"; known are DATA, ACK, NAK, RNR, READ_RESP, CM, FEC, WRITE_FIRST`
 	if err := s.CheckTypes([]string{"WRITE_FIRST"}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

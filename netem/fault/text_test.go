@@ -62,7 +62,7 @@ func TestErrors(t *testing.T) {
 		{"drop A tx=0", `tx="0": want a whole number from 1`},
 		{"drop A tx=1 tx=2", "tx is given twice; keep one"},
 		{"drop A qp=-1", `qp="-1": want a whole number from 0`},
-		{"drop A type=nak", `type="nak": use an opcode such as WRITE_FIRST, or a class: DATA, ACK, NAK, RNR, READ_RESP, CM`},
+		{"drop A type=nak", `type="nak": use an opcode such as WRITE_FIRST, or a class: DATA, ACK, NAK, RNR, READ_RESP, CM, FEC`},
 		{"drop A type=", "type is empty; name an opcode or a class"},
 		{"drop A by=1us", "by=1us means nothing to drop; leave it out"},
 		{"drop A behind=1", "behind=1 means nothing to drop; leave it out"},

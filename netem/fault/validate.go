@@ -94,7 +94,7 @@ func (s *Set) CheckTypes(opcodes []string) error {
 }
 
 // Classes lists the classes.
-func Classes() []Class { return []Class{Data, ACK, NAK, RNR, ReadResponse, CM} }
+func Classes() []Class { return []Class{Data, ACK, NAK, RNR, ReadResponse, CM, FEC} }
 
 // CorruptFields lists the fields of Corrupt.
 func CorruptFields() []Field {

@@ -15,12 +15,20 @@ const rocePort = 4791
 // snapAll keeps the whole frame; the socket's own buffer decides how much is delivered.
 const snapAll = 1 << 18
 
-// roceFilter accepts unfragmented UDP to port 4791 over IPv4 with any options, or over IPv6 without extension headers.
+// overIPMAC begins the Ethernet addresses of endpoints whose packets are no RoCEv2 (see package drive). No device has one.
+const overIPMAC = 0x02000078
+
+// roceFilter accepts unfragmented UDP to port 4791 over IPv4 with any options, or over IPv6 without extension headers, and
+// of other transports whatever is addressed to an endpoint, and TCP over IPv4: in the namespaces of a run only the kernel's
+// TCP of an endpoint speaks it.
 func roceFilter() []bpf.Instruction {
 	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 4}, // destination address
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: overIPMAC, SkipTrue: 17},
 		bpf.LoadAbsolute{Off: 12, Size: 2}, // ethertype
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 7},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 8},
 		bpf.LoadAbsolute{Off: 23, Size: 1}, // IPv4 protocol
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 13},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_UDP, SkipTrue: 11},
 		bpf.LoadAbsolute{Off: 20, Size: 2}, // fragment offset: only the first fragment has a UDP header
 		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 0x1FFF, SkipTrue: 9},

@@ -18,7 +18,7 @@ type Options struct {
 	Snap     int  // bytes kept of a frame; 0 is 9216
 	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
 	Outgoing bool // also deliver the frames that this host sends, for taps
-	RoCE     bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) pass
+	RoCE     bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
 }
 
 // withDefaults fills in what the caller left open.

@@ -39,7 +39,7 @@ func newPair(tb testing.TB) *pair {
 		}
 		return err
 	})
-	h, err := netlink.NewHandleAt(netns.NsHandle(int(n.Fd())))
+	h, err := netlink.NewHandleAt(netns.NsHandle(int(n.Fd())), unix.NETLINK_ROUTE)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -228,11 +228,13 @@ func TestRoCEFilter(t *testing.T) {
 		"IPv4 first fragment": {udp(4, 17, 0, 4791, 0x2000), true},
 		"IPv4 next fragment":  {udp(4, 17, 0, 4791, 0x2001), false},
 		"IPv4 other port":     {udp(4, 17, 0, 4790, 0), false},
-		"IPv4 TCP":            {udp(4, 6, 0, 4791, 0), false},
+		"IPv4 TCP":            {udp(4, 6, 0, 4795, 0), true},
+		"IPv4 ICMP":           {udp(4, 1, 0, 4791, 0), false},
 		"IPv6":                {udp(6, 17, 0, 4791, 0), true},
 		"IPv6 other port":     {udp(6, 17, 0, 53, 0), false},
 		"IPv6 TCP":            {udp(6, 6, 0, 4791, 0), false},
 		"another ethertype":   {numbered(0, 120), false},
+		"another transport":   {append([]byte{2, 0, 0, 0x78}, udp(4, 6, 0, 80, 0)[4:]...), true},
 		"too short":           {udp(4, 17, 0, 4791, 0)[:30], false},
 	} {
 		n, err := vm.Run(c.frame)

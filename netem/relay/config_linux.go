@@ -55,6 +55,7 @@ type Config struct {
 	Log        io.Writer // the fate log; nil is none
 	Commands   <-chan Command
 	Realtime   bool // the process is the relay's own: see packetio.Realtime and Waiter.KeepProcessor; no priority is no error
+	Processor  *int // with Realtime, the one that the loop keeps to, which others were moved off; nil is any
 }
 
 // DefaultMemory holds 100 ms of a 10 Gb/s link.
@@ -122,6 +123,7 @@ func (c *Config) memory() int { return cmp.Or(c.Memory, DefaultMemory) }
 // channels returns the two directions as a phase begins.
 func (c *Config) channels(p Phase) (ab, ba *channel.Channel, err error) {
 	link, faults := c.Link, c.Faults
+	link.AB.Port, link.BA.Port = 0, 0 // the endpoints' ports are real
 	if p == ProbePhase {
 		link, faults = spec.Duplex{AB: unimpaired(link.AB), BA: unimpaired(link.BA)}, nil
 	}

@@ -90,7 +90,7 @@ func ParseRecord(line string) (Record, error) {
 	p := parser{}
 	r := Record{
 		At: p.time(f[0]), From: fault.Side(f[1]), QP: int(p.number(f[2], 32)), PSN: uint32(p.number(f[3], 25)),
-		Offset: int(p.number(f[4], 32)), Type: word(f[5]), Fate: Fate(f[6][0]), Sent: p.time(f[7]), Arrive: p.time(f[8]),
+		Offset: int(p.number(f[4], 64)), Type: word(f[5]), Fate: Fate(f[6][0]), Sent: p.time(f[7]), Arrive: p.time(f[8]),
 		Copies: int(p.number(f[9], 32)), Cause: word(f[10]),
 	}
 	if p.err != nil || r.From != fault.A && r.From != fault.B || r.PSN > 1<<24-1 {

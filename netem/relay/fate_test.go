@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -17,6 +18,9 @@ func TestRecordLines(t *testing.T) {
 	for line, want := range map[string]Record{
 		"1500000 A 0 7 -3 WRITE_MIDDLE L 1508848 - 0 drop[2]": {
 			At: 1500000, From: fault.A, PSN: 7, Offset: -3, Type: "WRITE_MIDDLE", Fate: Lost, Sent: 1508848, Arrive: vtime.Never, Cause: "drop[2]",
+		},
+		"5 A -1 1 -9223372036854775808 SEND_ONLY I - 5 0 inject": { // of no connection, so without an offset
+			At: 5, From: fault.A, QP: -1, PSN: 1, Offset: math.MinInt, Type: "SEND_ONLY", Fate: Injected, Sent: vtime.Never, Arrive: 5, Cause: "inject",
 		},
 		"-20 B -1 16777215 0 - I - 99 2 inject": {
 			At: -20, From: fault.B, QP: -1, PSN: 1<<24 - 1, Fate: Injected, Sent: vtime.Never, Arrive: 99, Copies: 2, Cause: "inject",

@@ -59,6 +59,11 @@ func (r *relay) serve(ctx context.Context) error {
 	if err := packetio.LockThread(); err != nil {
 		return err
 	}
+	if p := r.config.Processor; r.config.Realtime && p != nil {
+		if err := packetio.Pin(*p); err != nil {
+			return err
+		}
+	}
 	if r.config.Realtime && packetio.Realtime() == nil {
 		r.realtime = true
 		defer func() { _ = packetio.Ordinary() }() // the thread goes back to Go's pool

@@ -32,6 +32,7 @@ type Setup struct {
 	Memory     int             `json:"memory,omitempty"`
 	Log        string          `json:"log,omitempty"` // path of the fate log
 	Realtime   bool            `json:"realtime,omitempty"`
+	Processor  *int            `json:"processor,omitempty"`
 }
 
 // Answer is one line that a relay process writes: "ready" once it forwards, "stats" for each Command, "error" when it
@@ -149,7 +150,7 @@ func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error
 	}
 	c = Config{
 		Clock: packetio.NewClock(s.Start), Link: s.Link, Faults: s.Faults, SeedAB: s.SeedAB, SeedBA: s.SeedBA,
-		Injections: s.Injections, Foreign: s.Foreign, Memory: s.Memory, Realtime: s.Realtime,
+		Injections: s.Injections, Foreign: s.Foreign, Memory: s.Memory, Realtime: s.Realtime, Processor: s.Processor,
 	}
 	if c.Classifier, c.Alter, err = dialect(s.Dialect); err != nil {
 		return c, release, err

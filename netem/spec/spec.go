@@ -17,10 +17,19 @@ type Link struct {
 	Delay     vtime.Duration // propagation, one way
 	Jitter    vtime.Duration // each packet's delay is uniform in [Delay-Jitter, Delay+Jitter]; a late packet may be overtaken
 	Queue     int            // packets that wait for the line at most; one more is dropped. At least 1
+	Port      unit.Rate      // virtual time: the sender's port is faster than the line, so a queue builds up; 0 is the line's rate
+	Mark      Mark           // explicit congestion notification by the queue
 	Loss      Loss
 	Reorder   unit.Ratio // share of packets that skip the delay
 	Duplicate unit.Ratio // share of packets delivered twice
 	Corrupt   unit.Ratio // share of packets with one flipped bit
+}
+
+// Mark is how a queue marks packets (RED with ECN, RFC 3168): none when fewer than Min packets wait, all when more than
+// Max do, and between them a share that rises to P. The zero value marks nothing; Min and Max equal is a step, as DCTCP's.
+type Mark struct {
+	Min, Max int // packets that wait
+	P        unit.Ratio
 }
 
 // Model names a loss process.

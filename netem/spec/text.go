@@ -17,6 +17,10 @@ func (l Link) String() string {
 	w.add("delay", l.Delay, l.Delay != 0)
 	w.add("jitter", l.Jitter, l.Jitter != 0)
 	w.add("queue", number(l.Queue), l.Queue != 0)
+	w.add("port", l.Port, l.Port != 0)
+	w.add("ecn-min", number(l.Mark.Min), l.Mark.Min != 0)
+	w.add("ecn-max", number(l.Mark.Max), l.Mark.Max != 0)
+	w.add("ecn-p", l.Mark.P, l.Mark.P != 0)
 	w.add("reorder", l.Reorder, l.Reorder != 0)
 	w.add("duplicate", l.Duplicate, l.Duplicate != 0)
 	w.add("corrupt", l.Corrupt, l.Corrupt != 0)
@@ -32,6 +36,10 @@ func ParseLink(line string) (Link, error) {
 		{"delay", into(&l.Delay, vtime.ParseDuration)},
 		{"jitter", into(&l.Jitter, vtime.ParseDuration)},
 		{"queue", into(&l.Queue, strconv.Atoi)},
+		{"port", into(&l.Port, unit.ParseRate)},
+		{"ecn-min", into(&l.Mark.Min, strconv.Atoi)},
+		{"ecn-max", into(&l.Mark.Max, strconv.Atoi)},
+		{"ecn-p", into(&l.Mark.P, unit.ParseRatio)},
 		{"reorder", into(&l.Reorder, unit.ParseRatio)},
 		{"duplicate", into(&l.Duplicate, unit.ParseRatio)},
 		{"corrupt", into(&l.Corrupt, unit.ParseRatio)},
@@ -39,10 +47,21 @@ func ParseLink(line string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
+	l.Mark.complete()
 	if err := l.Validate(); err != nil {
 		return Link{}, err
 	}
 	return l, nil
+}
+
+// complete fills in a step where only its place was given.
+func (m *Mark) complete() {
+	if m.Min != 0 && m.Max == 0 {
+		m.Max = m.Min
+	}
+	if m.Min != 0 && m.P == 0 {
+		m.P = 1
+	}
 }
 
 // String prints the process as the one line that ParseLoss reads: "gemodel p=0.01 r=0.3 h=0.5 k=1". No loss is "none".

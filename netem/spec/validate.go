@@ -30,10 +30,14 @@ func (l Link) Validate() error {
 		return fmt.Errorf("link: jitter=%s exceeds delay=%s, so packets would arrive before they leave; lower the jitter", l.Jitter, l.Delay)
 	case l.Queue < 0 || l.Queue > MaxQueue:
 		return fmt.Errorf("link: queue=%d; use 1 to %d packets", l.Queue, MaxQueue)
+	case l.Port < 0 || l.Port > 0 && (l.Rate == 0 || l.Port < l.Rate):
+		return fmt.Errorf("link: port=%s; use a rate above rate=%s, or leave it out", l.Port, l.Rate)
+	case l.Mark.Min < 0 || l.Mark.Max < l.Mark.Min || l.Mark.Max > l.Queue || l.Mark.Min == 0 && l.Mark != (Mark{}):
+		return fmt.Errorf("link: ecn-min=%d ecn-max=%d; use 1 to queue=%d packets, the smaller first", l.Mark.Min, l.Mark.Max, l.Queue)
 	case l.Queue == 0 && l.Rate > 0:
 		return fmt.Errorf("link: rate=%s needs a queue; use queue=1 or more", l.Rate)
 	}
-	if err := ratios("link", []named{{"reorder", l.Reorder}, {"duplicate", l.Duplicate}, {"corrupt", l.Corrupt}}); err != nil {
+	if err := ratios("link", []named{{"reorder", l.Reorder}, {"duplicate", l.Duplicate}, {"corrupt", l.Corrupt}, {"ecn-p", l.Mark.P}}); err != nil {
 		return err
 	}
 	return l.Loss.Validate()

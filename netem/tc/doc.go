@@ -5,6 +5,8 @@
 // Netem differs from the link that package channel defines:
 //   - a lost packet is gone before the line, so it costs no rate, and one PRNG serves all impairments;
 //   - the delay precedes the line: a packet waits for its delay and for its turn at the same time;
+//   - with a rate nothing overtakes: a packet's line time begins when the one before has left, so on a busy line the jitter of
+//     all adds up to the largest, and the order stays (Linux 6.1: 10 ms ± 2 ms at 10 Mb/s is 13.9 ms for nine packets of ten);
 //   - the limit counts packets in flight as well as those that wait: Limit adds the two;
 //   - a duplicate goes through the qdisc again; a reordered packet skips the line as well as the delay;
 //   - Gilbert-Elliott moves first and judges by the state it left;

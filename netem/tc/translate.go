@@ -31,6 +31,9 @@ func Translate(l spec.Link, o Options) (Netem, error) {
 	if err := l.Validate(); err != nil {
 		return Netem{}, fmt.Errorf("tc: %w", err)
 	}
+	if l.Mark != (spec.Mark{}) {
+		return Netem{}, fmt.Errorf("tc: marks by the queue (ecn-min): %w", ErrUnsupported)
+	}
 	n := Netem{
 		Latency:   nanoseconds(l.Delay),
 		Jitter:    nanoseconds(l.Jitter),

@@ -183,3 +183,22 @@ func TestBrowserWithoutScripts(t *testing.T) {
 		t.Errorf("console %q, or the drawing is missing", console)
 	}
 }
+
+// The page of a matrix needs no script, and nothing in it is wider than the page.
+func TestBrowserShowsTheMatrix(t *testing.T) {
+	for name, m := range map[string]*model.Matrix{"sample": modeltest.Matrix(), "hostile": html.HostileMatrix()} {
+		var b bytes.Buffer
+		if err := html.Matrix(&b, m, "."); err != nil {
+			t.Fatal(err)
+		}
+		dom, console := visit(t, b.String())
+		if console != "" || strings.Count(dom, `<svg class="bars"`) != 3 || strings.Contains(dom, "<img") {
+			t.Errorf("%s: console %q, or a drawing is missing", name, console)
+		}
+		page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(b.String(), "")
+		wide := `<script>document.title = "overflow=" + (document.documentElement.scrollWidth > innerWidth);</script></body>`
+		if dom, _ := visit(t, strings.Replace(page, "</body>", wide, 1)); name == "sample" && !strings.Contains(dom, "<title>overflow=false") {
+			t.Errorf("%s: the page is wider than the window", name)
+		}
+	}
+}

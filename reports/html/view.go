@@ -123,6 +123,10 @@ func counters(r *model.Result) []model.Fact {
 		{Name: "payload delivered", Value: quantity.Bytes(r.PayloadBytes)}, {Name: "payload sent again", Value: quantity.Bytes(r.RetransmitByte)},
 		{Name: "data on the link (layer 1)", Value: quantity.Rate(r.ThroughputBps)}, {Name: "measured time", Value: quantity.Duration(r.ElapsedNs)},
 	}
+	if r.Fairness > 0 {
+		out = append(out, model.Fact{Name: "fairness (Jain's index)", Value: fmt.Sprintf("%.3f", r.Fairness)})
+	}
+	out = append(out, r.Shared...)
 	return append(out, r.Counters...)
 }
 

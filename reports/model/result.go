@@ -42,6 +42,7 @@ type Result struct {
 	Timeline  metrics.Timeline   `json:"timeline"`
 	Sequences []metrics.Sequence `json:"sequences,omitempty"`
 	Ladders   []Ladder           `json:"ladders,omitempty"`
+	Shared    []Fact             `json:"shared,omitempty"`   // state that the QPs of a side share, when the run ended: "A pool_units_high"
 	Counters  []Fact             `json:"counters,omitempty"` // of endpoints and links, those that are not zero
 }
 

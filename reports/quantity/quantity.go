@@ -50,6 +50,44 @@ func Count(n int64) string {
 	return sign + b.String()
 }
 
+// Value writes a number with four significant digits, as papers do at most, all of a larger one, and its unit if it has one:
+// "6.382 Gb/s", "11.55".
+func Value(x float64, unit string) string {
+	text := strconv.FormatFloat(x, 'g', 4, 64)
+	if math.Abs(x) >= 9999.5 {
+		text = digits(x, 0)
+	}
+	return strings.TrimSpace(text + " " + unit)
+}
+
+// Interval writes an estimate and how far its interval reaches to the farther side: "6.382 ±0.051 Gb/s".
+func Interval(x, low, high float64, unit string) string {
+	half := max(x-low, high-x)
+	if half <= math.Abs(x)*1e-9 {
+		return Value(x, unit)
+	}
+	return Value(x, "") + " ±" + Value(roundUp(half), unit)
+}
+
+// roundUp keeps two significant digits and never understates an uncertainty.
+func roundUp(x float64) float64 {
+	scale := math.Pow(10, math.Floor(math.Log10(x))-1)
+	return math.Ceil(x/scale-1e-9) * scale
+}
+
+// Bounds writes a range of which either end may be open: "at least 8", "6.061 to 6.7".
+func Bounds(low, high *float64) string {
+	switch {
+	case low == nil && high == nil:
+		return "any"
+	case high == nil:
+		return "at least " + Value(*low, "")
+	case low == nil:
+		return "at most " + Value(*high, "")
+	}
+	return Value(*low, "") + " to " + Value(*high, "")
+}
+
 // Plural writes a count with its noun: "1 loss", "3 losses".
 func Plural(n int64, one, many string) string {
 	if n == 1 {

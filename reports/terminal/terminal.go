@@ -37,6 +37,7 @@ func Write(w io.Writer, r *model.Result, o Options) error {
 	p := &printer{color: o.Color}
 	p.heading(r)
 	p.numbers(r)
+	p.shared(r)
 	p.certificates(r)
 	p.verdicts(r)
 	p.remarks(r)
@@ -126,7 +127,7 @@ func results(r *model.Result) []number {
 		}
 		return quantity.Duration(p50)
 	}
-	return []number{
+	rows := []number{
 		{"goodput", quantity.Rate(r.GoodputBps), use},
 		{"delivered", quantity.Bytes(r.PayloadBytes), quantity.Plural(r.Messages, "message", "messages") + " in " + quantity.Duration(r.ElapsedNs)},
 		{"FCT, median", median(r.FCT.Count, r.FCT.P50), spread(r.FCT.Count, r.FCT.P95, r.FCT.P99, r.FCT.Max)},
@@ -136,6 +137,35 @@ func results(r *model.Result) []number {
 		{"lost", quantity.Count(r.Lost), fmt.Sprintf("%s of %s packets", quantity.ShareOf(r.Lost, r.Packets), quantity.Count(r.Packets))},
 		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR; %s",
 			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), quantity.Plural(r.Timeouts, "timeout", "timeouts"))},
+	}
+	if s := r.Slowdown; s != nil {
+		rows = append(rows, number{"slowdown, median", fmt.Sprintf("%.2f", s.All.P50), fmt.Sprintf("95 %% %.2f, 99 %% %.2f of %s, against a link of their own",
+			s.All.P95, s.All.P99, quantity.Plural(int64(s.All.Count), "flow", "flows"))})
+	}
+	if r.Fairness > 0 {
+		rows = append(rows, number{"fairness", fmt.Sprintf("%.3f", r.Fairness), "Jain's index of the connections' goodputs"})
+	}
+	return rows
+}
+
+// shared writes what the QPs of a side shared when the run ended, a line per side.
+func (p *printer) shared(r *model.Result) {
+	var side string
+	for _, f := range r.Shared {
+		at, name, _ := strings.Cut(f.Name, " ")
+		if at != side {
+			if side != "" {
+				p.WriteString("\n")
+			}
+			side = at
+			fmt.Fprintf(p, "shared by the QPs of %s: ", plain(at))
+		} else {
+			p.WriteString(", ")
+		}
+		fmt.Fprintf(p, "%s %s", plain(name), plain(f.Value))
+	}
+	if side != "" {
+		p.WriteString("\n\n")
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
@@ -20,8 +22,9 @@ import (
 
 // Bench runs a Spec with real packets between network namespaces on this host.
 type Bench struct {
-	Self   string // the binary that knows the hidden commands "process endpoint", "process relay" and "process janitor"
-	Expose string // names the namespaces while the run lasts; "" leaves them anonymous
+	Self   string  // the binary that knows the hidden commands "process endpoint", "process box", "process relay" and "process janitor"
+	Expose string  // names the namespaces while the run lasts; "" leaves them anonymous
+	Device *Device // stands at one end in place of an endpoint; nil is none
 }
 
 var (
@@ -36,17 +39,19 @@ type session struct {
 	clock    *packetio.Clock // of this goroutine; others that use base have their own
 	base     int64           // time zero of clock, CLOCK_MONOTONIC
 	topology *Topology
-	link     link
-	taps     [2]*tap
-	ends     [2]*endpoint
-	events   [2]*os.File // what the endpoints report
-	epoch    vtime.Time  // time zero of the run on clock
-	wall     time.Time   // the same on the wall clock
-	cut      vtime.Time  // where the trace ends, on the clock of the run
+	legs     []*leg             // of the path, from A to B
+	acts     *drive.Box         // what stands in the path, for its attributes; nil when nothing does
+	relays   *packetio.Reserved // the processor of the relays; nil when they have none
+	ends     [2]*party          // nil where a device stands
+	foreign  *foreign           // the device; nil is none
+	box      *party             // nil without one
+	events   []*os.File         // what these processes report
+	ailing   chan error         // of links and taps that have ended
+	epoch    vtime.Time         // time zero of the run on clock
+	wall     time.Time          // the same on the wall clock
+	cut      vtime.Time         // where the trace ends, on the clock of the run
 	before   *[2]probed
 	after    *[2]probed
-	lead     linkReport // of the traffic
-	census   *census
 	evidence *bench.Evidence
 	closers  []func() error
 }
@@ -56,8 +61,27 @@ func (b *Bench) Check(job *bench.Job) error {
 	if err := Privileged(); err != nil {
 		return err
 	}
+	if _, err := boxOf(job); err != nil {
+		return err
+	}
+	if _, err := overKernelTCP(job); err != nil {
+		return err
+	}
 	_, _, err := chooseLink(job)
 	return err
+}
+
+// boxOf builds the box of a job, to find out whether it can be built and how it acts; nil without one. It never sees a frame.
+func boxOf(job *bench.Job) (*drive.Box, error) {
+	impl := &job.Impls[trace.A]
+	if impl.NewBox == nil {
+		return nil, nil
+	}
+	b, err := drive.NewBox(job.Spec, impl, nil)
+	if err != nil {
+		return nil, fmt.Errorf("netns: %w", err)
+	}
+	return b, nil
 }
 
 // Run implements bench.Bench. Once packets have been seen they are judged, whatever ends the run; the first error is
@@ -70,7 +94,7 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 		}
 	}()
 	if err := s.steps(ctx, step{"building the network", s.build}, step{"measuring the link", s.probeBefore},
-		step{"starting endpoints", s.startEndpoints}, step{"watching the ports", s.openTaps}); err != nil {
+		step{"starting endpoints", s.startParties}, step{"watching the ports", s.watch}); err != nil {
 		return s.evidence, err
 	}
 	err = s.steps(ctx, step{"running", s.traffic})
@@ -150,17 +174,26 @@ func (s *session) build(context.Context) (err error) {
 	s.fact("link", string(kind))
 	s.fact("kernel", kernel())
 	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
-	s.topology, err = Open(Options{Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor})
+	if s.acts, err = boxOf(s.job); err != nil {
+		return err
+	}
+	s.topology, err = Open(Options{Box: s.acts != nil, Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor, Own: s.bench.own()})
 	if err != nil {
 		return err
 	}
 	s.later(s.topology.Close)
-	if kind == netemLink {
-		s.link = &kernelLink{session: s}
-	} else {
-		s.link = &relayLink{session: s}
+	if err := s.introduce(); err != nil {
+		return err
 	}
-	return s.link.open()
+	return s.buildLegs(kind)
+}
+
+// own says which end is in the namespace of this process.
+func (b *Bench) own() (own [2]bool) {
+	if b.Device != nil {
+		own[b.Device.Side] = true
+	}
+	return own
 }
 
 // kernel returns the release of the running kernel.
@@ -191,13 +224,16 @@ func (s *session) probeAfter(ctx context.Context) (err error) {
 // the link.
 const attempts = 3
 
-// probe measures the link while it loses nothing.
+// probe measures the link of the Spec while it loses nothing. The LAN of a box is a cable in all but name, faster than this
+// host can send: it is judged by what it did to the traffic.
 func (s *session) probe(ctx context.Context) (*[2]probed, error) {
-	if err := s.link.quiet(); err != nil {
-		return nil, err
+	for _, l := range s.legs {
+		if err := l.carrier.quiet(); err != nil {
+			return nil, err
+		}
 	}
 	for n := 1; ; n++ {
-		p, err := measure(ctx, s.topology, s.clock, s.job.Spec)
+		p, err := measure(ctx, s.wan(), s.clock, s.job.Spec)
 		if err != nil || n == attempts || certify.Certify("", certify.DefaultBounds(), s.unloaded(p)...).Valid {
 			return p, err
 		}

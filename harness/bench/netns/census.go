@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 )
 
 // census counts what the two taps saw of the link, per direction, to hold against the Spec and against the link's own
@@ -69,7 +70,7 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 		return
 	}
 	p.changes.Delivered++
-	if r.Fate == trace.Corrupted && !scripted {
+	if r.Fate == trace.Corrupted && !scripted && r.Cause != congested {
 		p.changes.Corrupted++
 	}
 	if scripted {
@@ -80,6 +81,9 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 	}
 	p.newest = max(p.newest, r.Recv)
 }
+
+// congested is the cause of a packet whose ECN bits the queue set: it arrives with other bytes, as it should.
+var congested = channel.Cause{Kind: channel.MarkedByQueue}.String()
 
 // Event implements trace.Sink.
 func (c *census) Event(*trace.Event) {}

@@ -23,11 +23,18 @@ type child struct {
 	err    error         // why; read it after ended
 }
 
-// spawn starts "self process ROLE" in a namespace, in a process group of its own: an interrupt from the terminal is for
-// the bench, which then ends its children in order.
+// spawn starts "self process ROLE" in a namespace.
 func (b *Bench) spawn(t *Topology, n *Namespace, role string) (*child, error) {
-	cmd := exec.Command(b.Self, "process", role)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return launch(t, n, role, exec.Command(b.Self, "process", role))
+}
+
+// launch starts a command in a namespace, in a process group of its own: an interrupt from the terminal is for the bench,
+// which then ends its children in order.
+func launch(t *Topology, n *Namespace, role string, cmd *exec.Cmd) (*child, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
 	c := &child{name: role, cmd: cmd, stderr: &tail{limit: 64 << 10}, ended: make(chan struct{})}
 	var err error
 	if c.stdin, err = cmd.StdinPipe(); err != nil {
@@ -61,8 +68,8 @@ func (c *child) close() error {
 	go func() { _, _ = io.Copy(io.Discard, c.stdout) }()
 	select {
 	case <-c.ended:
-	case <-time.After(2 * time.Second):
-		_ = c.cmd.Process.Kill()
+	case <-time.After(endTime):
+		_ = c.kill()
 		<-c.ended
 		return fmt.Errorf("netns: %s did not end by itself and was killed", c.name)
 	}
@@ -71,6 +78,9 @@ func (c *child) close() error {
 	}
 	return nil
 }
+
+// kill ends the process and what it has started.
+func (c *child) kill() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
 
 // death says how the process ended, after it has, in a sentence that begins with its name.
 func (c *child) death(what string) error {

@@ -23,16 +23,22 @@ type exposed struct {
 	life    io.Closer // the janitor's standard input; its end is the janitor's signal
 }
 
-// expose names the three namespaces. The files are made first, exclusively, then the janitor is started and only then
+// suffixes follow the name of a Topology in that of each of its namespaces, by label.
+var suffixes = map[string]string{"A": "-a", "M": "-link", "B": "-b", "X": "-box"}
+
+// expose names the namespaces. The files are made first, exclusively, then the janitor is started and only then
 // anything is mounted, so that a death at any moment leaves at most empty files.
-func expose(o Options, a, m, b *Namespace) (*exposed, error) {
+func expose(o Options, spaces []*Namespace) (*exposed, error) {
 	if o.Janitor == nil {
 		return nil, errors.New("netns: exposing names needs a janitor process; set Options.Janitor")
 	}
 	if strings.ContainsAny(o.Name, "/\x00") {
 		return nil, fmt.Errorf("netns: name %q: want a plain file name", o.Name)
 	}
-	names := []string{o.Name + "-a", o.Name + "-link", o.Name + "-b"}
+	var names []string
+	for _, n := range spaces {
+		names = append(names, o.Name+suffixes[n.Label])
+	}
 	if err := claim(names); err != nil {
 		return nil, err
 	}
@@ -40,7 +46,7 @@ func expose(o Options, a, m, b *Namespace) (*exposed, error) {
 	if err := e.hire(o.Janitor(names)); err != nil {
 		return nil, errors.Join(err, sweep(names))
 	}
-	for i, n := range []*Namespace{a, m, b} {
+	for i, n := range spaces {
 		path := filepath.Join(runDir, names[i])
 		if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", n.Fd()), path, "", unix.MS_BIND, ""); err != nil {
 			return nil, errors.Join(fmt.Errorf("netns: mount %s: %w; exposing names needs root", path, err), e.close())

@@ -93,6 +93,7 @@ func relayOnly(job *bench.Job) string {
 // relayLink is the user-space link.
 type relayLink struct {
 	*session
+	*leg
 	child  *child
 	remote *relay.Remote
 	log    *os.File // what became of each frame
@@ -111,6 +112,13 @@ func (l *relayLink) open() error {
 		return err
 	}
 	l.later(l.child.close)
+	// After the relay was started and before the endpoints are: they inherit the processors of this process.
+	if setup.Processor, err = l.reserve(); err != nil {
+		return err
+	}
+	if setup.Processor != nil {
+		l.fact(l.named("processor of the relay"), fmt.Sprint(*setup.Processor))
+	}
 	l.remote, err = relay.Attach(l.child.stdin, l.child.stdout, setup)
 	return l.or(err)
 }
@@ -145,9 +153,13 @@ func (l *relayLink) setup() (relay.Setup, error) {
 	if err != nil {
 		return relay.Setup{}, fmt.Errorf("netns: relay: %w", err)
 	}
-	setup := relay.Setup{Start: l.base, A: PortA, B: PortB, Link: s.Link, Faults: s.Faults, SeedAB: s.Seed * 2, SeedBA: s.Seed*2 + 1,
+	setup := relay.Setup{Start: l.base, A: l.ports[trace.A], B: l.ports[trace.B], Link: l.link, Faults: l.faults,
+		SeedAB: l.seeds[trace.A], SeedBA: l.seeds[trace.B],
 		Dialect: dialect, Foreign: relay.Drop, Log: reachable(l.log), Realtime: true}
 	for _, in := range s.Injections {
+		if !l.injects(in.To) {
+			continue
+		}
 		frame, err := wire.Craft(s, in)
 		if err != nil {
 			return setup, err
@@ -181,7 +193,7 @@ func (l *relayLink) report() (linkReport, error) {
 	if !st.Realtime {
 		priority = "ordinary, the kernel granted no other"
 	}
-	l.fact("priority of the relay", priority)
+	l.fact(l.named("priority of the relay"), priority)
 	return r, nil
 }
 
@@ -210,7 +222,10 @@ func fateOf(r relay.Record, epoch vtime.Time) trace.LinkFate {
 	if r.From == fault.B {
 		f.From = trace.B
 	}
-	f.Opcode, _ = roce.ParseOpcode(r.Type)
+	known := false
+	if f.Opcode, known = roce.ParseName(r.Type); !known {
+		f.Opcode = roce.UDP // named after the segment in it, see iwarp.Kind
+	}
 	return f
 }
 
@@ -243,7 +258,7 @@ func (l *kernelLink) apply(d spec.Duplex) error {
 		link         spec.Link
 	}{{"A>B", PortB, d.AB}, {"B>A", PortA, d.BA}} {
 		o := tc.Options{Packet: l.job.Spec.QP[0].MTU + frameOverhead}
-		if seed := l.job.Spec.Seed*2 + uint64(i); seeded {
+		if seed := l.job.Spec.Seeds()[i]; seeded {
 			o.Seed = &seed
 		}
 		applied, err := tc.Apply(l.topology.M.Fd(), dir.device, dir.link, o)

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -20,7 +22,9 @@ import (
 func header(sp *scenario.Spec) trace.Header {
 	h := trace.Header{Version: trace.FormatVersion, Bench: "netns", Taps: [2]bool{true, true}, Bytes: true,
 		Reports: trace.ReportCQE | trace.ReportMemory}
-	if sp.Reads.Detail {
+	if sp.Devices[trace.A].Present() || sp.Devices[trace.B].Present() {
+		h.Reports = 0 // what one end reports does not make up for the other
+	} else if sp.Reads.Detail {
 		h.Reports |= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
 	}
 	for i := range sp.QPs {
@@ -33,11 +37,15 @@ func header(sp *scenario.Spec) trace.Header {
 	return h
 }
 
-// merge makes one trace of the two taps, the link's log and the endpoints' events, and plays it into the sink; the
+// merge makes one trace of the taps, the links' logs and what the processes reported, and plays it into the sink; the
 // captures are written on the way, when it is known what became of each packet. After a run that broke it makes do with
 // what there is.
 func (s *session) merge(whole bool) error {
 	h := header(s.job.Spec)
+	h.Reports &= s.reports()
+	if s.acts != nil {
+		h.Divide(s.acts.Acts)
+	}
 	sink, err := s.job.Open(h)
 	if err != nil {
 		return err
@@ -46,53 +54,89 @@ func (s *session) merge(whole bool) error {
 	if err != nil && whole {
 		return err
 	}
-	fates, err := s.link.fates()
-	if err != nil && whole {
+	spans, err := s.spans(whole)
+	if err != nil {
 		return err
 	}
 	captures, err := s.captures(&h)
 	if err != nil {
 		return err
 	}
-	var sources []trace.FrameSource
-	for _, t := range s.taps {
-		src, err := t.source(s.wall, s.epoch)
-		if err != nil {
-			_ = captures.close() // the first error says more
-			return err
-		}
-		sources = append(sources, src)
-	}
-	s.census = &census{}
-	out := &weave{all: s.census, sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut}
-	_, err = trace.Merge(&h, sources, trace.MergeOptions{Zero: s.wall, Window: s.window(), Fates: fates}, out)
+	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut}
+	err = trace.MergeHops(&h, spans, trace.MergeOptions{Zero: s.wall, Window: s.window()}, out)
 	if closeErr := captures.close(); err == nil {
 		err = closeErr
 	}
 	return err
 }
 
-// window is how long a packet can be on its way: over the link and through its queue.
-func (s *session) window() vtime.Duration {
-	sp := s.job.Spec
-	d := sp.RTT() + 500*vtime.Millisecond
-	for _, l := range []spec.Link{sp.Link.AB, sp.Link.BA} {
-		d += l.Jitter + vtime.Duration(l.Queue)*l.Rate.Time(sp.QP[0].MTU+frameOverhead)
+// spans is what was seen of each leg.
+func (s *session) spans(whole bool) (list []trace.Span, err error) {
+	for _, l := range s.legs {
+		span := trace.Span{Watch: &l.census}
+		if span.Fates, err = l.carrier.fates(); err != nil && whole {
+			return nil, err
+		}
+		for _, t := range l.taps {
+			src, err := t.source(s.wall, s.epoch)
+			if err != nil {
+				return nil, err
+			}
+			span.Sources = append(span.Sources, src)
+		}
+		list = append(list, span)
 	}
-	for _, f := range sp.Faults {
+	return list, nil
+}
+
+// window is how long a packet can be on its way: over a link and through its queue.
+func (s *session) window() vtime.Duration {
+	most := vtime.Duration(0)
+	for _, h := range routeOf(s.job.Spec, s.acts != nil) {
+		most = max(most, h.window(s.job.Spec.QP[0].MTU))
+	}
+	return min(most, maxWindow)
+}
+
+// window is the same of one hop, without the bound.
+func (h *hop) window(mtu int) vtime.Duration {
+	d := h.link.AB.Delay + h.link.BA.Delay + 500*vtime.Millisecond
+	for _, l := range []spec.Link{h.link.AB, h.link.BA} {
+		d += l.Jitter + vtime.Duration(l.Queue)*l.Rate.Time(mtu+frameOverhead)
+	}
+	for _, f := range h.faults {
 		d += f.By
 	}
-	return min(d, maxWindow)
+	return d
 }
 
 // maxWindow bounds the memory of the merger on a slow link with a long queue, which is rarely full.
 const maxWindow = 30 * vtime.Second
 
-// reported reads the events of both endpoints, in order of their time.
+// reports is what all ends tell: a rule that needs more is INCONCLUSIVE.
+func (s *session) reports() trace.Reports {
+	r := trace.ReportCQE | trace.ReportMemory | trace.ReportStores | trace.ReportTimers | trace.ReportProbes
+	if !s.told("cqe") {
+		r &^= trace.ReportCQE
+	}
+	if !s.told("memory") {
+		r &^= trace.ReportMemory
+	}
+	if !s.told("file") {
+		r &^= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
+	}
+	return r
+}
+
+// reported reads what the processes reported, in order of its time. B is at the end of the last hop.
 func (s *session) reported() ([]trace.Event, error) {
 	var c trace.Collector
 	var first error
-	for side, f := range s.events {
+	for i, f := range s.events {
+		if e := s.parties()[i]; !e.caps.Tells("file") {
+			c.Events = append(c.Events, e.told...)
+			continue
+		}
 		_, err := f.Seek(0, io.SeekStart)
 		if err == nil {
 			var r *trace.Reader
@@ -101,8 +145,16 @@ func (s *session) reported() ([]trace.Event, error) {
 			}
 		}
 		if err != nil && first == nil {
-			first = fmt.Errorf("netns: events of %s: %w", trace.Side(side), err)
+			first = fmt.Errorf("netns: events of %s: %w", s.parties()[i].name, err)
 		}
+	}
+	for i := range c.Events {
+		if e := &c.Events[i]; e.Side == trace.B {
+			e.Conn += (len(s.legs) - 1) * s.job.Spec.QPs
+		}
+	}
+	if s.foreign != nil { // a tool sends the same bytes again and again, so where they were placed says nothing of which came
+		c.Events = slices.DeleteFunc(c.Events, func(e trace.Event) bool { return e.Kind == trace.Store })
 	}
 	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].At < c.Events[j].At })
 	return c.Events, first
@@ -111,7 +163,6 @@ func (s *session) reported() ([]trace.Event, error) {
 // weave puts events between records, by time, on the way to several sinks, and ends the trace at a given time: what
 // endpoints did later, while they were being stopped, is not of the run.
 type weave struct {
-	all    trace.Sink // gets all records, also later ones
 	sinks  []trace.Sink
 	events []trace.Event
 	cut    vtime.Time
@@ -122,7 +173,6 @@ func (w *weave) Packet(r *trace.Record) {
 	if r.Fate == trace.Injected {
 		r.Cause = "inject"
 	}
-	w.all.Packet(r)
 	w.upTo(min(r.Time(), w.cut))
 	if r.Time() > w.cut {
 		return
@@ -160,7 +210,7 @@ func (w *weave) upTo(at vtime.Time) {
 	}
 }
 
-// captureFiles are the pcapng files of both taps, or none.
+// captureFiles are the pcapng files of all taps, or none.
 type captureFiles struct {
 	trace.Views
 	files   []*os.File
@@ -176,22 +226,31 @@ func (s *session) captures(h *trace.Header) (*captureFiles, error) {
 	if err := os.MkdirAll(s.job.Taps, 0o755); err != nil {
 		return nil, fmt.Errorf("netns: captures: %w", err)
 	}
-	for side, device := range devices {
-		f, err := os.Create(filepath.Join(s.job.Taps, trace.Side(side).String()+".pcapng"))
-		if err != nil {
-			_ = c.close() // the first error says more
-			return nil, fmt.Errorf("netns: captures: %w", err)
+	for _, l := range s.legs {
+		for side := range l.taps {
+			if err := c.add(s.job.Taps, h, l.tap(trace.Side(side)), s.wall); err != nil {
+				_ = c.close() // the first error says more
+				return nil, fmt.Errorf("netns: captures: %w", err)
+			}
 		}
-		buf := bufio.NewWriterSize(f, 1<<20)
-		c.files, c.buffers = append(c.files, f), append(c.buffers, buf)
-		w, err := trace.NewTapWriter(buf, h, trace.Side(side), device, s.wall)
-		if err != nil {
-			_ = c.close()
-			return nil, fmt.Errorf("netns: captures: %w", err)
-		}
-		c.writers, c.Views = append(c.writers, w), append(c.Views, w)
 	}
 	return c, nil
+}
+
+// add begins the file of one tap.
+func (c *captureFiles) add(dir string, h *trace.Header, tap trace.Tap, zero time.Time) error {
+	f, err := os.Create(filepath.Join(dir, tap.File()))
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(f, 1<<20)
+	c.files, c.buffers = append(c.files, f), append(c.buffers, buf)
+	w, err := trace.NewTapWriter(buf, h, tap, zero)
+	if err != nil {
+		return err
+	}
+	c.writers, c.Views = append(c.writers, w), append(c.Views, w)
+	return nil
 }
 
 // close flushes the files; the first error, with the file's name, is returned.
@@ -215,14 +274,4 @@ func (c *captureFiles) close() (first error) {
 	}
 	c.files, c.buffers, c.writers = nil, nil, nil
 	return first
-}
-
-// counters lists what an endpoint dropped, in the order of the names.
-func counters(e *endpoint) [][2]string {
-	var out [][2]string
-	for name, n := range e.end.Counters {
-		out = append(out, [2]string{fmt.Sprintf("%s dropped: %s", e.side, name), fmt.Sprint(n)})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i][0] < out[j][0] })
-	return out
 }

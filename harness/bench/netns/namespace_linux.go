@@ -8,13 +8,15 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // Namespace is one network namespace of a Topology.
 type Namespace struct {
-	Label string          // "A", "M" or "B"
+	Label string          // "A", "M", "B" or "X"
 	Links *netlink.Handle // netlink into the namespace; usable from any goroutine
 	inner ns.NetNS
+	own   bool // that of this process
 }
 
 func newNamespace(label string) (*Namespace, error) {
@@ -22,12 +24,34 @@ func newNamespace(label string) (*Namespace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netns: create namespace %s: %w; %s", label, err, remedy)
 	}
-	n := &Namespace{Label: label, inner: inner}
-	if n.Links, err = netlink.NewHandleAt(netns.NsHandle(n.Fd())); err != nil {
-		return nil, errors.Join(fmt.Errorf("netns: netlink in namespace %s: %w", label, err), inner.Close())
+	n, err := openNamespace(label, inner)
+	if err != nil {
+		return nil, err
 	}
 	if err := n.silence(); err != nil {
 		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+// ownNamespace is the one that this process is in. It is not ours: what is made in it has to be removed.
+func ownNamespace(label string) (*Namespace, error) {
+	inner, err := ns.GetCurrentNS()
+	if err != nil {
+		return nil, fmt.Errorf("netns: open the namespace of this process: %w", err)
+	}
+	n, err := openNamespace(label, inner)
+	if err == nil {
+		n.own = true
+	}
+	return n, err
+}
+
+func openNamespace(label string, inner ns.NetNS) (n *Namespace, err error) {
+	n = &Namespace{Label: label, inner: inner}
+	// Routes only: without a family the handle asks for IPsec and netfilter too, which a kernel may lack.
+	if n.Links, err = netlink.NewHandleAt(netns.NsHandle(n.Fd()), unix.NETLINK_ROUTE); err != nil {
+		return nil, errors.Join(fmt.Errorf("netns: netlink in namespace %s: %w", label, err), inner.Close())
 	}
 	return n, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -14,6 +13,7 @@ import (
 
 // outbox is the encoded frames that the device has not taken yet; its buffers are reused.
 type outbox struct {
+	emit    func(frame []byte) []byte // has the last word on the bytes of a frame
 	buffers [][]byte
 	frames  [][]byte
 }
@@ -24,14 +24,14 @@ const outboxSize = 64
 func (o *outbox) full() bool    { return len(o.frames) == outboxSize }
 func (o *outbox) pending() bool { return len(o.frames) > 0 }
 
-// add encodes a frame into a buffer that is free; e has the last word on its bytes.
-func (o *outbox) add(f *roce.Frame, e *drive.Endpoint) {
+// add encodes a frame into a buffer that is free.
+func (o *outbox) add(f *roce.Frame) {
 	if len(o.buffers) == 0 {
 		o.buffers = append(o.buffers, make([]byte, 0, 4096+256))
 	}
 	b := o.buffers[len(o.buffers)-1]
 	o.buffers = o.buffers[:len(o.buffers)-1]
-	o.frames = append(o.frames, e.Emit(f.AppendTo(b[:0])))
+	o.frames = append(o.frames, o.emit(f.AppendTo(b[:0])))
 }
 
 // flush hands the frames to the device as far as it takes them.
@@ -76,16 +76,16 @@ func (p *pacer) spend(now vtime.Time, wireBytes int) {
 	p.free, p.rested = max(p.free, earliest).Add(p.rate.Time(wireBytes)), false
 }
 
-// eventFile keeps what an endpoint reports as the events of an NDJSON trace.
+// eventFile keeps what a process reports as the events of an NDJSON trace.
 type eventFile struct {
 	file *os.File
 	out  *trace.Writer
 }
 
-func newEventFile(path string, h trace.Header) (*eventFile, error) {
+func newEventFile(role, path string, h trace.Header) (*eventFile, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("endpoint: events: %w", err)
+		return nil, fmt.Errorf("%s: events: %w", role, err)
 	}
 	w, err := trace.NewWriter(f, &h)
 	return &eventFile{f, w}, err

@@ -63,15 +63,15 @@ const (
 )
 
 // frameOverhead is what a probe costs on the line beside its payload: that of a full packet, and the DETH.
-const frameOverhead = 82 + 8
+const frameOverhead = roce.Overhead + 8
 
 // measure probes both directions, one after the other.
-func measure(ctx context.Context, t *Topology, clock *packetio.Clock, sp *scenario.Spec) (out *[2]probed, err error) {
+func measure(ctx context.Context, l *leg, clock *packetio.Clock, sp *scenario.Spec) (out *[2]probed, err error) {
 	var ears, mouths [2]*packetio.Port
-	for side, n := range []*Namespace{t.A, t.B} {
+	for side, n := range l.at {
 		for _, port := range []**packetio.Port{&ears[side], &mouths[side]} {
 			err := n.Do(func() (err error) {
-				*port, err = packetio.Open(devices[side], clock, packetio.Options{Outgoing: true, RoCE: true})
+				*port, err = packetio.Open(l.devices[side], clock, packetio.Options{Outgoing: true, RoCE: true})
 				return err
 			})
 			if err != nil {
@@ -81,7 +81,7 @@ func measure(ctx context.Context, t *Topology, clock *packetio.Clock, sp *scenar
 		}
 	}
 	out = &[2]probed{}
-	for side, link := range []spec.Link{sp.Link.AB, sp.Link.BA} {
+	for side, link := range []spec.Link{l.link.AB, l.link.BA} {
 		p := &probe{ctx: ctx, from: trace.Side(side), clock: clock, mouth: mouths[side], tx: ears[side], rx: ears[1-side],
 			mtu: sp.QP[0].MTU, rate: link.Rate, queue: link.Queue, patience: sp.RTT() + 300*vtime.Millisecond, sent: map[psn.PSN]vtime.Time{}}
 		if err := p.run(); err != nil {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -117,16 +119,16 @@ func TestCensus(t *testing.T) {
 
 // The trace ends at the cut: nothing later is in it, except the comparison of memory, which then happens at the cut.
 func TestWeaveEndsAtTheCut(t *testing.T) {
-	var all, cut trace.Collector
-	w := &weave{all: &all, sinks: []trace.Sink{&cut}, cut: 100, events: []trace.Event{
+	var cut trace.Collector
+	w := &weave{sinks: []trace.Sink{&cut}, cut: 100, events: []trace.Event{
 		{At: 10, Value: 1}, {At: 50, Value: 2}, {At: 99, Value: 3}, {At: 101, Value: 4}, {At: 500, Kind: trace.Memory, Value: 5},
 	}}
 	for _, sent := range []vtime.Time{20, 50, 100, 101, 300} {
 		w.Packet(&trace.Record{Sent: sent, Recv: sent + 40})
 	}
 	w.End(340)
-	if len(all.Records) != 5 || len(cut.Records) != 3 || cut.Ended != 100 {
-		t.Errorf("%d records in all, %d until the cut, end at %d", len(all.Records), len(cut.Records), cut.Ended)
+	if len(cut.Records) != 3 || cut.Ended != 100 {
+		t.Errorf("%d records until the cut, end at %d", len(cut.Records), cut.Ended)
 	}
 	var values []int64
 	for _, e := range cut.Events {
@@ -190,7 +192,7 @@ func TestSpool(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "spool")
 	must(t, err)
 	defer f.Close()
-	tap := &tap{side: trace.B, file: f, out: bufio.NewWriter(f)}
+	tap := &tap{place: trace.Tap{Side: trace.B}, file: f, out: bufio.NewWriter(f)}
 	for i, p := range []packetio.Packet{
 		{Time: at(5 * ms), Data: []byte("early")}, {Time: at(10 * ms), Data: []byte("first"), Outgoing: true},
 		{Time: at(14 * ms), Data: []byte("answer"), Outgoing: true}, // it overtook what it answers
@@ -267,19 +269,31 @@ func TestWindow(t *testing.T) {
 // An endpoint process refuses what it cannot run in a sentence, and ends with its input.
 func TestEndpointRefuses(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                     "",
-		"nonsense\n":           "order ",
-		`{"version":9}` + "\n": "protocol version 9; this binary speaks 1",
+		"":                                       "",
+		"nonsense\n":                             "order ",
+		`{"op":"setup","contract":9}` + "\n":     "contract version 9; this program speaks 1",
+		`{"op":"param","name":"no_such"}` + "\n": `parameter "no_such": gbn has none of that name: not supported`,
+		`{"op":"dance"}` + "\n":                  `order "dance" is not known: not supported`,
+		`{"op":"prepare"}` + "\n":                "prepare before setup",
 	} {
 		r, w, err := os.Pipe()
 		must(t, err)
 		_, _ = w.WriteString(in)
 		w.Close()
 		var out bytes.Buffer
-		err = EndpointMain(r, &out, nil)
+		err = EndpointMain(r, &out, "gbn", func(string) (engine.Implementation, bool) {
+			return engine.Implementation{Name: "gbn", Recover: "gbn"}, true
+		})
 		r.Close()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(out.String(), `"event":"error"`)) {
 			t.Errorf("%q: %v, says %s", in, err, out.String())
 		}
+	}
+}
+
+// A host that lets an endpoint wait for longer than the rules allow makes the run INVALID, and no host that keeps within it.
+func TestHostIsJudgedByWhatRulesAllow(t *testing.T) {
+	if promptLeast != rule.Drain {
+		t.Errorf("an endpoint may wait for %v, and rules allow it %v", promptLeast, rule.Drain)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// tap watches one endpoint's device, both directions, and spools every RoCEv2 frame to a file. It runs on a thread of
+// tap watches the device at one end of a hop, both directions, and spools every RoCEv2 frame to a file. It runs on a thread of
 // its own; the spool is turned into pcapng once it is known what became of each frame.
 type tap struct {
-	side    trace.Side
+	place   trace.Tap
 	port    *packetio.Port
 	clock   *packetio.Clock
 	file    *os.File
@@ -44,10 +44,10 @@ const gather = vtime.Millisecond
 const tapBuffer = 64 << 20
 
 // openTap opens the device, which is in the namespace n, and begins to spool to file, in times since base.
-func openTap(n *Namespace, side trace.Side, device string, base int64, file *os.File) (*tap, error) {
-	t := &tap{side: side, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, 1<<20), ended: make(chan struct{})}
+func openTap(n *Namespace, place trace.Tap, base int64, file *os.File) (*tap, error) {
+	t := &tap{place: place, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, 1<<20), ended: make(chan struct{})}
 	err := n.Do(func() (err error) {
-		t.port, err = packetio.Open(device, t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer})
+		t.port, err = packetio.Open(place.Device, t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer})
 		return err
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *tap) spoilt(err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return fmt.Errorf("netns: spool of tap %s in %s: %w; free some space or set TMPDIR", t.side, os.TempDir(), err)
+	return fmt.Errorf("netns: spool of tap %s in %s: %w; free some space or set TMPDIR", t.place, os.TempDir(), err)
 }
 
 // close ends the tap; a second call does nothing but return the same error.
@@ -186,7 +186,7 @@ func (s *spoolReader) Next(f *trace.Frame) error {
 	}
 	next := s.ahead[0]
 	s.ahead, s.spare = append(s.ahead[:0], s.ahead[1:]...), next.raw
-	*f = trace.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.tap.side, HasTap: true,
+	*f = trace.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.tap.place.Side, HasTap: true,
 		Way: trace.Inward}
 	if next.out {
 		f.Way = trace.Outward

@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -9,13 +10,18 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The devices: DeviceA and DeviceB belong to the endpoints, PortA and PortB to the link between them.
+// The devices: DeviceA and DeviceB belong to the endpoints, PortA and PortB to the link between them. A path with a box has
+// DeviceLAN and DeviceWAN at the box, and LANPortA and LANPortBox at the link between it and A; PortA then faces the box.
 const (
-	DeviceA = "a0"
-	DeviceB = "b0"
-	PortA   = "ra"
-	PortB   = "rb"
-	bridge  = "link"
+	DeviceA    = "a0"
+	DeviceB    = "b0"
+	DeviceLAN  = "x0"
+	DeviceWAN  = "x1"
+	PortA      = "ra"
+	PortB      = "rb"
+	LANPortA   = "la"
+	LANPortBox = "lx"
+	bridge     = "link"
 )
 
 // DefaultMTU is the usual jumbo size; MinMTU carries 4096 bytes of payload with every header a RoCEv2 packet can have.
@@ -24,7 +30,7 @@ const (
 	MinMTU     = 4096 + 128
 )
 
-// Host is what an endpoint's device is set to. Addresses are the same in every run, so that traces compare.
+// Host is what the device of an endpoint, or of a box, is set to. A box has no IP addresses. Addresses are the same in every run, so that traces compare.
 type Host struct {
 	Device string
 	MAC    net.HardwareAddr
@@ -37,6 +43,14 @@ func HostA() Host { return host(DeviceA, 1) }
 // HostB returns the addresses of endpoint B.
 func HostB() Host { return host(DeviceB, 2) }
 
+// boxPorts returns the addresses of the two devices of a box, which has none in a packet: what crosses it is not addressed
+// to it.
+func boxPorts() [2]Host {
+	lan, wan := host(DeviceLAN, 3), host(DeviceWAN, 4)
+	lan.IP, wan.IP = nil, nil
+	return [2]Host{lan, wan}
+}
+
 // host numbers an endpoint in 10.77.0.0/24 and among locally administered MAC addresses.
 func host(device string, n byte) Host {
 	return Host{Device: device, MAC: net.HardwareAddr{2, 0, 0, 0x77, 0, n}, IP: net.IPv4(10, 77, 0, n).To4()}
@@ -44,11 +58,15 @@ func host(device string, n byte) Host {
 
 // Options say what to build.
 type Options struct {
+	Box    bool // a namespace X for a box, between A and the link
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
 
-	// Name, when not empty, lets people look inside while the run lasts: `ip netns exec NAME-a …`, likewise NAME-link and
-	// NAME-b. Janitor is then needed: the same binary, about to call JanitorMain with the names it is given.
+	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the end.
+	Own [2]bool
+
+	// Name, when not empty, lets people look inside while the run lasts: `ip netns exec NAME-a …`, likewise NAME-link,
+	// NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain with the names it is given.
 	Name    string
 	Janitor func(names []string) *exec.Cmd
 }
@@ -56,7 +74,9 @@ type Options struct {
 // Topology is the built network.
 type Topology struct {
 	A, M, B *Namespace
+	X       *Namespace // of the box; nil without one
 
+	cables  []cable
 	spawner *spawner
 	exposed *exposed
 	closed  bool
@@ -82,21 +102,30 @@ func Open(o Options) (*Topology, error) {
 
 func (t *Topology) build(o Options) (err error) {
 	for _, n := range []struct {
-		at    **Namespace
-		label string
-	}{{&t.A, "A"}, {&t.M, "M"}, {&t.B, "B"}} {
-		if *n.at, err = newNamespace(n.label); err != nil {
+		at     **Namespace
+		label  string
+		wanted bool
+	}{{&t.A, "A", true}, {&t.M, "M", true}, {&t.B, "B", true}, {&t.X, "X", o.Box}} {
+		if !n.wanted {
+			continue
+		}
+		open := newNamespace
+		if n.label == "A" && o.Own[0] || n.label == "B" && o.Own[1] {
+			open = ownNamespace
+		}
+		if *n.at, err = open(n.label); err != nil {
 			return err
 		}
 	}
+	t.plan()
 	if t.spawner, err = newSpawner(); err != nil {
 		return err
 	}
 	for _, step := range []func() error{
-		func() error { return t.cable(t.A, HostA(), PortA, o.MTU) },
-		func() error { return t.cable(t.B, HostB(), PortB, o.MTU) },
+		func() error { return t.lay(o.MTU) },
 		func() error { return configureHost(t.A, HostA(), HostB()) },
 		func() error { return configureHost(t.B, HostB(), HostA()) },
+		t.configureBox,
 		func() error { return t.configureLink(o) },
 		t.settle,
 	} {
@@ -105,19 +134,64 @@ func (t *Topology) build(o Options) (err error) {
 		}
 	}
 	if o.Name != "" {
-		t.exposed, err = expose(o, t.A, t.M, t.B)
+		t.exposed, err = expose(o, t.all())
 	}
 	return err
 }
 
-// cable makes the veth pair from an endpoint's device to a port in M.
-func (t *Topology) cable(n *Namespace, h Host, port string, mtu int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = h.Device, mtu, h.MAC
-	veth := netlink.NewVeth(attrs)
-	veth.PeerName, veth.PeerMTU, veth.PeerNamespace = port, uint32(mtu), netlink.NsFd(t.M.Fd())
-	if err := n.Links.LinkAdd(veth); err != nil {
-		return fmt.Errorf("netns: create veth pair %s-%s: %w", h.Device, port, err)
+// cable is a veth pair from the device of a namespace to a port in M.
+type cable struct {
+	in   *Namespace
+	host Host
+	port string
+}
+
+// plan lists the cables.
+func (t *Topology) plan() {
+	if t.X == nil {
+		t.cables = []cable{{t.A, HostA(), PortA}, {t.B, HostB(), PortB}}
+		return
+	}
+	box := boxPorts()
+	t.cables = []cable{{t.A, HostA(), LANPortA}, {t.X, box[0], LANPortBox}, {t.X, box[1], PortA}, {t.B, HostB(), PortB}}
+}
+
+// all returns the namespaces that there are.
+func (t *Topology) all() (list []*Namespace) {
+	for _, n := range []*Namespace{t.A, t.M, t.B, t.X} {
+		if n != nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// lay makes the cables.
+func (t *Topology) lay(mtu int) error {
+	for _, c := range t.cables {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU, attrs.HardwareAddr = c.host.Device, mtu, c.host.MAC
+		if err := c.in.removeDevice(c.host); err != nil { // what a run that was killed left
+			return err
+		}
+		veth := netlink.NewVeth(attrs)
+		veth.PeerName, veth.PeerMTU, veth.PeerNamespace = c.port, uint32(mtu), netlink.NsFd(t.M.Fd())
+		if err := c.in.Links.LinkAdd(veth); err != nil {
+			return fmt.Errorf("netns: create veth pair %s-%s: %w", c.host.Device, c.port, err)
+		}
+	}
+	return nil
+}
+
+// configureBox brings the devices of the box up. They have no address: its kernel must neither route nor answer.
+func (t *Topology) configureBox() error {
+	if t.X == nil {
+		return nil
+	}
+	for _, h := range boxPorts() {
+		if _, err := raise(t.X, h.Device); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -140,19 +214,20 @@ func configureHost(n *Namespace, own, peer Host) error {
 	return err
 }
 
-// configureLink brings the ports up and, for netem, bridges them.
+// configureLink brings the ports up and, for netem, bridges those of the link. The LAN of a box is always a relay's.
 func (t *Topology) configureLink(o Options) error {
 	if o.Bridge {
 		if err := t.addBridge(o.MTU); err != nil {
 			return err
 		}
 	}
-	for _, port := range []string{PortA, PortB} {
+	for _, c := range t.cables {
+		port := c.port
 		link, err := raise(t.M, port)
 		if err != nil {
 			return err
 		}
-		if !o.Bridge {
+		if !o.Bridge || port == LANPortA || port == LANPortBox {
 			continue
 		}
 		if err := t.M.Links.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}); err != nil {
@@ -162,13 +237,14 @@ func (t *Topology) configureLink(o Options) error {
 	return nil
 }
 
-// settle returns when all four devices carry frames.
+// settle returns when all devices carry frames.
 func (t *Topology) settle() error {
-	for _, d := range []struct {
-		in     *Namespace
-		device string
-	}{{t.A, DeviceA}, {t.M, PortA}, {t.M, PortB}, {t.B, DeviceB}} {
-		if err := d.in.Do(func() error { return settle(d.device) }); err != nil {
+	for _, c := range t.cables {
+		err := c.in.Do(func() error { return settle(c.host.Device) })
+		if err == nil {
+			err = t.M.Do(func() error { return settle(c.port) })
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -221,6 +297,22 @@ func quiet(n *Namespace, link netlink.Link) error {
 	return n.Do(func() error { return checksumInSoftware(device) })
 }
 
+// removeDevice removes an end's device from a namespace that outlives the Topology. One of the same name and another address
+// is somebody else's, and stays.
+func (n *Namespace) removeDevice(h Host) error {
+	if !n.own {
+		return nil
+	}
+	link, err := n.Links.LinkByName(h.Device)
+	if err != nil || !bytes.Equal(link.Attrs().HardwareAddr, h.MAC) {
+		return nil
+	}
+	if err := n.Links.LinkDel(link); err != nil {
+		return fmt.Errorf("netns: remove %s: %w", h.Device, err)
+	}
+	return nil
+}
+
 // Close kills what StartIn started and is still running, removes the exposed names and lets the namespaces go. A second
 // call does nothing.
 func (t *Topology) Close() error {
@@ -235,10 +327,8 @@ func (t *Topology) Close() error {
 	if t.exposed != nil {
 		errs = append(errs, t.exposed.close())
 	}
-	for _, n := range []*Namespace{t.A, t.M, t.B} {
-		if n != nil {
-			errs = append(errs, n.close())
-		}
+	for _, n := range t.all() {
+		errs = append(errs, n.removeDevice(HostA()), n.removeDevice(HostB()), n.close())
 	}
 	return errors.Join(errs...)
 }

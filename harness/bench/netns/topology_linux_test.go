@@ -84,25 +84,26 @@ func TestBridgeCarriesKernelTraffic(t *testing.T) {
 
 // A stray frame would consume a draw of the loss process, so an idle topology must be silent.
 func TestIdleTopologyIsSilent(t *testing.T) {
-	for _, bridged := range []bool{true, false} {
-		top := open(t, Options{Bridge: bridged})
+	for _, o := range []Options{{Bridge: true}, {}, {Box: true}, {Box: true, Bridge: true}} {
+		top := open(t, o)
 		clock := packetio.NewClock(packetio.Monotonic())
 		var ports []*packetio.Port
-		for _, at := range []struct {
-			in     *Namespace
-			device string
-		}{{top.A, DeviceA}, {top.M, PortA}, {top.M, PortB}, {top.B, DeviceB}} {
-			must(t, at.in.Do(func() error {
-				p, err := packetio.Open(at.device, clock, packetio.Options{Outgoing: true})
+		watch := func(in *Namespace, device string) {
+			must(t, in.Do(func() error {
+				p, err := packetio.Open(device, clock, packetio.Options{Outgoing: true})
 				ports = append(ports, p)
 				return err
 			}))
+		}
+		for _, c := range top.cables {
+			watch(c.in, c.host.Device)
+			watch(top.M, c.port)
 		}
 		time.Sleep(400 * time.Millisecond)
 		for _, p := range ports {
 			frames, err := p.Receive()
 			if err != nil || len(frames) > 0 {
-				t.Errorf("bridge=%v: %d stray frames, %v", bridged, len(frames), err)
+				t.Errorf("%+v: %d stray frames, %v", o, len(frames), err)
 			}
 			p.Close()
 		}

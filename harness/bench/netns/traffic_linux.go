@@ -1,53 +1,110 @@
 package netns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// startEndpoints starts both processes; they wait for their start time.
-func (s *session) startEndpoints(context.Context) error {
-	for side, n := range []*Namespace{s.topology.A, s.topology.B} {
-		var err error
-		if s.events[side], err = s.scratch("events"); err != nil {
+// startParties starts the processes; they wait for their start time.
+func (s *session) startParties(context.Context) (err error) {
+	t := s.topology
+	for side, n := range []*Namespace{t.A, t.B} {
+		if s.bench.own()[side] {
+			continue
+		}
+		if s.ends[side], err = s.join(n, "endpoint", trace.Side(side), endDevices[side]); err != nil {
 			return err
 		}
-		e, err := s.bench.startEndpoint(s.topology, n, setup{Version: protocolVersion, Side: uint8(side), Device: devices[side],
-			Spec: s.job.Spec.String(), Events: reachable(s.events[side])})
-		if err != nil {
-			return err
-		}
-		s.ends[side] = e
-		s.later(e.close)
 	}
-	return nil
+	if s.acts != nil {
+		s.box, err = s.join(t.X, "box", trace.A, DeviceLAN, DeviceWAN)
+	}
+	return err
 }
 
-// devices are those of the endpoints, by side.
-var devices = [2]string{DeviceA, DeviceB}
+// endDevices are the devices of the ends, by side.
+var endDevices = [2]string{DeviceA, DeviceB}
 
-// openTaps begins to watch both endpoints' ports.
-func (s *session) openTaps(context.Context) error {
-	for side, n := range []*Namespace{s.topology.A, s.topology.B} {
-		file, err := s.scratch("spool")
-		if err != nil {
-			return err
-		}
-		t, err := openTap(n, trace.Side(side), devices[side], s.base, file)
-		if err != nil {
-			return err
-		}
-		s.taps[side] = t
-		s.later(func() error { t.close(); return nil })
+// join starts one process on its devices.
+func (s *session) join(n *Namespace, role string, side trace.Side, devices ...string) (*party, error) {
+	streams, err := overKernelTCP(s.job)
+	if err != nil {
+		return nil, err
 	}
+	events, err := s.scratch("events")
+	if err == nil {
+		err = s.mute(n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.events = append(s.events, events)
+	setup := s.setup(side)
+	setup.Device, setup.Report, setup.Streams = strings.Join(devices, " "), reachable(events), streams
+	e, err := s.bench.startParty(s.topology, n, role, side, &s.job.Impls[side],
+		append([]contract.Order{setup}, drive.Orders(s.job.Spec, side)...))
+	if err != nil {
+		return nil, err
+	}
+	s.later(e.close)
+	if s.job.Impls[side].NewStream != nil {
+		s.fact(e.name+" TCP", cmp.Or(e.ready.TCP, engine.LiteTCP))
+	}
+	return e, nil
+}
+
+// mute keeps the kernel of a namespace from answering what is meant for the program in it.
+func (s *session) mute(n *Namespace) error {
+	return n.Do(func() error {
+		mute, err := packetio.Mute(roce.Port)
+		if err == nil {
+			s.later(mute.Close)
+		}
+		return err
+	})
+}
+
+// setup is the first line for the program of a side, without its devices.
+func (s *session) setup(side trace.Side) contract.Order {
+	spec, hosts := s.job.Spec, [2]Host{HostA(), HostB()}
+	own, peer := hosts[side], hosts[side.Other()]
+	link := spec.Link.AB
+	if side == trace.B {
+		link = spec.Link.BA
+	}
+	return contract.Order{
+		Op: contract.OpSetup, Contract: contract.Version, Side: side.String(), MAC: own.MAC.String(), IP: own.IP.String(),
+		PeerMAC: peer.MAC.String(), PeerIP: peer.IP.String(), QPs: spec.QPs, Rate: int64(cmp.Or(link.Port, link.Rate)),
+		RTT: int64(spec.RTT() / vtime.Nanosecond), Deadline: int64(min(spec.Limit, maxRun) / vtime.Millisecond), Seed: spec.Seed,
+		Spec: spec.String(),
+	}
+}
+
+// watch begins to watch the ports, and what must not end before the run.
+func (s *session) watch(context.Context) error {
+	if err := s.openTaps(); err != nil {
+		return err
+	}
+	s.watchHealth()
 	return nil
 }
 
 const (
+	// startSlack is how long after the start of the run a tool may send: the endpoint that it sends to is then there.
+	startSlack = 20 * vtime.Millisecond
+
 	// startDelay leaves the processes time to be ready when the run begins.
 	startDelay = 100 * vtime.Millisecond
 
@@ -69,15 +126,21 @@ const (
 func (s *session) traffic(ctx context.Context) error {
 	s.epoch = s.clock.Now().Add(startDelay)
 	s.wall = time.Now().Add(s.epoch.Sub(s.clock.Now()).Std())
-	if err := s.link.loud(s.epoch); err != nil {
-		return err
-	}
-	for _, e := range s.ends {
-		if err := e.tell(order{Op: opStart, Start: s.base + int64(s.epoch)/int64(vtime.Nanosecond)}); err != nil {
+	for _, l := range s.legs {
+		if err := l.carrier.loud(s.epoch); err != nil {
 			return err
 		}
 	}
-	err := s.await(ctx)
+	for _, e := range s.parties() {
+		e.started = s.base + int64(s.epoch)/int64(vtime.Nanosecond)
+		if err := e.tell(&contract.Order{Op: contract.OpStart, At: e.started}); err != nil {
+			return err
+		}
+	}
+	err := s.begin(ctx)
+	if err == nil {
+		err = s.await(ctx)
+	}
 	if s.cut == 0 {
 		s.cut = max(1, s.clock.Now()-s.epoch)
 	}
@@ -87,7 +150,7 @@ func (s *session) traffic(ctx context.Context) error {
 // now is the time of the run.
 func (s *session) now() vtime.Time { return s.clock.Now() - s.epoch }
 
-// await returns when both sides are idle and what they sent has had time to arrive, when the time of the Spec is over, or
+// await returns when all are idle and what they sent has had time to arrive, when the time of the Spec is over, or
 // with an error.
 func (s *session) await(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -117,24 +180,38 @@ func (s *session) over() bool {
 	return s.idle() && spec.For == 0
 }
 
-// idle reports whether both sides have nothing left to do.
-func (s *session) idle() bool { return s.ends[0].idle && s.ends[1].idle }
+// settling is how long the run is watched when both sides are idle. The source of an unreliable transport is idle when it has
+// sent everything, and its target then waits for what it lacks.
+func (s *session) settling() vtime.Duration {
+	for _, impl := range s.job.Impls {
+		if slices.Contains(impl.Features, engine.Unreliable) {
+			return settled + targetWaits
+		}
+	}
+	return settled
+}
+
+// targetWaits is longer than the timers of a target are by default.
+const targetWaits = 250 * vtime.Millisecond
+
+// idle reports whether all have nothing left to do: a box may have to do what A has been told is done.
+func (s *session) idle() bool {
+	return s.foreign.idle() && !slices.ContainsFunc(s.parties(), func(e *party) bool { return !e.idle })
+}
 
 // listen waits for whatever happens next.
 func (s *session) listen(ctx context.Context, tick <-chan time.Time) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case a, ok := <-s.ends[0].answers:
+	case a, ok := <-s.ends[0].said():
 		return s.ends[0].heard(a, ok)
-	case a, ok := <-s.ends[1].answers:
+	case a, ok := <-s.ends[1].said():
 		return s.ends[1].heard(a, ok)
-	case <-s.link.ended():
-		return s.link.death()
-	case <-s.taps[0].ended:
-		return s.taps[0].err
-	case <-s.taps[1].ended:
-		return s.taps[1].err
+	case a, ok := <-s.box.said():
+		return s.box.heard(a, ok)
+	case err := <-s.ailing:
+		return err
 	case <-tick:
 		s.progress(s.share(), fmt.Sprintf("running for %s", s.now().Sub(0).Std().Round(100*time.Millisecond)))
 	}
@@ -146,11 +223,11 @@ func (s *session) listen(ctx context.Context, tick <-chan time.Time) error {
 func (s *session) drain(ctx context.Context, tick <-chan time.Time) error {
 	until := s.now().Add(grace)
 	if s.cut == 0 {
-		until = max(s.now(), s.lastInjection()).Add(s.job.Spec.RTT() + settled)
+		until = max(s.now(), s.lastInjection()).Add(s.job.Spec.RTT() + s.settling())
 	}
 	for most := until.Add(drainMost); s.now() < most; {
 		if s.now() >= until {
-			if busy, err := s.link.busy(); err != nil || !busy || s.cut != 0 {
+			if busy, err := s.underway(); err != nil || !busy || s.cut != 0 {
 				return err
 			}
 		}
@@ -159,6 +236,16 @@ func (s *session) drain(ctx context.Context, tick <-chan time.Time) error {
 		}
 	}
 	return nil
+}
+
+// underway reports whether a link holds packets, or a box does.
+func (s *session) underway() (bool, error) {
+	for _, l := range s.legs {
+		if busy, err := l.carrier.busy(); busy || err != nil {
+			return busy, err
+		}
+	}
+	return s.box != nil && !s.box.idle, nil
 }
 
 // lastInjection is when the last crafted packet enters the link.
@@ -173,10 +260,16 @@ func (s *session) share() float64 {
 	if f := s.job.Spec.For; f > 0 {
 		return float64(s.now()) / float64(f)
 	}
-	return min(s.ends[0].share, s.ends[1].share)
+	share := 1.0
+	for _, e := range s.ends {
+		if e != nil {
+			share = min(share, e.share)
+		}
+	}
+	return share
 }
 
-// halt stops both endpoints, lets the link drain, asks it what it did, and closes the taps. It does as much as the living
+// halt stops all, lets the links drain, asks them what they did, and closes the taps. It does as much as the living
 // allow; the first error is returned.
 func (s *session) halt() (first error) {
 	keep := func(err error) {
@@ -184,31 +277,60 @@ func (s *session) halt() (first error) {
 			first = err
 		}
 	}
-	for _, e := range s.ends {
+	for _, e := range s.parties() {
 		var err error
-		e.end, err = e.order(order{Op: opStop}, saysStopped)
+		e.end, err = e.order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
 		keep(err)
 	}
 	time.Sleep((s.job.Spec.RTT() + 20*vtime.Millisecond).Std())
-	var err error
-	s.lead, err = s.link.report()
-	keep(err)
-	for _, t := range s.taps {
-		keep(t.close())
+	for _, l := range s.legs {
+		var err error
+		l.lead, err = l.carrier.report()
+		keep(err)
+		for _, t := range l.taps {
+			keep(t.close())
+		}
 	}
 	return first
 }
 
 // verify lets each side compare its memory with what the other posted.
 func (s *session) verify(context.Context) error {
+	if err := s.inDoubt(); err != nil {
+		return err
+	}
 	for side, e := range s.ends {
-		if e.end.Pending > 0 && s.job.Spec.For == 0 {
-			s.evidence.Incomplete = fmt.Sprintf("%d requests of %s never completed", e.end.Pending, e.side)
+		if e == nil {
+			continue
 		}
-		s.evidence.Counters = append(s.evidence.Counters, counters(e)...)
-		if _, err := e.order(order{Op: opVerify, Work: s.ends[1-side].end.Work}, saysVerified); err != nil {
+		if s.job.Spec.For == 0 {
+			s.evidence.Incomplete = cmp.Or(s.evidence.Incomplete, e.end.Undone)
+		}
+		s.evidence.Count(e.side.String()+" dropped: ", e.counters)
+		s.evidence.Share(e.side, e.shared)
+		s.fact(e.name, fmt.Sprintf("%d QPs made in %s; %d MiB of memory at most", s.job.Spec.QPs,
+			time.Duration(e.ready.SetupTime).Round(time.Millisecond), e.end.MaxMemory>>20))
+		if !e.caps.Tells("memory") {
+			continue
+		}
+		verify := contract.Order{Op: contract.OpVerify}
+		if peer := s.ends[1-side]; peer != nil { // a device does not tell
+			verify.Memory = peer.end.Memory
+		}
+		if _, err := e.order(&verify, contract.SaysVerified); err != nil {
 			return err
 		}
 	}
-	return nil
+	if s.box == nil {
+		return nil
+	}
+	s.evidence.Divided(s.job.Spec.QPs)
+	s.evidence.Count("box: ", s.box.counters)
+	_, err := s.box.order(&contract.Order{Op: contract.OpVerify}, contract.SaysVerified) // it has no memory, but its report ends here
+	return err
+}
+
+// told reports whether all ends make a kind of report.
+func (s *session) told(kind string) bool {
+	return !slices.ContainsFunc(s.ends[:], func(e *party) bool { return e != nil && e.caps != nil && !e.caps.Tells(kind) })
 }

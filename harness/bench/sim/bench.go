@@ -3,9 +3,9 @@ package sim
 import (
 	"context"
 	"fmt"
-	"sort"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -13,7 +13,18 @@ import (
 // Bench is the virtual-time bench.
 type Bench struct{}
 
-var _ bench.Bench = Bench{}
+var (
+	_ bench.Bench   = Bench{}
+	_ bench.Checker = Bench{}
+)
+
+// Check implements bench.Checker.
+func (Bench) Check(job *bench.Job) error {
+	if job.Spec.Params[engine.TCPParam] == engine.KernelTCP {
+		return fmt.Errorf("sim: tcp=kernel: virtual time has no kernel; leave tcp out, or use --bench netns: %w", bench.ErrUnsupported)
+	}
+	return nil
+}
 
 // Run implements bench.Bench.
 func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
@@ -35,7 +46,7 @@ func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
 	if err = w.Run(); err == nil {
 		err = context.Cause(ctx)
 	}
-	return w.evidence(), err
+	return w.evidence(&job.Impls), err
 }
 
 // share estimates how much of the run is done.
@@ -48,7 +59,7 @@ func (w *World) share(now vtime.Time) float64 {
 
 // evidence says what stands behind the trace: above all whether there was a codec, without which no rule about bytes was
 // put to the test.
-func (w *World) evidence() *bench.Evidence {
+func (w *World) evidence(impls *[2]engine.Implementation) *bench.Evidence {
 	ev := &bench.Evidence{Environment: [][2]string{{"clock", "virtual"}, {"events", fmt.Sprint(w.steps)}}}
 	codec := "packets crossed the link as structures with lengths: no codec, no ICRC, no payload"
 	if w.opts.Bytes {
@@ -56,7 +67,15 @@ func (w *World) evidence() *bench.Evidence {
 	}
 	ev.Notes = append(ev.Notes, "link: emulated in virtual time", codec)
 	for side := trace.A; side <= trace.B; side++ {
-		ev.Counters = append(ev.Counters, drops(side, w.end[side].Counters())...)
+		if impls[side].NewStream != nil {
+			ev.Environment = append(ev.Environment, [2]string{"endpoint " + side.String() + " TCP", engine.LiteTCP})
+		}
+		ev.Count(side.String()+" dropped: ", w.end[side].Counters())
+		ev.Share(side, w.end[side].Shared())
+	}
+	if w.box != nil {
+		ev.Divided(w.spec.QPs)
+		ev.Count("box: ", w.box.Counters())
 	}
 	if w.spec.For == 0 {
 		ev.Incomplete = w.incomplete()
@@ -72,14 +91,4 @@ func (w *World) incomplete() string {
 		}
 	}
 	return ""
-}
-
-// drops lists an endpoint's counters in the order of their names.
-func drops(side trace.Side, counts map[string]int64) [][2]string {
-	var out [][2]string
-	for name, n := range counts {
-		out = append(out, [2]string{fmt.Sprintf("%s dropped: %s", side, name), fmt.Sprint(n)})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i][0] < out[j][0] })
-	return out
 }

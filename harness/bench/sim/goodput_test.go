@@ -9,12 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
-
-// renewal is the share of the line that go-back-N uses when each packet is lost with probability p: a loss costs the B
-// packets that leave within a round trip, so per delivered packet the line carries 1 + p/(1-p)·B, and the share is
-// (1-p)/((1-p)+p·B).
-func renewal(p, b float64) float64 { return (1 - p) / ((1 - p) + p*b) }
 
 // goodput runs a saturating WRITE load with 40 ms RTT and returns payload bits per second, what the formula says, and how
 // far from it chance may lead: each cycle from one loss to the next is as long as a geometric number of packets, so the
@@ -42,7 +38,7 @@ func goodput(tb fataler, rate unit.Rate, p float64, seconds int) (got, want, tol
 	// A message is 15 packets of 1106 bytes at layer 1 and one with a RETH of 1122.
 	line := float64(rate) * msg / (15*1106 + 1122)
 	b := float64(rate) * s.RTT().Seconds() / 8 / 1107
-	share := renewal(p, b)
+	share := models.GoBackN(p, b)
 	losses := max(1, float64(w.Channel(trace.A).Counters().Lost))
 	return got, line * share, 0.03 + 3*(1-share)/math.Sqrt(losses)
 }

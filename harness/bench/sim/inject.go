@@ -38,15 +38,15 @@ func (w *World) inject() {
 	c := w.injections[0]
 	w.injections = w.injections[1:]
 	r := trace.Record{Sent: vtime.Never, Recv: w.now, From: c.to.Other(), Conn: c.conn, Fate: trace.Injected, Cause: "inject",
-		Raw: c.raw, ICRC: trace.Bad, WireBytes: wireLen(len(c.raw))}
+		Raw: c.raw, WireBytes: wireLen(len(c.raw))}
+	if w.box != nil && c.to == trace.B {
+		r.Conn += w.spec.QPs
+	}
 	var f roce.Frame
-	if err := f.Decode(c.raw); err != nil {
+	if err := f.DecodeAny(c.raw); err != nil {
 		r.Defect = err.Error()
 	}
-	r.Packet, r.Sum = f.Packet, crc32.ChecksumIEEE(f.Packet.Payload)
-	if roce.CheckICRC(c.raw) {
-		r.ICRC = trace.Good
-	}
+	r.Packet, r.Sum, r.ICRC = f.Packet, crc32.ChecksumIEEE(f.Packet.Payload), integrity(&f, c.raw)
 	w.out.unsent(&r)
 	w.out.flush(w.now)
 	w.end[c.to].ReceiveFrame(w.now, c.raw)

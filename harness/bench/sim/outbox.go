@@ -77,8 +77,8 @@ func (o *outbox) unsent(r *trace.Record) {
 	heap.Push(&o.later, item{at: r.Recv, seq: o.seq, rec: r.Clone()})
 }
 
-// event takes an event, which happens now; it is later than everything that has been flushed.
-func (o *outbox) event(e *trace.Event) {
+// Event implements drive.Observer: an event happens now, and is later than everything that has been flushed.
+func (o *outbox) Event(e *trace.Event) {
 	switch {
 	case o.sink == nil:
 	case o.next() == nil || o.next().at > e.At:
@@ -111,9 +111,11 @@ func (o *outbox) copies(r *trace.Record, n int, gap vtime.Duration) {
 	}
 }
 
-// resolve fills in the arrival of a packet of from that was held and now flies.
-func (o *outbox) resolve(from trace.Side, f *flight) {
-	i := slices.IndexFunc(o.waiting, func(it item) bool { return it.ticket != 0 && it.ticket == f.ticket && it.rec.From == from })
+// resolve fills in the arrival of a packet that was held at p and now flies.
+func (o *outbox) resolve(p *port, f *flight) {
+	i := slices.IndexFunc(o.waiting, func(it item) bool {
+		return it.ticket != 0 && it.ticket == f.ticket && it.rec.From == p.side && it.rec.Conn == f.conn+p.shift
+	})
 	if i >= 0 {
 		r := o.waiting[i].rec
 		r.Recv, o.waiting[i].ticket = f.arrive, 0

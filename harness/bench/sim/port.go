@@ -21,6 +21,7 @@ type flight struct {
 	raw       []byte      // with bytes: the frame as it will arrive
 	original  []byte      // the frame as it was sent, when that differs
 	wireBytes int
+	marked    bool   // without bytes: the link marked it
 	ticket    uint64 // of a reorder fault that holds it; 0 when none does
 	copies    int    // of a held packet, which follow it when it is let go
 	gap       vtime.Duration
@@ -42,6 +43,7 @@ type port struct {
 	side    trace.Side
 	name    fault.Side // the same, as a link spells it
 	channel *channel.Channel
+	shift   int     // added to connections for the trace: the second hop of a divided path has its own
 	air     fifo    // flights in order of arrival
 	late    flights // those that do not fit the order
 	held    map[uint64]*flight
@@ -53,10 +55,10 @@ type port struct {
 	causes  map[channel.Cause]string
 }
 
-// init makes the way into ch, on which nothing flies yet.
-func (p *port) init(side trace.Side, ch *channel.Channel) {
+// init makes the way into ch, on which nothing flies yet, for packets that need the same frame as like.
+func (p *port) init(side trace.Side, ch *channel.Channel, like *roce.Packet) {
 	*p = port{side: side, name: wire.FaultSide(side), channel: ch, held: map[uint64]*flight{}, causes: map[channel.Cause]string{}}
-	drive.Frame(&p.frame, side, 0, &roce.Packet{})
+	drive.Frame(&p.frame, side, 0, like)
 }
 
 // take returns a blank flight. New ones are made side by side, because they land in the order in which they are launched.
@@ -93,6 +95,7 @@ func wireLen(n int) int { return max(n+4, 64) + 20 }
 
 // launch applies the channel's verdict: the flight goes into the air, is held, or is lost. Copies fly on their own.
 func (p *port) launch(f *flight, v *channel.Verdict) {
+	f.marked = v.Mark
 	if len(f.raw) > 0 && !v.Intact() {
 		f.original = append(f.original[:0], f.raw...)
 		wire.Alter(f.raw, v)

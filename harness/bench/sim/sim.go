@@ -52,14 +52,22 @@ type World struct {
 	scripted   bool // faults or tapes address packets, so identities are needed
 	injections []crafted
 	out        outbox
+	into       [2]*port // by side: what its endpoint receives from
+	box        *boxNode // in the path; nil when the path is the link alone
 }
 
 // New builds the world of a Spec with the implementations of its two sides.
 func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World, error) {
+	for _, impl := range impls {
+		if impl.NeedsBytes && !opts.Bytes {
+			return nil, fmt.Errorf("sim: %s computes with the bytes of packets, and this run has lengths alone; run it with the codec on", impl.Name)
+		}
+	}
 	w := &World{spec: s, opts: opts, classify: wire.NewClassifier(s), scripted: len(s.Faults) > 0}
 	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
 		w.scripted = w.scripted || l.Loss.Model == spec.Tape
 	}
+	w.opts.Bytes = w.opts.Bytes || impls[0].OverIP() || impls[1].OverIP() // the headers of such packets are in their bytes
 	if w.opts.Steps == 0 {
 		w.opts.Steps = defaultSteps
 	}
@@ -68,17 +76,30 @@ func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World
 	if err != nil {
 		return nil, err
 	}
+	managed := s.CM.Managed(impls[trace.A].NewBox != nil)
 	for side := range w.end {
-		link, seed := s.Link.AB, s.Seed*2
+		link := s.Link.AB
 		if trace.Side(side) == trace.B {
-			link, seed = s.Link.BA, s.Seed*2+1
+			link = s.Link.BA
 		}
-		ch, err := channel.New(link, faults, seed)
+		ch, err := channel.New(link, faults, s.Seeds()[side])
 		if err != nil {
 			return nil, err
 		}
-		w.port[side].init(trace.Side(side), ch)
-		if w.end[side], err = drive.New(s, trace.Side(side), impls[side], drive.Options{Bytes: opts.Bytes, Observer: w}); err != nil {
+		var like roce.Packet
+		if impls[side].OverIP() {
+			like.Opcode = roce.UDP
+		}
+		w.port[side].init(trace.Side(side), ch, &like)
+		if w.end[side], err = drive.New(s, trace.Side(side), impls[side],
+			drive.Options{Bytes: w.opts.Bytes, Observer: w, Managed: managed}); err != nil {
+			return nil, err
+		}
+		w.port[side].frame.TOS = w.end[side].TOS()
+	}
+	w.into = [2]*port{&w.port[trace.B], &w.port[trace.A]}
+	if impls[trace.A].NewBox != nil {
+		if err := w.insert(&impls[trace.A]); err != nil {
 			return nil, err
 		}
 	}
@@ -100,6 +121,9 @@ func (w *World) Header() trace.Header {
 		}
 		h.Conns = append(h.Conns, c)
 	}
+	if w.box != nil {
+		h.Divide(w.box.Acts)
+	}
 	return h
 }
 
@@ -116,7 +140,15 @@ func (w *World) Endpoint(side trace.Side) *drive.Endpoint { return w.end[side] }
 func (w *World) Channel(side trace.Side) *channel.Channel { return w.port[side].channel }
 
 // Event implements drive.Observer.
-func (w *World) Event(e *trace.Event) { w.out.event(e) }
+func (w *World) Event(e *trace.Event) {
+	if w.box == nil || e.Side == trace.A {
+		w.out.Event(e)
+		return
+	}
+	e.Conn += w.spec.QPs // B is at the end of the second hop
+	w.out.Event(e)
+	e.Conn -= w.spec.QPs
+}
 
 // Run runs the world until nothing can happen any more, Spec.For is over, or a limit is reached; the last returns
 // ErrLimit, and the trace up to then has been delivered.
@@ -187,6 +219,11 @@ const (
 	wakeB
 	sendA // A's line is free and A may have a packet
 	sendB
+	arriveLAN // a packet reaches the box from A
+	arriveWAN // or from B
+	wakeBox
+	sendLAN // a line of the box is free
+	sendWAN
 )
 
 // next finds the earliest thing that can happen. A deadline may turn out to have moved away when its time has come.
@@ -201,13 +238,13 @@ func (w *World) next() (vtime.Time, action) {
 
 // candidate finds the earliest of the things that can happen, the first of them at equal times.
 func (w *World) candidate() (vtime.Time, action) {
-	at, act := w.port[trace.B].arrival(), arriveA
+	at, act := w.into[trace.A].arrival(), arriveA
 	sooner := func(t vtime.Time, a action) {
 		if t < at {
 			at, act = t, a
 		}
 	}
-	sooner(w.port[trace.A].arrival(), arriveB)
+	sooner(w.into[trace.B].arrival(), arriveB)
 	if len(w.injections) > 0 {
 		sooner(w.injections[0].at, inject)
 	}
@@ -218,6 +255,9 @@ func (w *World) candidate() (vtime.Time, action) {
 		if w.end[side].Ready() {
 			sooner(max(w.now, w.port[side].channel.Free()), sendA+action(side))
 		}
+	}
+	if w.box != nil {
+		w.boxCandidates(sooner)
 	}
 	return at, act
 }
@@ -231,8 +271,10 @@ func (w *World) act(a action) {
 		w.inject()
 	case wakeA, wakeB:
 		w.end[a-wakeA].Wake(w.now)
-	default:
+	case sendA, sendB:
 		w.send(trace.Side(a - sendA))
+	default:
+		w.actBox(a)
 	}
 }
 
@@ -255,17 +297,22 @@ func (w *World) send(side trace.Side) {
 	} else {
 		f.wireBytes = packet.WireLen(false)
 	}
+	w.offer(p, f, packet, w.end[side].Alters())
+}
+
+// offer puts a packet on the link. The frame is not what packet says when altered is set.
+func (w *World) offer(p *port, f *flight, packet *roce.Packet, altered bool) {
 	var id fault.Identity
 	if w.scripted {
-		id = w.classify.Packet(side, packet)
+		id = w.classify.Packet(p.side, packet)
 	}
 	v := p.channel.Offer(w.now, f.wireBytes, p.name, id)
 	p.launch(f, &v)
 	if w.out.sink != nil {
-		w.record(side, f, packet, &v)
+		w.record(p, f, packet, &v, altered)
 	}
 	if len(p.held) > 0 {
-		w.releases(side)
+		w.releases(p)
 	}
 }
 
@@ -273,8 +320,7 @@ func (w *World) send(side trace.Side) {
 const behind vtime.Duration = 1
 
 // releases lets go what a reorder fault held back.
-func (w *World) releases(side trace.Side) {
-	p := &w.port[side]
+func (w *World) releases(p *port) {
 	for {
 		r, ok := p.channel.Release(w.now)
 		if !ok {
@@ -282,22 +328,25 @@ func (w *World) releases(side trace.Side) {
 		}
 		r.Arrive = r.Arrive.Add(behind)
 		if f := p.release(r); f != nil {
-			w.out.resolve(side, f)
+			w.out.resolve(p, f)
 		}
 	}
 }
 
 // arrive hands the packet that arrives at side to its endpoint.
 func (w *World) arrive(side trace.Side) {
-	p := &w.port[side.Other()]
+	p := w.into[side]
 	if len(p.held) > 0 && p.channel.NextRelease() <= w.now {
-		w.releases(side.Other())
+		w.releases(p)
 		return
 	}
 	f := p.land()
-	if w.opts.Bytes {
+	switch {
+	case w.opts.Bytes:
 		w.end[side].ReceiveFrame(w.now, f.raw)
-	} else {
+	case f.marked:
+		w.end[side].ReceiveMarked(w.now, &f.packet)
+	default:
 		w.end[side].Receive(w.now, &f.packet)
 	}
 	p.giveBack(f)
@@ -310,18 +359,18 @@ func (w *World) verify() {
 	}
 	for side := range w.end {
 		for i := range w.spec.QPs {
-			w.end[side].Verify(w.now, i, w.end[1-side].Posted(i))
+			w.end[side].Verify(w.now, i, w.posted(trace.Side(1-side), i))
 		}
 	}
 }
 
-// record emits the trace record of a packet that side has just put on the link, and those of its copies. It sets the
+// record emits the trace record of a packet that has just been put on the link at p, and those of its copies. It sets the
 // fields one by one: the record is used again, and a literal would be built elsewhere and copied.
-func (w *World) record(side trace.Side, f *flight, packet *roce.Packet, v *channel.Verdict) {
+func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdict, altered bool) {
 	r := w.out.blank()
-	r.Sent, r.Recv, r.From, r.Conn, r.Copy = v.Sent, v.Arrive, side, f.conn, false
+	r.Sent, r.Recv, r.From, r.Conn, r.Copy = v.Sent, v.Arrive, p.side, f.conn+p.shift, false
 	r.Packet = *packet
-	r.WireBytes, r.Cause = f.wireBytes, w.port[side].cause(v)
+	r.WireBytes, r.Cause = f.wireBytes, p.cause(v)
 	r.Fate = trace.Delivered
 	switch {
 	case v.Fate == channel.Lost:
@@ -331,7 +380,7 @@ func (w *World) record(side trace.Side, f *flight, packet *roce.Packet, v *chann
 	}
 	r.Raw, r.ICRC, r.Sum, r.Defect, r.Changed = nil, trace.Unchecked, 0, "", nil
 	if w.opts.Bytes {
-		w.recordBytes(side, r, f, v)
+		recordBytes(r, f, v, altered)
 	}
 	if v.Copies > 0 && v.Fate == channel.Delivered {
 		w.out.copies(r, v.Copies, v.Gap)
@@ -340,9 +389,9 @@ func (w *World) record(side trace.Side, f *flight, packet *roce.Packet, v *chann
 }
 
 // recordBytes adds what the two taps saw of the frame.
-func (w *World) recordBytes(side trace.Side, r *trace.Record, f *flight, v *channel.Verdict) {
+func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
 	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, crc32.ChecksumIEEE(r.Packet.Payload)
-	if w.end[side].Alters() {
+	if altered || r.Packet.Opcode.OverIP() { // whose payload is in a buffer of the engine
 		c := received(r.Raw)
 		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
 	}
@@ -354,13 +403,21 @@ func (w *World) recordBytes(side trace.Side, r *trace.Record, f *flight, v *chan
 // received decodes a frame as the receiver's tap sees it.
 func received(raw []byte) *trace.Change {
 	var f roce.Frame
-	c := &trace.Change{Raw: raw, ICRC: trace.Bad}
-	if err := f.Decode(raw); err != nil {
+	c := &trace.Change{Raw: raw}
+	if err := f.DecodeAny(raw); err != nil {
 		c.Defect = err.Error()
 	}
-	c.Packet, c.Sum = f.Packet, crc32.ChecksumIEEE(f.Packet.Payload)
-	if roce.CheckICRC(raw) {
-		c.ICRC = trace.Good
-	}
+	c.Packet, c.Sum, c.ICRC = f.Packet, crc32.ChecksumIEEE(f.Packet.Payload), integrity(&f, raw)
 	return c
+}
+
+// integrity checks the ICRC of a frame that has one.
+func integrity(f *roce.Frame, raw []byte) trace.Integrity {
+	switch {
+	case f.Packet.Opcode == roce.UDP:
+		return trace.Unchecked // the CRC of iWARP is behind its own headers
+	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(raw), roce.CheckICRC(raw):
+		return trace.Good
+	}
+	return trace.Bad
 }

@@ -29,6 +29,10 @@ const congestionExperienced = 3
 // flip inverts one bit of the field that the verdict names. A frame without that field, and a bit that the ICRC leaves
 // out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed.
 func flip(frame []byte, v *channel.Verdict) {
+	if off, n, ok := roce.OverIP(frame); ok {
+		flipOverIP(frame, off, n, v)
+		return
+	}
 	icrc, length, ok := roce.FieldSpan(frame, "icrc")
 	if !ok {
 		return // not UDP: none of the link's business
@@ -39,6 +43,30 @@ func flip(frame []byte, v *channel.Verdict) {
 	}
 	invert(frame, off, n, v) // back
 	invert(frame, icrc, length, v)
+}
+
+// flipOverIP inverts one bit of a packet without BTH, behind the header that holds its ports: a receiver finds it by the CRC
+// of iWARP, or by TCP's checksum. Every field that a fault can name is in there.
+func flipOverIP(frame []byte, off, n int, v *channel.Verdict) {
+	if fragment := binary.BigEndian.Uint16(frame[ethernetLen+6:])&0x1FFF != 0; !fragment {
+		skip := min(udpLen, n)
+		off, n = off+skip, n-skip
+	}
+	if v.Corrupt == fault.Payload && flipBehindTCP(frame, v) {
+		return
+	}
+	invert(frame, off, n, v)
+}
+
+// flipBehindTCP inverts one bit of the data of a TCP segment and makes the checksum right again, so that the error passes TCP
+// and only the CRC of MPA can find it. It reports false for any other packet, and for a segment without data.
+func flipBehindTCP(frame []byte, v *channel.Verdict) bool {
+	off, n, ok := roce.TCPData(frame)
+	if !ok || !invert(frame, off, n, v) {
+		return false
+	}
+	roce.MendTCP(frame)
+	return true
 }
 
 // invert flips one bit of n bytes, the one that the channel drew.

@@ -177,6 +177,9 @@ func FuzzAlter(f *testing.F) {
 	for i, text := range packets {
 		f.Add(encode(f, text, nil), i, uint64(i)<<60)
 	}
+	datagram := roce.Frame{Packet: roce.Packet{Payload: []byte{0xC0, 0x11, roce.PortIWARP >> 8, roce.PortIWARP & 0xFF, 0, 12, 0, 0, 1, 2, 3, 4}, Len: 12}}
+	datagram.Packet.Opcode = roce.UDP
+	f.Add(datagram.AppendTo(nil), 1, uint64(5)<<60)
 	fields := append(fault.CorruptFields(), fault.RewriteFields()...)
 	f.Fuzz(func(_ *testing.T, frame []byte, i int, draw uint64) {
 		field := fields[uint(i)%uint(len(fields))]

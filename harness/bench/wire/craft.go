@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
@@ -42,11 +43,14 @@ func Craft(s *scenario.Spec, in scenario.Injection) ([]byte, error) {
 	return b, nil
 }
 
-// craftPacket parses twice when it must: only the opcode tells whose start a relative PSN counts from.
+// craftPacket parses twice when it must: only the packet tells whose start a relative PSN counts from.
 func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
 	ends := s.Ends(in.QP)
+	if word, _, _ := strings.Cut(strings.TrimSpace(in.Packet), " "); isSegment(word) {
+		return craftSegment(in, ends[in.To.Other()].QPN)
+	}
 	p, err := roce.ParsePacketAt(in.Packet, ends[in.To.Other()].SendPSN)
-	if err == nil && p.Opcode.IsResponse() { // it belongs to the other half-conversation
+	if err == nil && p.ToRequester() { // it belongs to the other half-conversation
 		p, err = roce.ParsePacketAt(in.Packet, ends[in.To].SendPSN)
 	}
 	if err != nil {
@@ -55,12 +59,37 @@ func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
 	if !says(in.Packet, "qp") {
 		p.DestQP = ends[in.To].QPN
 	}
+	va, key := drive.Remote(s, in.To, in.QP)
 	if !says(in.Packet, "va") {
-		p.RETH.VA = drive.Target(in.QP)
+		p.RETH.VA = va
 	}
 	if !says(in.Packet, "rkey") {
-		p.RETH.RKey = drive.Key(in.To, in.QP)
+		p.RETH.RKey = key
 	}
+	return p, nil
+}
+
+// isSegment reports whether a packet's text begins with an opcode of iWARP.
+func isSegment(word string) bool {
+	_, ok := iwarp.ParseOpcode(word)
+	return ok
+}
+
+// craftSegment makes the datagram of an iWARP segment, from the port of the QP qpn. Its payload is zeros.
+func craftSegment(in scenario.Injection, qpn uint32) (p roce.Packet, err error) {
+	seg, err := iwarp.Parse(in.Packet)
+	if err != nil {
+		return p, err
+	}
+	if seg.Tagged && !says(in.Packet, "stag") {
+		seg.STag = drive.Key(in.To, in.QP)
+	}
+	if seg.Tagged && !says(in.Packet, "to") {
+		seg.TO = drive.Target(in.QP) + uint64(seg.Record.Off)
+	}
+	p.Opcode = roce.UDP
+	p.Payload = iwarp.AppendDatagram(nil, iwarp.PortOf(qpn), iwarp.Port, &seg)
+	p.Len = len(p.Payload)
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
@@ -168,7 +169,7 @@ func TestClassifier(t *testing.T) {
 			{trace.A, "ACK psn=+6 msn=1", 0x10011, fault.Identity{Offset: 1, Type: "ACKNOWLEDGE", Class: fault.ACK}, false},
 			{trace.A, "SEND_ONLY psn=+0", 0x10014, fault.Identity{QP: -1, Type: "SEND_ONLY", Class: fault.Data}, false},
 			{trace.A, "SEND_ONLY psn=+0", 0x10010, fault.Identity{QP: -1, Type: "SEND_ONLY", Class: fault.Data}, false},
-			{trace.A, "UD_SEND_ONLY psn=+0 len=256", 1, fault.Identity{QP: -1, Type: "UD_SEND_ONLY", Class: fault.CM}, false},
+			{trace.A, "UD_SEND_ONLY psn=+0 len=256", 1, fault.Identity{QP: -1, Offset: math.MinInt, Type: "UD_SEND_ONLY", Class: fault.CM}, false},
 		} {
 			p, err := roce.ParsePacketAt(tt.text, start)
 			if err != nil {

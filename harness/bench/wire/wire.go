@@ -3,6 +3,11 @@
 package wire
 
 import (
+	"encoding/binary"
+	"math"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -17,6 +22,10 @@ type Classifier struct {
 	start [2]psn.PSN // of the requests of each side
 	qps   int
 	frame roce.Frame
+	parts [2]struct { // the datagram of which each side sent the first fragment last
+		id   uint16
+		conn int
+	}
 }
 
 // NewClassifier returns the classifier of a run.
@@ -31,7 +40,26 @@ func NewClassifier(s *scenario.Spec) *Classifier {
 
 // Conn returns the connection that a packet sent by from belongs to, -1 when its DestQP is nobody's.
 func (c *Classifier) Conn(from trace.Side, p *roce.Packet) int {
-	i := int64(p.DestQP) - int64(c.first[from.Other()])
+	return c.ConnOf(from.Other(), p.DestQP)
+}
+
+// FrameConn is Conn for a whole frame. Of set-up messages, and of packets for a QP that nobody has, the UDP source port
+// tells the connection.
+func (c *Classifier) FrameConn(from trace.Side, f *roce.Frame) int {
+	if f.Packet.DestQP != roce.CMQueuePair {
+		if i := c.Conn(from, &f.Packet); i >= 0 {
+			return i
+		}
+	}
+	if i := drive.PortConn(f.SrcPort); i >= 0 && i < c.qps {
+		return i
+	}
+	return -1
+}
+
+// ConnOf returns the connection whose QP at a side has this number, -1 when none has.
+func (c *Classifier) ConnOf(side trace.Side, qpn uint32) int {
+	i := int64(qpn) - int64(c.first[side])
 	if i < 0 || i >= int64(c.qps) {
 		return -1
 	}
@@ -40,20 +68,52 @@ func (c *Classifier) Conn(from trace.Side, p *roce.Packet) int {
 
 // Packet identifies a decoded packet.
 func (c *Classifier) Packet(from trace.Side, p *roce.Packet) fault.Identity {
-	requester := from
-	if p.Opcode.IsResponse() {
+	if p.Opcode.OverIP() {
+		return c.overIP(from, p)
+	}
+	requester, n := from, p.Number()
+	if p.ToRequester() {
 		requester = from.Other()
 	}
-	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(p.PSN), Offset: p.PSN.Sub(c.start[requester]),
-		Type: p.Opcode.String(), Class: class(p)}
+	if p.DestQP == roce.CMQueuePair { // numbered for itself: no fault of a connection means it by its PSN
+		return fault.Identity{QP: -1, PSN: uint32(p.PSN), Offset: math.MinInt, Type: p.Opcode.String(), Class: class(p)}
+	}
+	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(n), Offset: n.Sub(c.start[requester]), Type: p.Name(), Class: class(p)}
 }
 
-// Classify identifies a frame; ok is false when it is not RoCEv2.
+// Classify identifies a frame; ok is false when it is neither RoCEv2 nor iWARP.
 func (c *Classifier) Classify(from fault.Side, frame []byte) (fault.Identity, bool) {
-	if c.frame.Decode(frame) != nil {
+	if c.frame.DecodeAny(frame) != nil {
 		return fault.Identity{}, false
 	}
 	return c.Packet(sideOf(from), &c.frame.Packet), true
+}
+
+// overIP identifies a packet without BTH. Its number is that of its IP packet, which counts from 0; the fragments of one
+// datagram have it in common, and differ in type: that of the segment for the first, FRAGMENT for the others.
+func (c *Classifier) overIP(from trace.Side, p *roce.Packet) fault.Identity {
+	last := &c.parts[from&1]
+	conn := -1
+	switch {
+	case p.IP.Fragment.First() && len(p.Payload) >= 4:
+		be := binary.BigEndian
+		port, senders := iwarp.PeerPort(be.Uint16(p.Payload), be.Uint16(p.Payload[2:]))
+		owner := from
+		if !senders {
+			owner = from.Other()
+		}
+		if n := int(port-iwarp.PortOf(c.first[owner])) & 0x3FFF; n < c.qps {
+			conn = n
+		}
+		last.id, last.conn = p.IP.ID, conn
+	case p.IP.ID == last.id:
+		conn = last.conn
+	}
+	class := fault.Data
+	if p.Opcode == roce.TCP && !iwarp.CarriesData(p.Payload) {
+		class = fault.ACK
+	}
+	return fault.Identity{QP: conn, PSN: uint32(p.IP.ID), Offset: int(p.IP.ID), Type: iwarp.Kind(p), Class: class}
 }
 
 // sideOf is the inverse of FaultSide.
@@ -89,6 +149,8 @@ func class(p *roce.Packet) fault.Class {
 		return fault.Data
 	case op.IsRequest() && p.DestQP == 1:
 		return fault.CM
+	case op == roce.LoWAR:
+		return fault.FEC
 	}
 	return fault.Data
 }

@@ -178,7 +178,7 @@ func (x *exchange) carry(from, to int) (any bool) {
 	src, dst := x.d.ends[from], x.d.ends[to]
 	for src.resp.PollTransmit(x.d.now, &x.p) || src.req.PollTransmit(x.d.now, &x.p) {
 		any = true
-		if x.p.Opcode.IsResponse() {
+		if x.p.ToRequester() {
 			dst.req.HandlePacket(x.d.now, &x.p)
 		} else {
 			dst.resp.HandlePacket(x.d.now, &x.p)

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -113,7 +114,7 @@ func (d *pair) disturb(in *reader) {
 	default:
 		p := in.packet(d.base, e.qp.MTU)
 		d.translate(in, &p)
-		if p.Opcode.IsResponse() {
+		if p.ToRequester() {
 			e.req.HandlePacket(d.now, &p)
 		} else {
 			e.resp.HandlePacket(d.now, &p)
@@ -147,7 +148,7 @@ func (d *pair) exhaust() {
 			if d.sent++; d.sent%3 != 0 {
 				continue
 			}
-			if to := d.ends[1-i]; p.Opcode.IsResponse() {
+			if to := d.ends[1-i]; p.ToRequester() {
 				to.req.HandlePacket(d.now, &p)
 			} else {
 				to.resp.HandlePacket(d.now, &p)
@@ -205,5 +206,22 @@ func (r *reader) packet(base psn.PSN, mtu int) roce.Packet {
 	case 4:
 		p.Len, p.Pad = int(int32(r.uint32())), r.byte()&3
 	}
+	if p.Opcode == roce.LoWAR {
+		p.Repair = r.repair(base)
+		p.Payload = bytes.Repeat([]byte{r.byte()}, max(0, min(p.Len, roce.MaxPayload)))
+		p.Len = len(p.Payload)
+	}
 	return p
+}
+
+// repair draws a repair header, which is plausible more often than not.
+func (r *reader) repair(base psn.PSN) roce.Repair {
+	flags := r.byte()
+	h := roce.Repair{Type: roce.RepairType(r.byte() % 5), Version: roce.RepairVersion, HasFirst: flags&1 != 0, HasLast: flags&2 != 0,
+		Responses: flags&4 != 0, ISN: r.byte() & 3, C: 1, R: 32, N: uint16(r.byte() & 63), Base: base.Add(int(r.byte())),
+		LastLen: uint16(r.byte()) * 8, Epoch: r.byte() & 3, Check: r.uint32()}
+	if flags&8 != 0 {
+		h.C, h.R, h.Version = r.byte(), uint16(r.uint32()), r.byte()&15
+	}
+	return h
 }

@@ -124,7 +124,11 @@ func (d *pair) transmitAll() (any bool) {
 // send puts a packet on the wire, as often as its fate says.
 func (d *pair) send(f flight) {
 	d.log = fmt.Appendf(d.log, "%d %d ", d.now, f.to)
-	d.log = append(f.p.AppendText(d.log, roce.TextOptions{Relative: true, Base: d.origin(&f)}), '\n')
+	text := roce.TextOptions{Relative: true, Base: d.origin(&f), Omit: roce.AttrCheck}
+	if f.p.Opcode.OverIP() { // the bytes hold numbers that count from the start
+		f.p.Payload, text.Omit = slices.Clone(f.p.Payload), roce.AttrData
+	}
+	d.log = append(f.p.AppendText(d.log, text), '\n')
 	var how fate
 	if d.fate != nil {
 		how = d.fate(d.sent, &f.p)
@@ -133,6 +137,7 @@ func (d *pair) send(f flight) {
 	if how.drop {
 		return
 	}
+	f.p.Payload = slices.Clone(f.p.Payload) // it may be in memory that the engine uses again
 	f.at, f.seq = d.now.Add(gap+delay+how.extra), d.sent
 	d.insert(f)
 	if how.twice {
@@ -183,7 +188,7 @@ func (d *pair) deliver() {
 	for len(d.wire) > 0 && d.wire[0].at <= d.now {
 		f := d.wire[0]
 		d.wire = slices.Delete(d.wire, 0, 1)
-		if e := d.ends[f.to]; f.p.Opcode.IsResponse() {
+		if e := d.ends[f.to]; f.p.ToRequester() {
 			e.req.HandlePacket(d.now, &f.p)
 		} else {
 			e.resp.HandlePacket(d.now, &f.p)

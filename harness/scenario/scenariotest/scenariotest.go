@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -134,8 +133,12 @@ func (r *runner) run(d *datadriven.TestData) string {
 	if err := r.spec.Validate(); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	var err error
-	r.world, err = sim.New(r.spec, [2]engine.Implementation{r.impl, r.impl}, sim.Options{Bytes: true, Sink: r, Steps: 1_000_000})
+	impls := [2]engine.Implementation{r.impl, r.impl}
+	_, err := r.spec.Fit(impls)
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	r.world, err = sim.New(r.spec, impls, sim.Options{Bytes: true, Sink: r, Steps: 1_000_000})
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
@@ -197,12 +200,7 @@ func (r *runner) judge(d *datadriven.TestData) string {
 	return out.String()
 }
 
-// features is what the implementation declares, and the parameters that the file sets.
+// features is what the implementation declares with the parameters that the file sets.
 func (r *runner) features() []string {
-	out := r.impl.Declares()
-	for name := range r.spec.Params {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return r.impl.DeclaresWith(r.spec.Params)
 }

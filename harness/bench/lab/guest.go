@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Guest says what to run, on which kernel, and with what.
+type Guest struct {
+	Kernel  *Kernel
+	Modules []string  // by name, beside those that every guest has
+	With    []string  // programs, files and folders of the host; programs bring their libraries
+	Command []string  // its program comes along by itself
+	Dir     string    // absolute; where the command runs
+	Env     []string  // name=value
+	Outputs []string  // files and folders that come back, absolute
+	Stdout  io.Writer // what the command says, as it says it
+	Stderr  io.Writer
+	Console string // keep the guest's console in this file; "" keeps it only for messages
+
+	Deterministic bool          // guest time counts instructions, so that the same guest does the same
+	Seed          uint64        // of everything random in a deterministic guest
+	Shell         bool          // the command talks to this terminal
+	Memory        int           // MiB; 0 is DefaultMemory
+	Limit         time.Duration // of wall time, after which the guest is ended; 0 is DefaultLimit
+}
+
+// Defaults of a Guest.
+const (
+	DefaultMemory = 2048
+	DefaultLimit  = 30 * time.Minute
+)
+
+// Outcome is how a guest ended that lived to say so.
+type Outcome struct {
+	Code         int           // exit code of the command
+	Guest        time.Duration // from the start of its kernel, by its clock
+	Wall         time.Duration // the same by the clock of this machine
+	Instructions uint64        // executed by the guest, to the 10 ms of its idle counter; 0 when they were not counted
+	Accelerator  string
+}
+
+// String says what the guest cost.
+func (o *Outcome) String() string {
+	s := fmt.Sprintf("%.1f guest seconds in %.1f s (%s)", o.Guest.Seconds(), o.Wall.Seconds(), o.Accelerator)
+	if o.Instructions > 0 {
+		s += fmt.Sprintf(", %.2g instructions", float64(o.Instructions))
+	}
+	return s
+}

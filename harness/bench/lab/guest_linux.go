@@ -1,0 +1,204 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// portName is how host and guest call the virtio-serial port of the results.
+const portName = "gauntlet.results"
+
+// GuestMain is the first process of a guest: it makes the kernel usable, runs the command of the Order, sends what came of
+// it, and switches the machine off. It returns only when it could not even say what is wrong; then the kernel panics,
+// because its first process has ended, and the host finds the reason on the console.
+func GuestMain() error {
+	if os.Getpid() != 1 {
+		return errors.New("lab: process guest: is the first process of a guest; use gauntlet lab run")
+	}
+	if err := mountAll(); err != nil {
+		return err
+	}
+	order, err := inside()
+	if err != nil || order == nil {
+		return errors.Join(err, errors.New("lab: the guest has no order"))
+	}
+	failed := loadModules(order.Modules)
+	port, err := openPort()
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if err := writeFrame(port, hello, nil); err != nil {
+		return fmt.Errorf("lab: results: %w", err)
+	}
+	if err := conclude(port, order, failed); err != nil {
+		return err
+	}
+	// With -no-reboot this ends QEMU. Switching off would need ACPI, which not every machine type has.
+	return unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)
+}
+
+// conclude runs the command, unless something failed before, and reports.
+func conclude(port *os.File, o *Order, failed error) error {
+	r := Report{Code: -1}
+	if failed == nil {
+		r.Code, failed = o.run(port)
+	}
+	if failed == nil {
+		failed = pack(framer{port, files}, o.Outputs)
+	}
+	if failed != nil {
+		r.Text = failed.Error()
+	}
+	r.Up, r.Idle = uptime()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return writeFrame(port, report, raw)
+}
+
+// mountAll makes the file systems that programs expect. /tmp and the rest are in memory already.
+func mountAll() error {
+	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}} {
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("lab: mount %s: %w", m.at, err)
+		}
+	}
+	for _, link := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}} {
+		if err := os.Symlink(link[0], link[1]); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+	}
+	return errors.Join(loopback(), prefer())
+}
+
+// loopback switches the loopback interface on.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("lab: loopback: %w", err)
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("lab: loopback: %w", err)
+	}
+	request.SetUint16(unix.IFF_UP)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request); err != nil {
+		return fmt.Errorf("lab: loopback: %w", err)
+	}
+	return nil
+}
+
+// prefer runs the kernel's network threads before all others. Netem and the virtual wires live in them, and a link that waits
+// for a processor until the endpoints have done is not the link that was asked for.
+func prefer() error {
+	names, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	for _, n := range names {
+		raw, err := os.ReadFile(n)
+		if err != nil || !strings.HasPrefix(string(raw), "ksoftirqd/") {
+			continue // it has ended, or is another
+		}
+		var pid int
+		if _, err := fmt.Sscanf(n, "/proc/%d/", &pid); err != nil {
+			return fmt.Errorf("lab: %s: %w", n, err)
+		}
+		first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		if err := unix.SchedSetAttr(pid, &first, 0); err != nil {
+			return fmt.Errorf("lab: priority of %s: %w", strings.TrimSpace(string(raw)), err)
+		}
+	}
+	return nil
+}
+
+// loadModules loads every module that it can, so that the port is there even when another one is refused.
+func loadModules(paths []string) error {
+	var errs []error
+	for _, p := range paths {
+		f, err := os.Open(p)
+		if err == nil {
+			err = unix.FinitModule(int(f.Fd()), "", 0)
+			_ = f.Close() // read only
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			errs = append(errs, fmt.Errorf("lab: load %s: %w", filepath.Base(p), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// openPort finds the port by the name that the host gave it.
+func openPort() (*os.File, error) {
+	const class = "/sys/class/virtio-ports"
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		names, _ := filepath.Glob(class + "/*/name") // none until the host has answered
+		for _, n := range names {
+			if raw, err := os.ReadFile(n); err == nil && strings.TrimSpace(string(raw)) == portName {
+				return os.OpenFile(filepath.Join("/dev", filepath.Base(filepath.Dir(n))), os.O_WRONLY, 0)
+			}
+		}
+	}
+	return nil, errors.New("lab: the guest has no port " + portName)
+}
+
+// run runs the command and returns its exit code; an error says that it could not be run.
+func (o *Order) run(port *os.File) (int, error) {
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return -1, fmt.Errorf("lab: %w", err)
+	}
+	for _, setting := range o.Env {
+		name, value, _ := strings.Cut(setting, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return -1, fmt.Errorf("lab: environment: %w", err)
+		}
+	}
+	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+	cmd.Dir = o.Dir
+	cmd.Stdout, cmd.Stderr = framer{port, stdout}, framer{port, stderr}
+	if o.Shell {
+		console, err := os.OpenFile("/dev/ttyS0", os.O_RDWR, 0)
+		if err != nil {
+			return -1, fmt.Errorf("lab: console: %w", err)
+		}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = console, console, console
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	}
+	err := cmd.Run()
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended) && ended.Sys().(syscall.WaitStatus).Signaled():
+		return 128 + int(ended.Sys().(syscall.WaitStatus).Signal()), nil
+	case errors.As(err, &ended):
+		return ended.ExitCode(), nil
+	case err != nil:
+		return -1, fmt.Errorf("lab: %w; give it to the guest with --with", err)
+	}
+	return 0, nil
+}
+
+// uptime returns how long the kernel has run, and how long its processors had nothing to do.
+func uptime() (up, idle time.Duration) {
+	f, err := os.Open("/proc/uptime")
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	var u, i float64
+	if _, err := fmt.Fscan(bufio.NewReader(f), &u, &i); err != nil {
+		return 0, 0
+	}
+	return time.Duration(u * float64(time.Second)), time.Duration(i * float64(time.Second))
+}

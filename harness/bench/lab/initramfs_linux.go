@@ -1,0 +1,145 @@
+package lab
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/u-root/u-root/pkg/cpio"
+	"github.com/u-root/u-root/pkg/ldd"
+)
+
+// initramfs collects the file system that a guest begins with. Its bytes depend on the contents of the files and nothing
+// else: no times, no owners, in the order of the names.
+type initramfs struct {
+	records map[string]cpio.Record // by name, without the leading slash
+}
+
+func newInitramfs() *initramfs { return &initramfs{records: map[string]cpio.Record{}} }
+
+// add puts a file at an absolute path, with the folders above it.
+func (r *initramfs) add(path string, content []byte, mode fs.FileMode) {
+	r.folder(filepath.Dir(path))
+	name := strings.TrimPrefix(path, "/")
+	r.records[name] = cpio.StaticFile(name, string(content), uint64(mode.Perm()))
+}
+
+// folder makes a folder and those above it.
+func (r *initramfs) folder(path string) {
+	for ; path != "/" && path != "."; path = filepath.Dir(path) {
+		name := strings.TrimPrefix(path, "/")
+		r.records[name] = cpio.Directory(name, 0o755)
+	}
+}
+
+// program adds an executable at a path, and where they lie the libraries that it is linked with.
+func (r *initramfs) program(at, path string) error {
+	libraries, err := ldd.List(path)
+	if err != nil {
+		return fmt.Errorf("lab: libraries of %s: %w", path, err)
+	}
+	for _, l := range libraries {
+		if err := r.copy(l, l); err != nil {
+			return err
+		}
+	}
+	return r.copy(at, path)
+}
+
+// copy adds the content of a file of the host. A symbolic link becomes what it points to.
+func (r *initramfs) copy(at, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	r.add(at, content, info.Mode())
+	return nil
+}
+
+// bring adds what the user named: a program by name, or a file or folder by path, each where it lies on the host. Programs
+// and libraries bring what they are linked with.
+func (r *initramfs) bring(what string) error {
+	root := what
+	if !strings.Contains(what, "/") {
+		var err error
+		if root, err = exec.LookPath(what); err != nil {
+			return fmt.Errorf("lab: program %s: not found; install it, or give a path", what)
+		}
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("lab: %s: %w", what, err)
+	}
+	if resolved, err := filepath.EvalSymlinks(root); err == nil && root != resolved {
+		if err := r.bring(resolved); err != nil { // WalkDir does not follow a link
+			return err
+		}
+		if info, err := os.Stat(root); err == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("lab: %w", err)
+		case d.IsDir():
+			r.folder(path)
+			return nil
+		}
+		return r.program(path, path)
+	})
+}
+
+// modules adds modules in the order in which they are to be loaded, and returns their paths.
+func (r *initramfs) modules(list []module) []string {
+	var paths []string
+	for _, m := range list {
+		path := filepath.Join(modulesDir, m.name+".ko")
+		r.add(path, m.file, 0o644)
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// order adds the Order.
+func (r *initramfs) order(o *Order) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	r.add(orderPath, raw, 0o644)
+	return nil
+}
+
+// write writes the archive, uncompressed: emulated processors take longer to inflate than to copy.
+func (r *initramfs) write(w io.Writer) error {
+	for _, dir := range []string{"/dev", "/proc", "/sys", "/tmp", "/run"} {
+		r.folder(dir)
+	}
+	r.records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1) // or the first process has no output
+	records := make([]cpio.Record, 0, len(r.records))
+	for _, rec := range r.records {
+		records = append(records, rec)
+	}
+	slices.SortFunc(records, func(a, b cpio.Record) int { return cmp.Compare(a.Name, b.Name) }) // folders before their files
+	out := cpio.Newc.Writer(w)
+	err := cpio.WriteRecords(out, records)
+	if err == nil {
+		err = cpio.WriteTrailer(out)
+	}
+	if err != nil {
+		return fmt.Errorf("lab: initramfs: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// emulator is the QEMU that is run.
+const emulator = "qemu-system-x86_64"
+
+// Missing says what this machine lacks for guests, beside a kernel, and what to do about it; "" is nothing.
+func Missing() (what, remedy string) {
+	if runtime.GOARCH != "amd64" {
+		return "guests are amd64, as the program in them must be; this machine is " + runtime.GOARCH, "use another machine"
+	}
+	if _, err := exec.LookPath(emulator); err != nil {
+		return emulator + " is not installed", "apt-get install qemu-system-x86"
+	}
+	return "", ""
+}
+
+// machine is one QEMU process and the files that it shares with this one. They are in memory and have no names, so
+// nothing of a guest outlives the two processes.
+type machine struct {
+	guest   *Guest
+	accel   accelerator
+	initrd  *os.File
+	console *os.File
+	results *os.File
+	said    bytes.Buffer // what QEMU says of itself
+	ended   chan struct{}
+	err     error // of QEMU; read it after ended
+	kill    func() error
+}
+
+// accelerator is how QEMU runs the guest's instructions.
+type accelerator string
+
+const (
+	kvm accelerator = "kvm" // on this processor
+	tcg accelerator = "tcg" // translated
+)
+
+// accelerators are those to try, in order. That KVM's device opens does not say that a guest gets anywhere with it.
+func accelerators(deterministic bool) []accelerator {
+	if deterministic {
+		return []accelerator{tcg} // KVM cannot count
+	}
+	if f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
+		_ = f.Close()
+		return []accelerator{kvm, tcg}
+	}
+	return []accelerator{tcg}
+}
+
+// Where QEMU finds the files that it inherits.
+const (
+	consoleFD = "/dev/fd/3"
+	resultsFD = "/dev/fd/4"
+	initrdFD  = "/dev/fd/5"
+)
+
+// arguments is the command line of QEMU. Console and results go to files, not pipes: a write to a file is done when it returns,
+// while QEMU waits for a pipe in its own time, which in a deterministic run must not exist.
+func (m *machine) arguments() []string {
+	g := m.guest
+	processors := strconv.Itoa(min(runtime.NumCPU(), 4))
+	console := "file,id=console,path=" + consoleFD
+	if g.Shell {
+		console = "stdio,id=console,signal=off,logfile=" + consoleFD
+	}
+	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc", "-m", fmt.Sprintf("%dM", g.memory())}
+	if g.Deterministic {
+		// Guest time is a count of instructions, 1 ns each; while the guest idles it jumps. What the guest takes for random, by
+		// the processor's instruction or from QEMU, comes from the seed.
+		args = append(args, "-accel", "tcg", "-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-cpu", "qemu64,+rdrand",
+			"-seed", strconv.FormatUint(g.Seed, 10))
+		processors = "1"
+	} else {
+		args = append(args, "-accel", string(m.accel), "-cpu", "max")
+	}
+	return append(args, "-smp", processors, "-kernel", g.Kernel.Image, "-initrd", initrdFD, "-append", g.commandLine(),
+		"-chardev", console, "-serial", "chardev:console",
+		"-chardev", "file,id=results,path="+resultsFD,
+		"-device", "virtio-serial-pci,ioeventfd=off", "-device", "virtserialport,chardev=results,name="+portName)
+}
+
+// commandLine is that of the kernel. Whatever goes wrong there ends the guest: a guest that hangs says nothing.
+func (g *Guest) commandLine() string {
+	line := "console=ttyS0 rdinit=" + initPath + " panic=-1 oops=panic softlockup_panic=1 sysctl.vm.panic_on_oom=1 net.ifnames=0 quiet loglevel=5"
+	if g.Deterministic {
+		line += " tsc=reliable"
+	}
+	return line + " -- process guest"
+}
+
+// start starts QEMU. Its thread is this goroutine's until it has ended, because the kernel sends the signal that ends an orphan
+// when the thread that started it ends.
+func (m *machine) start() error {
+	cmd := exec.Command(emulator, m.arguments()...)
+	cmd.ExtraFiles = []*os.File{m.console, m.results, m.initrd}
+	cmd.Stdout, cmd.Stderr = &m.said, &m.said
+	// A process group of its own: an interrupt from the terminal is for this process. A shell needs the terminal.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !m.guest.Shell}
+	if m.guest.Shell {
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+	}
+	m.ended = make(chan struct{})
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			m.err = cmd.Wait()
+			close(m.ended)
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("lab: start %s: %w", emulator, err)
+	}
+	m.kill = cmd.Process.Kill
+	return nil
+}
+
+// memory makes a file that exists only as long as it is open.
+func memory(name string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("gauntlet-"+name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("lab: file in memory for %s: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}

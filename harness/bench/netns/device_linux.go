@@ -1,0 +1,245 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Device is a foreign implementation at one end of the link: the kernel's soft-RoCE on the end's network device, driven by a
+// stock tool. It is in the namespace of this process, because soft-RoCE has no other. The Spec must be one that dut.Fit
+// made for the tool.
+type Device struct {
+	Side trace.Side
+	Tool *dut.Tool
+}
+
+// rdmaDevice is the name of the RDMA device while a run lasts.
+const rdmaDevice = "gauntlet0"
+
+// Names of the kernel's file system and of the driver.
+const (
+	rdmaClass  = "/sys/class/infiniband/"
+	rdmaDriver = "rxe"
+)
+
+// foreign is a tool in the course of a run.
+type foreign struct {
+	*Device
+	child   *exec.Cmd
+	said    *tail
+	exited  chan struct{}
+	meeting *dut.Meeting
+	done    chan struct{} // closed when an active tool has done its work
+}
+
+// introduce makes the RDMA device, starts the tool, and takes its numbers into a copy of the Spec.
+func (s *session) introduce() error {
+	d := s.bench.Device
+	if d == nil {
+		return nil
+	}
+	if err := s.attach(d); err != nil {
+		return err
+	}
+	gid, err := findGID(d.Side)
+	if err != nil {
+		return err
+	}
+	h := &foreign{Device: d, said: &tail{limit: 64 << 10}, exited: make(chan struct{}), done: make(chan struct{})}
+	if err := h.meet(s.topology, s.mine(d), gid); err != nil {
+		return err
+	}
+	s.foreign = h
+	s.later(h.close)
+	return s.learn(h)
+}
+
+// attach puts soft-RoCE on the end's device.
+func (s *session) attach(d *Device) error {
+	_ = netlink.RdmaLinkDel(rdmaDevice) // what a run that was killed left
+	if err := netlink.RdmaLinkAdd(rdmaDevice, rdmaDriver, endDevices[d.Side]); err != nil {
+		return fmt.Errorf("netns: soft-RoCE on %s: %w; the kernel needs rdma_rxe and crc32_generic loaded, and this must be its first network namespace",
+			endDevices[d.Side], err)
+	}
+	s.later(func() error { return netlink.RdmaLinkDel(rdmaDevice) })
+	s.fact("device at "+d.Side.String(), "soft-RoCE under "+d.Tool.Program)
+	return nil
+}
+
+// findGID waits for the GID of the end's address, which appears a little after the address.
+func findGID(side trace.Side) (int, error) {
+	raw := drive.Addr(side).As16()
+	var want strings.Builder
+	for i := 0; i < len(raw); i += 2 {
+		fmt.Fprintf(&want, ":%02x%02x", raw[i], raw[i+1])
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		paths, _ := filepath.Glob(rdmaClass + rdmaDevice + "/ports/1/gids/*") // the pattern is well-formed
+		for _, p := range paths {
+			if text, err := os.ReadFile(p); err == nil && strings.TrimSpace(string(text)) == want.String()[1:] {
+				return strconv.Atoi(filepath.Base(p))
+			}
+		}
+	}
+	return 0, fmt.Errorf("netns: device %s has no GID of %s", rdmaDevice, drive.Addr(side))
+}
+
+// mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec needs.
+func (s *session) mine(d *Device) dut.Identity {
+	side := d.Side.Other()
+	q := s.job.Spec.Ends(0)[side]
+	va, key := drive.Remote(s.job.Spec, side, 0)
+	if !d.Tool.Active {
+		d.Tool.Message = max(d.Tool.Message, d.Tool.Buffer(drive.RemoteLen(s.job.Spec, d.Side)))
+	}
+	return dut.Identity{Addr: drive.Addr(side), QPN: q.QPN, PSN: q.SendPSN, Key: key, Buffer: va}
+}
+
+// learn takes the tool's numbers into a copy of the Spec.
+func (s *session) learn(h *foreign) error {
+	spec, peer := *s.job.Spec, h.meeting.Peer
+	spec.Devices[h.Side] = scenario.Device{QPN: peer.QPN, Key: peer.Key, Buffer: peer.Buffer}
+	spec.QP[h.Side].SendPSN, spec.QP[h.Side.Other()].RecvPSN = peer.PSN, peer.PSN
+	if peer.Addr != drive.Addr(h.Side) {
+		return fmt.Errorf("netns: %s says that it is at %s; want %s", h.Tool.Program, peer.Addr, drive.Addr(h.Side))
+	}
+	job := *s.job
+	job.Spec = &spec
+	s.job = &job
+	return nil
+}
+
+// meet starts the tool and goes through its exchange, over the loopback of the namespace that both are in.
+func (h *foreign) meet(t *Topology, mine dut.Identity, gid int) error {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("netns: exchange with %s: %w", h.Tool.Program, err)
+	}
+	defer listener.Close()
+	port := listener.Addr().(*net.TCPAddr).Port
+	if !h.Tool.Active {
+		_ = listener.Close() // the port is the tool's now
+	}
+	if err := h.start(t, dut.Setting{Device: rdmaDevice, GID: gid, Port: port}); err != nil {
+		return err
+	}
+	conn, err := h.connect(listener, port)
+	if err == nil {
+		h.meeting, err = h.Tool.Meet(conn, mine)
+	}
+	if err != nil {
+		_ = h.child.Process.Kill()
+		<-h.exited
+		return fmt.Errorf("netns: %w%s", err, h.said.last())
+	}
+	go h.watch()
+	return nil
+}
+
+// watch closes done when the tool has done its work. One that serves has none, and waits for whatever comes.
+func (h *foreign) watch() {
+	defer close(h.done)
+	switch {
+	case h.Tool.Answers:
+		<-h.exited
+	case h.Tool.Active:
+		h.meeting.Ended()
+	}
+}
+
+// start starts the tool.
+func (h *foreign) start(t *Topology, at dut.Setting) error {
+	path, err := exec.LookPath(h.Tool.Program)
+	if err != nil {
+		return fmt.Errorf("netns: %s is not installed; install perftest and ibverbs-providers", h.Tool.Program)
+	}
+	h.child = exec.Command(path, h.Tool.Args(at)...)
+	h.child.Stdout, h.child.Stderr = h.said, h.said
+	h.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	n := t.A
+	if h.Side == trace.B {
+		n = t.B
+	}
+	if err := t.StartIn(n, h.child); err != nil {
+		return err
+	}
+	go func() {
+		_ = h.child.Wait() // how it ended is in what it said
+		close(h.exited)
+	}()
+	return nil
+}
+
+// connect returns the connection with the tool, whichever of the two makes it. A tool that ends before has said why.
+func (h *foreign) connect(listener net.Listener, port int) (net.Conn, error) {
+	deadline := time.Now().Add(patience)
+	if h.Tool.Active {
+		_ = listener.(*net.TCPListener).SetDeadline(deadline)
+		return listener.Accept()
+	}
+	for {
+		conn, err := net.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil || time.Now().After(deadline) {
+			return conn, err
+		}
+		select {
+		case <-h.exited:
+			return nil, errors.New("dut: " + h.Tool.Program + " ended before it listened")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// begin lets an active tool send once the run has begun.
+func (s *session) begin(ctx context.Context) error {
+	if s.foreign == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After((s.epoch.Sub(s.clock.Now()) + startSlack).Std()):
+	}
+	return s.foreign.meeting.Begin()
+}
+
+// idle reports whether the tool has done what it was told.
+func (h *foreign) idle() bool {
+	if h == nil {
+		return true
+	}
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// close ends the exchange, and the tool if that does not.
+func (h *foreign) close() error {
+	err := h.meeting.Close()
+	select {
+	case <-h.exited:
+	case <-time.After(100 * time.Millisecond):
+		_ = h.child.Process.Kill()
+		<-h.exited
+	}
+	return err
+}

@@ -1,0 +1,332 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// sockets are the connections of an endpoint whose QPs the kernel's TCP carries, one each. They use the ports that TCP-lite
+// uses, so that a capture reads the same. The kernel repeats a SYN that is lost, and gives up after about two minutes; what
+// bounds a run is its own limit.
+type sockets struct {
+	end      *drive.Endpoint
+	side     trace.Side
+	epoll    int    // of all of them, edge-triggered
+	listener int    // -1 when this end opens every connection
+	where    string // which processor TCP works on
+	conns    []*socket
+	ready    [64]unix.EpollEvent
+}
+
+// anyConn marks the listener among the descriptors of epoll.
+const anyConn = -1
+
+// openSockets makes the sockets of an endpoint in the namespace of the process. They listen, but connect later: the first SYN
+// belongs to the run.
+func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side) (s *sockets, err error) {
+	s = &sockets{end: end, side: side, listener: -1, conns: make([]*socket, sp.QPs)}
+	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("netns: epoll: %w", err)
+	}
+	buf := make([]byte, readMost)
+	for i := range s.conns {
+		c := &socket{fd: -1, buf: buf}
+		s.conns[i] = c
+		end.Attach(i, c)
+		if o := end.TCP(i); o.Active {
+			c.fd, err = bound(side, iwarp.PortOf(sp.Ends(i)[side].QPN), o)
+		} else if s.listener < 0 {
+			err = s.listen(o)
+		}
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// bound makes a socket with the options of a stream that is bound to a port of the side.
+func bound(side trace.Side, port uint16, o engine.TCPOptions) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("netns: TCP socket: %w", err)
+	}
+	if err = tune(fd, o); err == nil {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(port), Addr: drive.Addr(side).As4()})
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("netns: TCP port %d at %s: %w", port, side, err)
+	}
+	return fd, nil
+}
+
+// unsentMost bounds what waits in a socket behind what TCP may send: enough for a loop that wakes a millisecond late on a
+// line of 1 Gb/s, little enough that a Terminate does not wait behind a whole message.
+const unsentMost = 128 << 10
+
+// tune sets what a stream needs: segments that leave when they are written, and a word when they are acknowledged. An
+// accepted socket inherits all of it.
+func tune(fd int, o engine.TCPOptions) error {
+	for _, opt := range []struct{ level, name, value int }{
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
+		{unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
+			unix.SOF_TIMESTAMPING_TX_ACK | unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY},
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+		{unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MSS},
+		{unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsentMost},
+	} {
+		if err := unix.SetsockoptInt(fd, opt.level, opt.name, opt.value); err != nil {
+			return fmt.Errorf("socket option %d of level %d: %w", opt.name, opt.level, err)
+		}
+	}
+	if o.Congestion == "" {
+		return nil
+	}
+	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion); err != nil {
+		return fmt.Errorf("congestion=%s: %w; /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has", o.Congestion, err)
+	}
+	return nil
+}
+
+// listen waits for the connections that the peer opens.
+func (s *sockets) listen(o engine.TCPOptions) (err error) {
+	if s.listener, err = bound(s.side, iwarp.Port, o); err != nil {
+		return err
+	}
+	if err = unix.Listen(s.listener, len(s.conns)); err != nil {
+		return fmt.Errorf("netns: listen at %s: %w", s.side, err)
+	}
+	return s.watch(s.listener, anyConn)
+}
+
+// watch has epoll report a descriptor under the number of its connection.
+func (s *sockets) watch(fd, conn int) error {
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(conn)}
+	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
+		return fmt.Errorf("netns: watch a socket: %w", err)
+	}
+	return nil
+}
+
+// connect opens the connections that this end is to open.
+func (s *sockets) connect() error {
+	peer := &unix.SockaddrInet4{Port: iwarp.Port, Addr: drive.Addr(s.side.Other()).As4()}
+	for i, c := range s.conns {
+		if c.fd < 0 {
+			continue
+		}
+		if err := unix.Connect(c.fd, peer); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+			return fmt.Errorf("netns: connect QP %d: %w", i, err)
+		}
+		if err := s.watch(c.fd, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve lets the endpoint look at every socket on which something happened.
+func (s *sockets) serve(clock *packetio.Clock) error {
+	for {
+		n, err := unix.EpollWait(s.epoll, s.ready[:], 0)
+		if err != nil && err != unix.EINTR {
+			return fmt.Errorf("netns: epoll: %w", err)
+		}
+		for _, e := range s.ready[:max(0, n)] {
+			if e.Fd != anyConn {
+				s.look(clock, int(e.Fd))
+			} else if err := s.accept(clock); err != nil {
+				return err
+			}
+		}
+		if n < len(s.ready) {
+			return nil
+		}
+	}
+}
+
+// look shows the endpoint what a socket has, as of a time after it came: what an endpoint reports must not precede, in the
+// trace, the packet that caused it.
+func (s *sockets) look(clock *packetio.Clock, i int) {
+	for more := true; more; {
+		more = s.conns[i].fetch()
+		s.end.Serve(clock.Now(), i)
+	}
+}
+
+// accept takes the connections that have been opened; the port of the peer tells whose each is.
+func (s *sockets) accept(clock *packetio.Clock) error {
+	for {
+		fd, from, err := unix.Accept4(s.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		case unix.EAGAIN:
+			return nil
+		default:
+			return fmt.Errorf("netns: accept at %s: %w", s.side, err)
+		}
+		peer, _ := from.(*unix.SockaddrInet4)
+		i, ok := s.end.ConnOf(uint16(peer.Port), iwarp.Port)
+		if !ok || s.conns[i].fd >= 0 {
+			unix.Close(fd) // nobody's: the kernel resets it
+			continue
+		}
+		s.conns[i].fd = fd
+		if err := s.watch(fd, i); err != nil {
+			return err
+		}
+		s.look(clock, i)
+	}
+}
+
+// String says whose TCP it is, with its congestion control and where it works.
+func (s *sockets) String() string {
+	fd := s.listener
+	if fd < 0 {
+		fd = s.conns[0].fd
+	}
+	name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if err != nil {
+		name = "congestion control unknown"
+	}
+	return fmt.Sprintf("%s, %s, %s", engine.KernelTCP, name, s.where)
+}
+
+// silence ends what the kernel sends: a packet after the run, be it data or the answer to what still arrives, would meet the
+// measurement of the idle link. Closing the sockets would not do, because a kernel answers segments of nobody's connection.
+func (s *sockets) silence() error {
+	peer := &net.IPNet{IP: drive.Addr(s.side.Other()).AsSlice(), Mask: net.CIDRMask(32, 32)}
+	if err := netlink.RouteAdd(&netlink.Route{Dst: peer, Type: unix.RTN_BLACKHOLE}); err != nil {
+		return fmt.Errorf("netns: blackhole route to %s: %w", peer, err)
+	}
+	return nil
+}
+
+// close releases all descriptors.
+func (s *sockets) close() {
+	fds := []int{s.epoll, s.listener}
+	for _, c := range s.conns {
+		if c != nil {
+			fds = append(fds, c.fd)
+		}
+	}
+	for _, fd := range fds {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// readMost is how much is read from a socket at once.
+const readMost = 64 << 10
+
+// socket is one connection of the kernel. It is asked by fetch, and tells the endpoint what it heard then.
+type socket struct {
+	fd      int // -1 before the peer has connected
+	mss     int
+	written uint64
+	acked   uint64
+	state   drive.SocketState
+	closed  bool   // this end's half
+	buf     []byte // shared: what is fetched is used before the next call
+	got     []byte // what was fetched, in buf
+}
+
+// fetch asks the kernel what has come, and reports whether more may wait.
+func (c *socket) fetch() (more bool) {
+	c.acked = c.acknowledged()
+	if c.state != drive.SocketOpen {
+		return false
+	}
+	n, err := unix.Read(c.fd, c.buf)
+	switch {
+	case n > 0:
+		c.got = c.buf[:n]
+		return true
+	case err == unix.EINTR:
+		return true
+	case err == unix.EAGAIN:
+	case err == nil:
+		c.state = drive.SocketPeerClosed
+	case err == unix.ETIMEDOUT, err == unix.EHOSTUNREACH:
+		c.state = drive.SocketTimedOut
+	default:
+		c.state = drive.SocketReset
+	}
+	return false
+}
+
+// acknowledged returns how much of what was written waits for no acknowledgement. The error queue holds the kernel's words
+// that something has been acknowledged, which woke the loop and say no more than this.
+func (c *socket) acknowledged() uint64 {
+	var control [128]byte
+	for {
+		if _, _, _, _, err := unix.Recvmsg(c.fd, nil, control[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err != nil && err != unix.EINTR {
+			break
+		}
+	}
+	waits, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ) // bytes, and one for a FIN
+	if err != nil {
+		return c.acked
+	}
+	return c.written - min(c.written, uint64(waits))
+}
+
+// MSS implements drive.Socket.
+func (c *socket) MSS() int {
+	if c.mss > 0 || c.fd < 0 {
+		return c.mss
+	}
+	info, err := unix.GetsockoptTCPInfo(c.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err == nil && info.State != unix.BPF_TCP_SYN_SENT && info.State != unix.BPF_TCP_CLOSE {
+		c.mss = int(info.Snd_mss)
+	}
+	return c.mss
+}
+
+// Write implements drive.Socket. MSG_EOR keeps the kernel from putting what comes next into the same segment, also when it
+// sends it again, so that every segment begins with an FPDU (RFC 5044, 5).
+func (c *socket) Write(b []byte) int {
+	n, err := unix.SendmsgN(c.fd, b, nil, nil, unix.MSG_EOR|unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	if err != nil {
+		return 0 // full, or gone: then fetch says why
+	}
+	c.written += uint64(n)
+	return n
+}
+
+// Read implements drive.Socket.
+func (c *socket) Read() []byte {
+	b := c.got
+	c.got = nil
+	return b
+}
+
+// Acked implements drive.Socket.
+func (c *socket) Acked() uint64 { return c.acked }
+
+// State implements drive.Socket.
+func (c *socket) State() drive.SocketState { return c.state }
+
+// CloseWrite implements drive.Socket.
+func (c *socket) CloseWrite() {
+	if c.fd >= 0 && !c.closed {
+		c.closed = true
+		_ = unix.Shutdown(c.fd, unix.SHUT_WR) // of a connection that is gone it fails, and changes nothing
+	}
+}

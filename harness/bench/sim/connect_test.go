@@ -1,0 +1,91 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+)
+
+// setUp lists the set-up messages of a run that left their sender, in order, and when the first request did.
+func setUp(t *testing.T, lines ...string) (names []string, data int, w *sim.World) {
+	t.Helper()
+	var c trace.Collector
+	w, err := sim.New(spec(t, lines...), both(gbn.Implementation()), sim.Options{Bytes: true, Sink: &c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.Records {
+		p := &c.Records[i].Packet
+		if p.DestQP != roce.CMQueuePair {
+			if data == 0 {
+				data = len(names)
+			}
+			continue
+		}
+		h, _, err := roce.DecodeCM(p.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, c.Records[i].From.String()+":"+h.Attribute.String())
+	}
+	return names, data, w
+}
+
+// Connections are set up before data flows, and ended when A's work is done.
+func TestSetUp(t *testing.T) {
+	names, before, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3")
+	if got := strings.Join(names, " "); got != "A:REQ B:REP A:RTU A:DREQ B:DREP" || before != 3 {
+		t.Errorf("%s, %d of them before data", got, before)
+	}
+	if s := w.Endpoint(trace.A).Shortfall(); s != "" {
+		t.Error(s)
+	}
+}
+
+// A message without an answer is repeated; one that comes twice is answered twice.
+func TestSetUpSurvivesLoss(t *testing.T) {
+	names, _, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3",
+		"drop A type=CM nth=1", "drop B type=CM nth=1", "drop A type=CM nth=4")
+	if got := strings.Join(names, " "); got != "A:REQ A:REQ B:REP A:REQ B:REP A:RTU A:DREQ B:DREP" {
+		t.Error(got)
+	}
+	if s := w.Endpoint(trace.A).Shortfall(); s != "" {
+		t.Error(s)
+	}
+}
+
+// A connection that nobody accepts is what keeps the work from being done, and the run says so.
+func TestSetUpWithoutAnswer(t *testing.T) {
+	names, _, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3", "drop B type=CM count=*")
+	if s := w.Endpoint(trace.A).Shortfall(); !strings.Contains(s, "connection 0 of A was never set up") || strings.Count(strings.Join(names, " "), "A:REQ") != 8 {
+		t.Errorf("%q after %d messages", s, len(names))
+	}
+}
+
+// Both ends have work: neither knows when the other has done it, and the connection stays.
+func TestNoTearDownWithWorkAtBothEnds(t *testing.T) {
+	names, _, _ := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3", "load write from=B msg=100 count=3")
+	if got := strings.Join(names, " "); got != "A:REQ B:REP A:RTU" {
+		t.Error(got)
+	}
+}
+
+// Transports that are not RoCEv2 have no such messages.
+func TestSetUpOverIP(t *testing.T) {
+	for _, impl := range all.Implementations() {
+		if !impl.OverIP() {
+			continue
+		}
+		if _, err := sim.New(spec(t, "cm on", "load write msg=100 count=1"), both(impl), sim.Options{}); err == nil || !strings.Contains(err.Error(), "cm on") {
+			t.Errorf("%s: %v, want an error about cm on", impl.Name, err)
+		}
+	}
+}

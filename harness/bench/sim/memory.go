@@ -1,0 +1,30 @@
+package sim
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+)
+
+// What a run takes, measured (memory_test.go) and rounded up: a connection has two engines, their rings and two trace ends;
+// a packet in flight is a record that waits for its fate, with the frame and its decoded copies when there are bytes.
+const (
+	baseMemory   = 16 * unit.MiB
+	perQP        = 12 * unit.KiB
+	perPacket    = 800
+	perFrame     = 8 * unit.KiB
+	regionMemory = 128 * unit.MiB // the regions that bytes lie in, bounded by package drive
+)
+
+// Memory estimates from above how much memory a run of the Spec takes, with bytes or without.
+func Memory(s *scenario.Spec, bytes bool) unit.Size {
+	perMessage := s.QP[0].Packets(uint32(s.LongestMessage()))
+	flight := unit.Size(s.QPs * s.QP[0].QueueDepth * perMessage)
+	if s.Link.AB.Rate > 0 { // the line bounds what is under way
+		flight = min(flight, unit.Size(s.Link.AB.BDPPackets(s.RTT(), s.QP[0].MTU)))
+	}
+	need := baseMemory + unit.Size(s.QPs)*perQP + flight*perPacket
+	if bytes {
+		need += flight*perFrame + regionMemory
+	}
+	return need
+}

@@ -1,0 +1,117 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Capabilities is what a program says of itself before anything is asked of it. What is not declared is not run, and the
+// rules that need it are NOT-APPLICABLE; what is declared is judged. Lists are words with a space between them.
+type Capabilities struct {
+	Contract int    `json:"contract"`
+	Program  string `json:"program"` // a short name for reports
+	Version  string `json:"version"` // of the program
+
+	Operations string `json:"operations"` // as requester: SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CMP_SWAP FETCH_ADD
+	Serves     string `json:"serves"`     // as responder: the same
+	MTUs       string `json:"mtus"`       // 256 512 1024 2048 4096
+	Recovery   string `json:"recovery"`   // how it recovers: "gbn", "irn"; a feature of rules
+	Features   string `json:"features"`   // of rules: "sr", "extension"; and "cm" and "spec", see images/CONTRACT.md
+	Params     string `json:"params"`     // names of the parameters of its scheme
+	MaxQPs     int    `json:"max_qps"`
+
+	// Reports says what the program tells beside the wire. "cqe": posted, receive, completed and received lines. "memory": it
+	// answers verify. "file": it writes these, as a trace in NDJSON, to the file that setup names.
+	Reports string `json:"reports"`
+}
+
+// maxName bounds names, in bytes.
+const maxName = 64
+
+// check finds what is wrong with the declaration.
+func (c *Capabilities) check() error {
+	switch {
+	case c.Contract != Version:
+		return fmt.Errorf("capabilities: contract %d; this bench speaks version %d", c.Contract, Version)
+	case c.Program == "" || len(c.Program) > maxName || strings.ContainsAny(c.Program, " \t\n,"):
+		return fmt.Errorf("capabilities: program %.20q; want a name of 1 to %d letters without spaces", c.Program, maxName)
+	case c.Version == "" || len(c.Version) > maxName:
+		return fmt.Errorf("capabilities: version %.20q; want 1 to %d letters", c.Version, maxName)
+	case c.Recovery == "" || len(strings.Fields(c.Recovery)) != 1:
+		return fmt.Errorf("capabilities: recovery %.20q; want one word, such as gbn", c.Recovery)
+	case c.MaxQPs < 1:
+		return fmt.Errorf("capabilities: max_qps %d; want 1 or more", c.MaxQPs)
+	}
+	for _, list := range []struct {
+		name, words string
+		known       []string
+	}{
+		{"operations", c.Operations, opNames()},
+		{"serves", c.Serves, opNames()},
+		{"mtus", c.MTUs, []string{"256", "512", "1024", "2048", "4096"}},
+		{"reports", c.Reports, []string{"cqe", "memory", "file"}},
+	} {
+		for _, w := range strings.Fields(list.words) {
+			if !slices.Contains(list.known, w) {
+				return fmt.Errorf("capabilities: %s: %.20q is unknown; known: %s", list.name, w, strings.Join(list.known, " "))
+			}
+		}
+	}
+	if strings.TrimSpace(c.MTUs) == "" {
+		return fmt.Errorf("capabilities: mtus: none; want one at least, such as 1024")
+	}
+	return nil
+}
+
+// Tells reports whether the program declares a kind of report.
+func (c *Capabilities) Tells(kind string) bool {
+	return slices.Contains(strings.Fields(c.Reports), kind)
+}
+
+// Has reports whether the program declares a feature.
+func (c *Capabilities) Has(feature string) bool {
+	return slices.Contains(strings.Fields(c.Features), feature)
+}
+
+// Need is what a run asks of one side.
+type Need struct {
+	Operations []string // to request
+	Serves     []string // to answer
+	MTU        int
+	QPs        int
+	Params     []string // parameters that are given, by name
+	Management bool     // connections are set up by messages of the communication manager
+	Flows      bool     // messages vary in size or arrive by the clock, which work lines do not say
+}
+
+// Lacks names the first thing that the program does not declare, "" when it has all.
+func (c *Capabilities) Lacks(n Need) string {
+	for _, list := range []struct {
+		what, have string
+		want       []string
+	}{
+		{"operation", c.Operations, n.Operations},
+		{"answering", c.Serves, n.Serves},
+		{"MTU", c.MTUs, []string{strconv.Itoa(n.MTU)}},
+		{"parameter", c.Params, n.Params},
+	} {
+		have := strings.Fields(list.have)
+		for _, w := range list.want {
+			if !slices.Contains(have, w) {
+				return list.what + " " + w
+			}
+		}
+	}
+	if n.QPs > c.MaxQPs {
+		return fmt.Sprintf("%d QPs; it has %d", n.QPs, c.MaxQPs)
+	}
+	if n.Management && !c.Has("cm") {
+		return "set-up by messages (feature cm)"
+	}
+	if n.Flows && !c.Has("spec") {
+		return "messages that vary in size or arrive by the clock (feature spec)"
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// said is what a good program says, line by line.
+var said = []string{
+	`{"event":"capabilities","contract":1,"program":"x","version":"1","operations":"SEND WRITE","serves":"SEND","mtus":"1024","recovery":"gbn","max_qps":4,"reports":"cqe"}`,
+	`{"event":"ready"}`,
+	`{"event":"posted","at_ns":5,"wr":1,"operation":"WRITE","bytes":4096}`,
+	`{"event":"share","share":0.5}`,
+	`{"event":"completed","at_ns":9,"wr":1,"operation":"WRITE","status":"SUCCESS","psn":3}`,
+	`{"event":"idle"}`,
+	`{"event":"counter","variable":"icrc","value":2}`,
+	`{"event":"stopped"}`,
+}
+
+// hear returns what a dialog makes of lines: how many it took, and why it took no more.
+func hear(lines ...string) (n int, err error) {
+	d := NewDialog(strings.NewReader(strings.Join(lines, "\n") + "\n"))
+	for {
+		if _, err := d.Next(); err != nil {
+			return n, err
+		}
+		n++
+	}
+}
+
+func TestDialog(t *testing.T) {
+	if n, err := hear(said...); n != len(said) || !errors.Is(err, io.EOF) {
+		t.Errorf("took %d lines of %d: %v", n, len(said), err)
+	}
+}
+
+// Each thing that a program can get wrong is one line that names the line, what is wrong and what is wanted.
+func TestDialogRefuses(t *testing.T) {
+	for _, c := range []struct {
+		at   int    // which line of a good program is replaced
+		line string // by what
+		want string
+	}{
+		{0, `hello`, `line 1: "hello" is no line of the contract: invalid character`},
+		{0, `{"event":"ready"}`, `line 1: ready before capabilities, which come first`},
+		{0, `{"event":"capabilities"}`, `line 1: capabilities: contract 0; this bench speaks version 1`},
+		{0, strings.Replace(said[0], "1024", "1500", 1), `line 1: capabilities: mtus: "1500" is unknown; known: 256 512`},
+		{0, strings.Replace(said[0], "SEND WRITE", "send", 1), `line 1: capabilities: operations: "send" is unknown; known: SEND`},
+		{0, strings.Replace(said[0], `"gbn"`, `"gbn irn"`, 1), `line 1: capabilities: recovery "gbn irn"; want one word`},
+		{0, strings.Replace(said[0], `:4`, `:0`, 1), `line 1: capabilities: max_qps 0; want 1 or more`},
+		{1, said[0], `line 2: capabilities said twice`},
+		{1, said[7], `line 2: stopped after "capabilities"; want it after "ready"`},
+		{1, said[2], `line 2: posted after "capabilities"; want it between ready and stopped`},
+		{2, `{"event":"posted","at_ns":5,"operation":"WRITE","colour":1}`, `line 3: "{\"event\":\"posted\"`},
+		{2, `{"event":"posted","operation":"write"}`, `line 3: posted: operation "write"; want one of SEND`},
+		{2, `{"event":"posted","operation":"WRITE","qp":-1}`, `line 3: posted: qp -1; want the n of a qp line`},
+		{3, `{"event":"share","share":50}`, `line 4: share: 50; want 0 to 1`},
+		{4, `{"event":"completed","at_ns":9,"operation":"WRITE","status":"OK"}`, `line 5: completed: status "OK"; want SUCCESS`},
+		{4, strings.Replace(said[4], `9`, `4`, 1), `line 5: completed: at_ns 4 is before the line before it (5)`},
+		{4, strings.Replace(said[4], `"psn":3`, `"psn":16777216`, 1), `line 5: completed: psn 16777216; want 24 bits`},
+		{5, `{"event":"done"}`, `line 6: event "done": unknown; known: capabilities ready`},
+		{5, `{"event":"idle"}{"event":"idle"}`, `more than one value on the line`},
+		{6, `{"event":"counter"}`, `line 7: counter: variable ""; want a name`},
+		{6, `{"event":"error"}`, `line 7: error: says nothing; want the reason`},
+		{7, strings.Repeat("x", LineLimit+1), `line 8: longer than 65536 bytes: "xxx`},
+	} {
+		lines := append([]string(nil), said...)
+		lines[c.at] = c.line
+		n, err := hear(lines...)
+		if n != c.at || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("line %d %.60q: took %d, %v; want %q", c.at+1, c.line, n, err, c.want)
+		}
+	}
+	if _, err := NewDialog(strings.NewReader(`{"event"`)).Next(); err == nil || !strings.Contains(err.Error(), "has no end") {
+		t.Errorf("a line without an end: %v", err)
+	}
+}
+
+// A flood of good lines ends as well.
+func TestDialogEndsAFlood(t *testing.T) {
+	flood := &repeat{once: []byte(said[0] + "\n" + said[1] + "\n"), again: []byte(said[3] + "\n")}
+	for d := NewDialog(flood); ; {
+		if _, err := d.Next(); err != nil {
+			if !strings.Contains(err.Error(), "it said more than 1048576 lines") {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
+
+// repeat is a reader without end.
+type repeat struct{ once, again []byte }
+
+func (r *repeat) Read(p []byte) (n int, err error) {
+	if n = copy(p, r.once); n > 0 {
+		r.once = r.once[n:]
+		return n, nil
+	}
+	for len(p)-n >= len(r.again) {
+		n += copy(p[n:], r.again)
+	}
+	return n, nil
+}
+
+func TestLacks(t *testing.T) {
+	c := Capabilities{Operations: "SEND WRITE", Serves: "SEND", MTUs: "256 1024", Params: "cap", MaxQPs: 2}
+	for _, k := range []struct {
+		need Need
+		want string
+	}{
+		{Need{Operations: []string{"WRITE"}, Serves: []string{"SEND"}, MTU: 1024, QPs: 2, Params: []string{"cap"}}, ""},
+		{Need{Operations: []string{"SEND", "READ"}, MTU: 1024}, "operation READ"},
+		{Need{Serves: []string{"WRITE"}, MTU: 1024}, "answering WRITE"},
+		{Need{MTU: 512}, "MTU 512"},
+		{Need{MTU: 256, Params: []string{"rto"}}, "parameter rto"},
+		{Need{MTU: 256, QPs: 3}, "3 QPs; it has 2"},
+		{Need{MTU: 256, Flows: true}, "messages that vary in size or arrive by the clock (feature spec)"},
+		{Need{MTU: 256, Management: true}, "set-up by messages (feature cm)"},
+	} {
+		if got := c.Lacks(k.need); got != k.want {
+			t.Errorf("%+v: lacks %q, want %q", k.need, got, k.want)
+		}
+	}
+}
+
+// What a bench writes, a program reads.
+func TestOrderRoundTrip(t *testing.T) {
+	for _, o := range []Order{
+		{Op: OpSetup, Contract: Version, Side: "B", Device: "b0", QPs: 1, Spec: "seed 1\n"},
+		{Op: OpQP, QP: &QP{QPN: 17, MTU: 1024, VA: 1 << 45}},
+		{Op: OpWork, Work: &Work{Operation: "WRITE", Bytes: 8, Offset: -64, Slots: 1}},
+		{Op: OpVerify, Memory: json.RawMessage(`[[{"Done":true}]]`)},
+	} {
+		line, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeOrder(line)
+		if d := cmp.Diff(o, got); err != nil || d != "" {
+			t.Errorf("%s: %v\n%s", line, err, d)
+		}
+	}
+	if o, err := DecodeOrder([]byte(`{"op":"stop","later":1}`)); err != nil || o.Op != OpStop {
+		t.Errorf("a field of a later bench: %+v, %v", o, err)
+	}
+	if _, err := DecodeOrder([]byte(`stop`)); err == nil || !strings.Contains(err.Error(), `order "stop"`) {
+		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// Nothing that a program can write does more than end its own dialog, in one line.
+func FuzzDialog(f *testing.F) {
+	f.Add(strings.Join(said, "\n"))
+	for _, line := range said {
+		f.Add(said[0] + "\n" + line)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d := NewDialog(strings.NewReader(text))
+		for n := 0; ; n++ {
+			r, err := d.Next()
+			if err == nil {
+				if _, err := json.Marshal(r); err != nil {
+					t.Fatalf("%+v: %v", r, err)
+				}
+				continue
+			}
+			if n > len(text) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%d lines, %q", n, err)
+			}
+			return
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package contract
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits of what a program may say. A bench that met a flood would otherwise run out of memory, or of time.
+const (
+	LineLimit  = 64 << 10 // bytes of a line
+	imageLimit = 64 << 20 // bytes of a line of a program that declares "memory"
+	lineCount  = 1 << 20  // lines of a run
+)
+
+// Dialog reads what a program says and holds it to the order of the contract. It is for one goroutine.
+type Dialog struct {
+	in   *bufio.Reader
+	line int
+	caps *Capabilities
+	last string // the last thing said that is not a report
+	at   int64  // of the last report
+}
+
+// NewDialog returns the dialog with a program that has just been started.
+func NewDialog(stdout io.Reader) *Dialog { return &Dialog{in: bufio.NewReaderSize(stdout, LineLimit)} }
+
+// Next returns what the program says next. The error is io.EOF when it has closed its output between two lines, and
+// otherwise one line that names the number of the offending one.
+func (d *Dialog) Next() (Report, error) {
+	line, err := d.read()
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := DecodeReport(line)
+	if err == nil {
+		err = d.follow(&r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("line %d: %w", d.line, err)
+	}
+	return r, nil
+}
+
+// read takes one line, of bounded length.
+func (d *Dialog) read() ([]byte, error) {
+	if d.line++; d.line > lineCount {
+		return nil, fmt.Errorf("line %d: it said more than %d lines; report less", d.line, lineCount)
+	}
+	limit := LineLimit
+	if d.caps != nil && d.caps.Tells("memory") {
+		limit = imageLimit
+	}
+	var whole []byte
+	for {
+		part, err := d.in.ReadSlice('\n')
+		whole = append(whole, part...)
+		switch {
+		case len(whole) > limit:
+			return nil, fmt.Errorf("line %d: longer than %d bytes: %.40q…", d.line, limit, whole)
+		case err == nil:
+			return whole[:len(whole)-1], nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(whole) == 0:
+			return nil, io.EOF
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("line %d: %.40q has no end", d.line, whole)
+		default:
+			return nil, fmt.Errorf("line %d: %w", d.line, err)
+		}
+	}
+}
+
+// follow checks that a line may come now.
+func (d *Dialog) follow(r *Report) error {
+	switch r.Event {
+	case SaysError:
+		return nil
+	case SaysCapabilities:
+		if d.caps != nil {
+			return errors.New("capabilities said twice")
+		}
+		d.caps = r.Capabilities
+	default:
+		if d.caps == nil {
+			return fmt.Errorf("%s before capabilities, which come first", r.Event)
+		}
+	}
+	switch r.Event {
+	case SaysReady, SaysStopped, SaysVerified:
+		if want := before[r.Event]; d.last != want {
+			return fmt.Errorf("%s after %q; want it after %q", r.Event, d.last, want)
+		}
+	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived, SaysIdle, SaysBusy, SaysShare:
+		if d.last != SaysReady {
+			return fmt.Errorf("%s after %q; want it between ready and stopped", r.Event, d.last)
+		}
+		return d.order(r)
+	case SaysCounter, SaysState:
+		return nil
+	}
+	d.last = r.Event
+	return nil
+}
+
+// before is what precedes each line that moves the conversation on.
+var before = map[string]string{SaysReady: SaysCapabilities, SaysStopped: SaysReady, SaysVerified: SaysStopped}
+
+// order checks that reports come in the order of their time.
+func (d *Dialog) order(r *Report) error {
+	if r.Event == SaysIdle || r.Event == SaysBusy || r.Event == SaysShare {
+		return nil
+	}
+	if r.At < d.at {
+		return fmt.Errorf("%s: at_ns %d is before the line before it (%d)", r.Event, r.At, d.at)
+	}
+	d.at = r.At
+	return nil
+}

@@ -1,0 +1,165 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+)
+
+// What a program says.
+const (
+	SaysCapabilities = "capabilities" // the first line: who it is and what it can do
+	SaysReady        = "ready"        // the QPs exist and answer from now on
+	SaysShare        = "share"        // now and then: which part of the work is done
+	SaysPosted       = "posted"       // a request was given to the transport
+	SaysReceive      = "receive"      // a receive was posted
+	SaysCompleted    = "completed"    // a request has completed, well or not
+	SaysReceived     = "received"     // a receive has completed
+	SaysIdle         = "idle"         // all work has completed
+	SaysBusy         = "busy"         // there is something to do again after all
+	SaysCounter      = "counter"      // packets dropped below the transport, for a reason
+	SaysState        = "state"        // a variable that the QPs share
+	SaysStopped      = "stopped"      // nothing more will be sent
+	SaysVerified     = "verified"     // the memory has been compared
+	SaysError        = "error"        // it cannot go on, and why
+)
+
+// Report is one line of a program. As of an Order, a line has the fields of its Event.
+type Report struct {
+	Event string `json:"event"`
+
+	*Capabilities
+
+	SetupTime int64   `json:"setup_ns,omitempty"` // ready: how long that took
+	TCP       string  `json:"tcp,omitempty"`      // ready: whose TCP carries the QPs, and its congestion control
+	Share     float64 `json:"share,omitempty"`    // share: 0 to 1
+
+	// Of posted, receive, completed and received. At is CLOCK_MONOTONIC, as that of start.
+	At        int64  `json:"at_ns,omitempty"`
+	OnQP      int    `json:"qp,omitempty"`
+	WR        uint64 `json:"wr,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Status    string `json:"status,omitempty"`
+	Bytes     uint32 `json:"bytes,omitempty"`
+	PSN       uint32 `json:"psn,omitempty"` // completed: the last of the request; received: the last of the message
+	Imm       uint32 `json:"imm,omitempty"`
+	Key       uint32 `json:"rkey,omitempty"`
+	VA        uint64 `json:"va,omitempty"`
+
+	Variable string `json:"variable,omitempty"` // counter, state
+	Value    int64  `json:"value,omitempty"`
+
+	// Of stopped.
+	Undone    string          `json:"undone,omitempty"`       // what of the work was not done, in words
+	Late      int64           `json:"late_ns,omitempty"`      // the longest that a packet or a timer had to wait
+	Dropped   uint64          `json:"dropped,omitempty"`      // frames that the program was too slow to take
+	MaxMemory int64           `json:"memory_bytes,omitempty"` // the most that the process had
+	Memory    json.RawMessage `json:"memory,omitempty"`       // what the peer needs for verify; the bench does not look
+
+	Error string `json:"error,omitempty"` // error: one line
+}
+
+// DecodeReport reads and checks one line of a program. The error says what is wrong with it and what is wanted.
+func DecodeReport(line []byte) (Report, error) {
+	var r Report
+	if err := decode(line, &r); err != nil {
+		return r, fmt.Errorf("%.60q is no line of the contract: %s", line, plain(err))
+	}
+	return r, r.check()
+}
+
+// decode reads a line into a struct that has all fields a line can have. Unknown ones are misspelt ones.
+func decode(line []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("more than one value on the line")
+	}
+	return nil
+}
+
+// plain takes the package's name out of an error of encoding/json.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "json: ") }
+
+// check finds what is wrong with a line by itself; when it may be said is the Dialog's.
+func (r *Report) check() error {
+	switch r.Event {
+	case SaysCapabilities:
+		if r.Capabilities == nil {
+			r.Capabilities = &Capabilities{}
+		}
+		return r.Capabilities.check()
+	case SaysShare:
+		if r.Share < 0 || r.Share > 1 {
+			return fmt.Errorf("share: %g; want 0 to 1", r.Share)
+		}
+	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived:
+		return r.checkWork()
+	case SaysCounter, SaysState:
+		if r.Variable == "" || len(r.Variable) > maxName {
+			return fmt.Errorf("%s: variable %.20q; want a name of 1 to %d letters", r.Event, r.Variable, maxName)
+		}
+	case SaysError:
+		if r.Error == "" {
+			return fmt.Errorf("error: says nothing; want the reason in error")
+		}
+	case SaysReady, SaysIdle, SaysBusy, SaysStopped, SaysVerified:
+	default:
+		return fmt.Errorf("event %.20q: unknown; known: %s", r.Event, strings.Join(events, " "))
+	}
+	return nil
+}
+
+var events = []string{SaysCapabilities, SaysReady, SaysShare, SaysPosted, SaysReceive, SaysCompleted, SaysReceived, SaysIdle, SaysBusy, SaysCounter,
+	SaysState, SaysStopped, SaysVerified, SaysError}
+
+// checkWork checks a line about a request or a receive.
+func (r *Report) checkWork() error {
+	if _, ok := Op(r.Operation); !ok && r.Event != SaysReceive {
+		return fmt.Errorf("%s: operation %.20q; want one of %s", r.Event, r.Operation, strings.Join(opNames(), " "))
+	}
+	if _, ok := Status(r.Status); !ok && (r.Event == SaysCompleted || r.Event == SaysReceived) {
+		return fmt.Errorf("%s: status %.20q; want SUCCESS or the name of an error, such as RETRY_EXC_ERR", r.Event, r.Status)
+	}
+	if r.PSN >= 1<<24 {
+		return fmt.Errorf("%s: psn %d; want 24 bits", r.Event, r.PSN)
+	}
+	if r.OnQP < 0 {
+		return fmt.Errorf("%s: qp %d; want the n of a qp line", r.Event, r.OnQP)
+	}
+	return nil
+}
+
+// Op finds an operation by the name that engine.Op prints.
+func Op(name string) (engine.Op, bool) {
+	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {
+		if op.String() == name {
+			return op, true
+		}
+	}
+	return 0, false
+}
+
+func opNames() (names []string) {
+	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {
+		names = append(names, op.String())
+	}
+	return names
+}
+
+// Status finds a completion status by the name that engine.Status prints.
+func Status(name string) (engine.Status, bool) {
+	for s := engine.StatusSuccess; s <= engine.StatusRNRRetryExceeded; s++ {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}

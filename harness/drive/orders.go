@@ -1,0 +1,120 @@
+package drive
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Orders returns what a program has to be told to be the endpoint of one side, after setup: parameters, QPs and work, as
+// an Endpoint of the same Spec has them.
+func Orders(s *scenario.Spec, side trace.Side) []contract.Order {
+	var out []contract.Order
+	for _, name := range parameters(s) {
+		out = append(out, contract.Order{Op: contract.OpParam, Name: name, Value: s.Params[name]})
+	}
+	own := newLayout(s, side)
+	for i := range s.QPs {
+		out = append(out, contract.Order{Op: contract.OpQP, QP: own.pair(s, i)})
+	}
+	for i := range s.QPs {
+		for _, l := range newLoads(s, side, i) {
+			out = append(out, contract.Order{Op: contract.OpWork, Work: own.loaded(i, &l)})
+		}
+	}
+	var posts script
+	posts.init(s, side)
+	for k := range posts.posts {
+		out = append(out, contract.Order{Op: contract.OpWork, Work: own.posted(&posts.posts[k])})
+	}
+	return out
+}
+
+// parameters lists the names of those that are given, sorted.
+func parameters(s *scenario.Spec) (names []string) {
+	for name := range s.Params {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// pair describes connection i to the program of this side.
+func (l *layout) pair(s *scenario.Spec, i int) *contract.QP {
+	q := s.Ends(i)[l.side]
+	return &contract.QP{
+		Index: i, QPN: q.QPN, PeerQPN: q.DestQPN, Port: SourcePort(i), PKey: q.PKey, MTU: q.MTU,
+		PSN: uint32(q.SendPSN), PeerPSN: uint32(q.RecvPSN), Timeout: nanoseconds(q.TransportTimer()),
+		Retries: int(q.RetryCount), RNRRetries: int(q.RNRRetry), RNRTimer: int(q.MinRNRTimer), Depth: q.QueueDepth,
+		AckEvery: q.AckReqEvery, Coalesce: max(1, q.AckCoalesce),
+		MaxRead: q.MaxRdAtomic, MaxDestRead: q.MaxDestRd, Access: access(q.Access),
+		Receives: receives(s, l.side), ReceiveLen: l.inSlot, Replenish: s.Replenish,
+		VA: Target(i), Len: l.slot * l.slots, RKey: Key(l.side, i), PeerVA: Target(i), PeerRKey: Key(l.side.Other(), i),
+		ReadOnlyVA: readOnly(i), ReadOnlyLen: readOnlyLen, ReadOnlyKey: ReadOnlyKey(l.side, i),
+	}
+}
+
+// nanoseconds is a time as the contract counts it.
+func nanoseconds(d vtime.Duration) int64 { return int64(d / vtime.Nanosecond) }
+
+// access spells what the responder allows.
+func access(a engine.Access) (words string) {
+	for _, right := range []struct {
+		bit  engine.Access
+		word string
+	}{{engine.RemoteWrite, "write"}, {engine.RemoteRead, "read"}, {engine.RemoteAtomic, "atomic"}} {
+		if a&right.bit != 0 {
+			words += " " + right.word
+		}
+	}
+	return words
+}
+
+// loaded describes a load on connection i.
+func (l *layout) loaded(i int, ld *load) *contract.Work {
+	return &contract.Work{
+		OnQP: i, Operation: ld.Op.String(), First: ld.first, Bytes: uint32(ld.Msg), Count: ld.Count,
+		Stride: l.slot, Slots: l.slots, Key: Key(l.side.Other(), i),
+	}
+}
+
+// posted describes one scripted request or receive.
+func (l *layout) posted(p *scenario.Post) *contract.Work {
+	wr := l.scripted(p)
+	w := &contract.Work{
+		OnQP: p.QP, Operation: wr.Op.String(), First: wr.ID, Bytes: wr.Len, Count: 1, After: nanoseconds(p.At), Slots: 1,
+		Offset: p.RemoteOff, Key: wr.RKey, Imm: wr.Imm, InvKey: wr.InvKey, Compare: wr.Compare, SwapAdd: wr.SwapAdd,
+		Solicited: wr.Solicited, Unsignal: wr.Unsignal, Receive: p.Receive,
+	}
+	if p.Receive {
+		w.Operation, w.Offset, w.Key = "", p.LocalOff, 0
+	}
+	return w
+}
+
+// Needs returns what a program must have to be the endpoint of one side. box says that a middlebox is in the path.
+func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
+	n := contract.Need{MTU: s.QP[side].MTU, QPs: s.QPs, Params: parameters(s), Management: s.CM.Managed(box), Flows: s.Flowing()}
+	note := func(from trace.Side, op engine.Op) {
+		list := &n.Operations
+		if from != side {
+			list = &n.Serves
+		}
+		if !slices.Contains(*list, op.String()) {
+			*list = append(*list, op.String())
+		}
+	}
+	for _, l := range s.Loads {
+		note(l.From, l.Op)
+	}
+	for _, p := range s.Posts {
+		if !p.Receive {
+			note(p.From, p.WR.Op)
+		}
+	}
+	return n
+}

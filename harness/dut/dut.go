@@ -1,0 +1,79 @@
+// Package dut makes this program the peer of a stock RDMA tool, so that the device below the tool can be tested from
+// outside: nothing runs on the device but the tool that everybody has.
+//
+// A Tool is told by the command line what to do. Then it and the harness are introduced over TCP, by the exchange that the
+// tool has with its own kind: each tells the other its queue pair, first PSN, key and buffer. A Meeting is an exchange that
+// has come as far as it can before packets flow.
+//
+// Fit decides which tool does what a Spec asks for, and says so when none does.
+package dut
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
+
+// Identity is what one end tells the other.
+type Identity struct {
+	Addr   netip.Addr
+	QPN    uint32
+	PSN    psn.PSN // of its first request
+	Key    uint32  // R_Key of the buffer that the other may reach
+	Buffer uint64  // and its address
+}
+
+// gid returns the address as a GID: that of a RoCEv2 end with an IPv4 address is mapped (IBTA annex A17).
+func (i *Identity) gid() [16]byte { return i.Addr.As16() }
+
+// Setting is where and how a tool runs.
+type Setting struct {
+	Device string // name of the RDMA device, "rxe0"
+	GID    int    // index of the GID that has the device's address
+	Port   int    // of TCP, for the exchange
+}
+
+// Meeting is an exchange that waits for packets to flow.
+type Meeting struct {
+	Peer  Identity
+	conn  net.Conn
+	begin func() error // lets a tool send that waits for it; nil when it waits for nothing
+}
+
+// Begin lets the tool send.
+func (m *Meeting) Begin() error {
+	if m.begin == nil {
+		return nil
+	}
+	_ = m.conn.SetDeadline(time.Now().Add(patience))
+	return m.begin()
+}
+
+// Ended returns when the tool says that it has done its work, or has hung up.
+func (m *Meeting) Ended() {
+	_ = m.conn.SetDeadline(time.Time{})
+	_, _ = m.conn.Read(make([]byte, 1)) // either way it is over
+}
+
+// Close ends the exchange, and with it most tools.
+func (m *Meeting) Close() error { return m.conn.Close() }
+
+// patience is how long a tool may take for its part of an exchange; perftest sleeps for a second in it.
+const patience = 20 * time.Second
+
+// Meet introduces this end to the tool at the other end of conn, which it owns from then on.
+func (t *Tool) Meet(conn net.Conn, mine Identity) (*Meeting, error) {
+	err := conn.SetDeadline(time.Now().Add(patience))
+	var m *Meeting
+	if err == nil {
+		m, err = t.kind.meet(t, conn, mine)
+	}
+	if err != nil {
+		_ = conn.Close() // the first error says more
+		return nil, fmt.Errorf("dut: %s: %w", t.Program, err)
+	}
+	return m, nil
+}

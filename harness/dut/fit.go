@@ -1,0 +1,190 @@
+package dut
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Name is what the kernel's soft-RoCE is called in Specs, verdicts and waivers.
+const Name = "rxe"
+
+// Implementation describes soft-RoCE to rules: a reliable connection with go-back-N. It has no engine here.
+func Implementation() engine.Implementation {
+	return engine.Implementation{Name: Name, Title: "soft-RoCE, the Linux kernel's rdma_rxe", Source: "IBTA", Recover: "gbn"}
+}
+
+// ErrUnfit is in the error of Fit when no tool does what a Spec asks for.
+var ErrUnfit = errors.New("no tool does that")
+
+// Fit returns the tool that does the part of a side in a Spec, and the Spec as it runs with it: what the tool chooses by
+// itself is changed, what it leaves open stays.
+//
+// A device that serves takes whatever its peer does, in one operation. One that sends repeats one message, five times at
+// least, and takes no part in when.
+func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
+	work, err := workOf(given, side)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := *given
+	t := &Tool{Active: work.from == side && !work.bothWays, Answers: work.bothWays, Op: work.op, MTU: s.QP[side].MTU, Depth: s.QP[side].QueueDepth, Count: work.count, Message: work.message}
+	switch q := &s.QP[side]; {
+	case s.QPs != 1, len(s.Params) > 0, s.CM == scenario.CMOn:
+		return nil, nil, fmt.Errorf("dut: several connections, parameters or connection management: %w", ErrUnfit)
+	case q.Access != engine.AllAccess, q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
+		return nil, nil, fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
+	case t.Active && work.mixed:
+		return nil, nil, fmt.Errorf("dut: messages of several sizes: %w", ErrUnfit)
+	case !t.Active && s.Receives == 0 && takesReceive(t.Op):
+		return nil, nil, fmt.Errorf("dut: a queue without receives: %w", ErrUnfit)
+	}
+	t.choose()
+	t.Timeout = adopt(&s, side, t)
+	switch {
+	case t.Active:
+		t.repeat(&s, side)
+	case t.Answers:
+		s.QP[side.Other()].QueueDepth = 1 // the tool counts on one message at a time, and stops for ever when two come
+	default:
+		t.Count = endless
+		if s.ReceiveLen > 0 && t.Op == engine.OpSend {
+			t.Message = s.ReceiveLen // a longer SEND is then an error, as the Spec wants
+		}
+	}
+	s.Impl[side], s.Limit = Name, min(s.Limit, longest)
+	return t, &s, nil
+}
+
+// choose picks the program.
+func (t *Tool) choose() {
+	switch {
+	case t.Answers:
+		t.Program, t.kind = "ibv_rc_pingpong", pingpong{}
+	case t.Op == engine.OpRead:
+		t.Program, t.kind = "ib_read_bw", perftest{syncs: 2}
+	case t.Op == engine.OpWrite:
+		t.Program, t.kind = "ib_write_bw", perftest{syncs: 2}
+	default:
+		t.Program, t.kind = "ib_send_bw", perftest{syncs: 3}
+	}
+}
+
+// adopt sets what the tool and the device choose, and returns the code of the timer: that next above what was asked for.
+func adopt(s *scenario.Spec, side trace.Side, t *Tool) engine.LocalACKTimeout {
+	q := &s.QP[side]
+	code := q.Timeout
+	if q.RTO > 0 {
+		for code = 1; code < 31 && code.Duration() < q.RTO; code++ {
+		}
+	}
+	q.Timeout, q.RTO = code, 0
+	q.RetryCount, q.RNRRetry, q.MinRNRTimer = toolRetries, toolRNRRetry, toolRNRTimer
+	q.MaxRdAtomic, q.MaxDestRd = toolReads, toolReads
+	q.CQModeration = 1
+	return code
+}
+
+// repeat makes the work of a tool that sends: one message, again and again.
+func (t *Tool) repeat(s *scenario.Spec, side trace.Side) {
+	t.Count = max(t.Count, leastCount)
+	t.Depth = min(t.Depth, t.Count)
+	s.Posts = receives(s.Posts, t.Count)
+	s.Loads = []scenario.Load{{From: side, Op: t.Op, Msg: t.Message, Count: t.Count}}
+	s.QP[side].QueueDepth = t.Depth
+}
+
+// receives keeps those of a script, and repeats the last until there is one for each message: a tool does not give up.
+func receives(posts []scenario.Post, n int) (kept []scenario.Post) {
+	for _, p := range posts {
+		if p.Receive {
+			kept = append(kept, p)
+		}
+	}
+	for len(kept) > 0 && len(kept) < n {
+		next := kept[len(kept)-1]
+		next.WR.ID++
+		kept = append(kept, next)
+	}
+	return kept
+}
+
+// work is what a Spec asks for, as far as tools can do it.
+type work struct {
+	from    trace.Side
+	op      engine.Op
+	message unit.Size // the longest
+	count   int
+	mixed   bool // in size
+	begun   bool
+
+	bothWays bool // each side SENDs what the other does
+}
+
+// workOf sums the work up: it must be of one side and of one operation, or the same SENDs of both.
+func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
+	if mirrored(s) {
+		l := s.Loads[0]
+		return work{from: l.From, op: l.Op, message: l.Msg, count: l.Count, bothWays: true}, nil
+	}
+	for _, l := range s.Loads {
+		if len(l.Sizes) > 0 || l.Offered != 0 || l.Every != 0 {
+			return w, fmt.Errorf("dut: messages of several sizes or by the clock: %w", ErrUnfit)
+		}
+		err = errors.Join(err, w.add(l.From, l.Op, l.Msg, l.Count))
+	}
+	for _, p := range s.Posts {
+		switch {
+		case p.BadKey, p.Receive && p.From == device:
+			return w, fmt.Errorf("dut: receives or keys at a time: %w", ErrUnfit)
+		case p.Receive:
+			continue // those of the endpoint are its own affair
+		}
+		err = errors.Join(err, w.add(p.From, p.WR.Op, unit.Size(p.WR.Len), 1))
+	}
+	if err == nil && (w.count == 0 || s.For > longest) {
+		err = fmt.Errorf("dut: work without end: %w", ErrUnfit)
+	}
+	return w, err
+}
+
+// endless is more messages than any run has: a tool that serves ends with the run and not before.
+const endless = 100_000
+
+// mirrored reports whether each side SENDs what the other does, no more than a tool posts receives for.
+func mirrored(s *scenario.Spec) bool {
+	if len(s.Loads) != 2 || len(s.Posts) > 0 {
+		return false
+	}
+	a, b := s.Loads[0], s.Loads[1]
+	return a.From != b.From && a.Op == engine.OpSend && b.Op == a.Op && a.Msg == b.Msg && a.Count == b.Count &&
+		a.Count > 0 && a.Count <= pingpongReceives && len(a.Sizes)+len(b.Sizes) == 0 && a.Offered == 0 && b.Offered == 0
+}
+
+// pingpongReceives is how many receives ibv_rc_pingpong keeps posted.
+const pingpongReceives = 500
+
+// longest bounds a run with a device, which may never answer.
+const longest = 20 * vtime.Second
+
+func (w *work) add(from trace.Side, op engine.Op, n unit.Size, count int) error {
+	plain := []engine.Op{engine.OpSend, engine.OpWrite, engine.OpRead}
+	switch {
+	case !slices.Contains(plain, op):
+		return fmt.Errorf("dut: %s: %w", op, ErrUnfit)
+	case w.begun && (from != w.from || op != w.op):
+		return fmt.Errorf("dut: work of both sides, or of several operations: %w", ErrUnfit)
+	}
+	w.mixed = w.mixed || w.begun && n != w.message
+	w.begun, w.from, w.op = true, from, op
+	w.message, w.count = max(w.message, n), w.count+count
+	return nil
+}
+
+func takesReceive(op engine.Op) bool { return op == engine.OpSend }

@@ -1,0 +1,24 @@
+package dut
+
+import (
+	"os/exec"
+	"path/filepath"
+)
+
+// Modules are the modules of the kernel that soft-RoCE needs. It does not ask for its checksum by itself.
+func Modules() []string { return []string{"crc32_generic", "rdma_rxe", "ib_uverbs"} }
+
+// Files are the programs and files that have to be where soft-RoCE is, as far as this machine has them: the tools, and the
+// driver of soft-RoCE that libibverbs loads.
+func Files() (list []string) {
+	for _, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ibv_rc_pingpong"} {
+		if _, err := exec.LookPath(program); err == nil {
+			list = append(list, program)
+		}
+	}
+	for _, pattern := range []string{"/etc/libibverbs.d/rxe.driver", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/usr/lib64/libibverbs/librxe-rdmav*.so"} {
+		found, _ := filepath.Glob(pattern) // the patterns are well-formed
+		list = append(list, found...)
+	}
+	return list
+}

@@ -1,0 +1,173 @@
+package dut
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
+
+// perftest is ib_write_bw, ib_read_bw and ib_send_bw of linux-rdma's perftest.
+//
+// Their exchange is a sequence of messages of fixed length each way, those of the client first: the version as text, the
+// size of the cyclic buffer and of a cache line as numbers, the code of the MTU as text, and then the same line of keys a
+// few times, which at first tells them and later only keeps the two in step. The last one lets the client send.
+type perftest struct {
+	syncs int // lines of keys after the first
+}
+
+// perftestVersion is what the version of the protocol has to be: others have other messages.
+const perftestVersion = "6.06"
+
+// The lengths of the messages.
+const (
+	versionLen = 16
+	mtuLen     = 2
+	keysLen    = 108
+)
+
+// args implements kind.
+func (perftest) args(t *Tool, at Setting) []string {
+	args := []string{"-F", "-N", "-d", at.Device, "-x", strconv.Itoa(at.GID), "-p", strconv.Itoa(at.Port), "-m", strconv.Itoa(t.MTU),
+		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(max(t.Count, leastCount)), "-u", strconv.Itoa(int(t.Timeout))}
+	if t.Active {
+		args = append(args, "-Q", "1", "-t", strconv.Itoa(t.Depth))
+	}
+	return args
+}
+
+// leastCount is how many messages perftest sends at least.
+const leastCount = 5
+
+// meet implements kind.
+func (k perftest) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) {
+	x := exchange{conn: conn, serves: t.Active}
+	theirs, err := x.swap(pad(perftestVersion, versionLen))
+	if err != nil {
+		return nil, err
+	}
+	if v, _, _ := strings.Cut(string(theirs), "\x00"); v != perftestVersion {
+		return nil, fmt.Errorf("it speaks version %q of perftest's protocol, and this program speaks %s; install perftest 4.5, as in Debian 12", v, perftestVersion)
+	}
+	const page, cacheLine = 4096, 64
+	for _, m := range [][]byte{binary.BigEndian.AppendUint32(nil, page), binary.BigEndian.AppendUint32(nil, cacheLine),
+		pad(strconv.Itoa(mtuCode(t.MTU)), mtuLen)} {
+		if _, err := x.swap(m); err != nil {
+			return nil, err
+		}
+	}
+	keys := pad(perftestKeys(t, &mine), keysLen)
+	line, err := x.swap(keys)
+	if err != nil {
+		return nil, err
+	}
+	m := &Meeting{conn: conn}
+	if m.Peer, err = parsePerftestKeys(line); err != nil {
+		return nil, err
+	}
+	for range k.syncs - 1 {
+		if _, err := x.swap(keys); err != nil {
+			return nil, err
+		}
+	}
+	return m, x.last(m, keys)
+}
+
+// mtuCode is the code of a path MTU: 1 for 256 bytes.
+func mtuCode(mtu int) (code int) {
+	for code = 1; 128<<code < mtu; code++ {
+	}
+	return code
+}
+
+// perftestKeys is the line of keys: LID, READs outstanding, QPN, PSN, R_Key, address, GID, and the number of a shared
+// receive queue, all in hexadecimal.
+func perftestKeys(t *Tool, i *Identity) string {
+	reads := 0
+	if t.Op == engine.OpRead {
+		reads = toolReads
+	}
+	line := fmt.Sprintf("%04x:%04x:%06x:%06x:%08x:%016x:", 0, reads, i.QPN, uint32(i.PSN), i.Key, i.Buffer)
+	for _, b := range i.gid() {
+		line += fmt.Sprintf("%02x:", b)
+	}
+	return line + fmt.Sprintf("%08x:", 0)
+}
+
+// toolReads is how many READs may be outstanding, each way.
+const toolReads = 16
+
+// parsePerftestKeys reads the line.
+func parsePerftestKeys(line []byte) (i Identity, err error) {
+	const fields = 6 + 16
+	words := strings.Split(string(line), ":")
+	if len(words) < fields {
+		return i, fmt.Errorf("keys %.60q: want %d numbers", line, fields+1)
+	}
+	var n [fields]uint64
+	for k, w := range words[:fields] {
+		if n[k], err = strconv.ParseUint(w, 16, 64); err != nil {
+			return i, fmt.Errorf("keys %.60q: %.20q is no hexadecimal number", line, w)
+		}
+	}
+	var gid [16]byte
+	for k := range gid {
+		gid[k] = byte(n[6+k])
+	}
+	i = Identity{QPN: uint32(n[2]), PSN: psn.New(uint32(n[3])), Key: uint32(n[4]), Buffer: n[5], Addr: netip.AddrFrom16(gid).Unmap()}
+	if i.QPN == 0 || i.QPN > psn.Mask {
+		return i, fmt.Errorf("keys %.60q: QPN %#x", line, i.QPN)
+	}
+	return i, nil
+}
+
+// exchange is messages of equal length each way, those of the client first.
+type exchange struct {
+	conn   net.Conn
+	serves bool // the tool is the client
+}
+
+// swap sends a message and returns the other end's.
+func (x *exchange) swap(mine []byte) (theirs []byte, err error) {
+	if !x.serves {
+		if _, err := x.conn.Write(mine); err != nil {
+			return nil, err
+		}
+	}
+	theirs = make([]byte, len(mine))
+	if _, err := io.ReadFull(x.conn, theirs); err != nil {
+		return nil, fmt.Errorf("it broke the exchange off: %w", err)
+	}
+	if x.serves {
+		_, err = x.conn.Write(mine)
+	}
+	return theirs, err
+}
+
+// last is the message after which the client sends. Where that is the tool, its answer waits for Begin.
+func (x *exchange) last(m *Meeting, mine []byte) error {
+	if !x.serves {
+		_, err := x.swap(mine)
+		return err
+	}
+	if _, err := io.ReadFull(x.conn, make([]byte, len(mine))); err != nil {
+		return fmt.Errorf("it broke the exchange off: %w", err)
+	}
+	m.begin = func() error {
+		_, err := x.conn.Write(mine)
+		return err
+	}
+	return nil
+}
+
+// pad fills a text with zeros.
+func pad(text string, n int) []byte {
+	return append([]byte(text), bytes.Repeat([]byte{0}, n-len(text))...)
+}

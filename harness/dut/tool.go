@@ -1,0 +1,54 @@
+package dut
+
+import (
+	"net"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+)
+
+// Tool is a stock program and what it is to do.
+type Tool struct {
+	Program string
+	Active  bool // it sends the requests, and connects; otherwise it serves, and listens
+	Answers bool // it serves, and works as much as its peer does
+	Op      engine.Op
+	Message unit.Size              // of each message; of a tool that serves, the buffer
+	Count   int                    // messages
+	Depth   int                    // of its send queue
+	MTU     int                    // path MTU
+	Timeout engine.LocalACKTimeout // of its transport timer
+
+	kind kind
+}
+
+// kind is a family of tools that have an exchange in common.
+type kind interface {
+	args(t *Tool, at Setting) []string
+	meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error)
+}
+
+// Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts buffers of
+// one message each, whose size is part of what is tested.
+func (t *Tool) Buffer(n uint64) unit.Size {
+	if t.Op == engine.OpSend {
+		return t.Message
+	}
+	return unit.Size(n)
+}
+
+// Args returns the arguments of the command line.
+func (t *Tool) Args(at Setting) []string {
+	args := t.kind.args(t, at)
+	if t.Active {
+		args = append(args, "127.0.0.1")
+	}
+	return args
+}
+
+// What the tools set and cannot be told.
+const (
+	toolRetries  = 7
+	toolRNRRetry = 7
+	toolRNRTimer = 12
+)

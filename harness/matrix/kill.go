@@ -1,0 +1,113 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Broken is an engine that is wrong on purpose, the right one beside it, and what provokes the difference.
+type Broken struct {
+	Family       string
+	Name, Breaks string
+	Catches      []string // rules that must tell Impl from Right
+	Scenarios    []string
+	Stimulus     func(scenario string) (string, error) // its text
+	Impl, Right  engine.Implementation
+}
+
+// verdicts is what the rules say of one run, by ID.
+type verdicts map[string]rule.Verdict
+
+// Hunt runs every broken engine over its scenarios in virtual time, o.Jobs of them at once, and says which rules caught
+// it. An engine counts as killed when each rule that names it fails on it and passes on the right engine.
+func Hunt(ctx context.Context, o Options, broken []Broken) []model.Kill {
+	h := &hunt{options: &o}
+	kills := make([]model.Kill, len(broken))
+	each(len(broken), o.Jobs, func(i int) {
+		kills[i] = h.kill(ctx, &broken[i])
+		h.done(len(broken), broken[i].Name)
+	})
+	return kills
+}
+
+// hunt is the state that the workers share.
+type hunt struct {
+	options *Options
+	mu      sync.Mutex
+	ended   int
+}
+
+func (h *hunt) done(total int, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended++
+	if h.options.Progress != nil {
+		h.options.Progress(float64(h.ended)/float64(total), "broken "+name)
+	}
+}
+
+// kill runs one broken engine.
+func (h *hunt) kill(ctx context.Context, b *Broken) model.Kill {
+	k := model.Kill{Family: b.Family, Name: b.Name, Breaks: b.Breaks, Status: rule.Fail.String()}
+	found := map[string]bool{}
+	for _, name := range b.Scenarios {
+		wrong, err := h.judge(ctx, b, name, b.Impl)
+		if err == nil {
+			var right verdicts
+			right, err = h.judge(ctx, b, name, b.Right)
+			for _, id := range b.Catches {
+				w, r := wrong[id], right[id]
+				found[id] = found[id] || w.Tells(&r)
+			}
+		}
+		if err != nil {
+			k.Status, k.Reason, k.Missed = rule.Error.String(), fmt.Sprintf("%s: %v", name, err), b.Catches
+			return k
+		}
+	}
+	for _, id := range b.Catches {
+		if found[id] {
+			k.Caught = append(k.Caught, id)
+			continue
+		}
+		k.Missed, k.Status = append(k.Missed, id), rule.Pass.String()
+	}
+	return k
+}
+
+// judge runs one scenario with the same engine at both ends. A broken engine may well never finish its work: then the
+// verdicts over what it did count. No run folder is kept: there are hundreds, and all repeat exactly.
+func (h *hunt) judge(ctx context.Context, b *Broken, name string, impl engine.Implementation) (verdicts, error) {
+	o := h.options
+	text, err := b.Stimulus(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	s.Impl = [2]string{impl.Name, impl.Name}
+	r, err := run.Execute(ctx, run.Options{
+		Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: [2]engine.Implementation{impl, impl}, Rules: o.Rules,
+		Codec: run.CodecOn, Version: o.Version, Commit: o.Commit,
+	})
+	if err != nil && !errors.Is(err, sim.ErrLimit) {
+		return nil, err
+	}
+	all := verdicts{}
+	for _, v := range r.Verdicts {
+		all[v.Rule] = v
+	}
+	return all, nil
+}

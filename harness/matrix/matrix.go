@@ -1,0 +1,239 @@
+// Package matrix runs every implementation over a set of links and puts the results side by side.
+//
+// A link is a few lines of scenario text in a file of links, or in one of the user's; a cell is the Spec that base.txt and
+// such a file make, run by package run like any other, with a run folder of its own. All cells have the same seed, so that
+// in virtual time every implementation meets the same losses. Cells are separate worlds: in virtual time several run at
+// once, and their results do not depend on how many.
+//
+// The same package runs the engines that are wrong on purpose (kill.go), to show that the rules which judge the cells can
+// fail.
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Row is one row of the matrix: what is at A and at B.
+type Row struct {
+	Name  string // that of the implementation, or "a+b"
+	Impls [2]engine.Implementation
+}
+
+// Options say what to run.
+type Options struct {
+	Rows     []Row
+	Links    []model.MatrixLink
+	More     []string            // scenario lines for every cell
+	Params   map[string][]string // of an implementation, as name=value
+	Seed     uint64
+	Bench    bench.Bench
+	Name     string // of the bench
+	Link     string // netns: "auto", "netem" or "relay"
+	Rules    []rule.Rule
+	Folder   string // holds the run folders; "" keeps none
+	Store    int    // packet records kept of a run; 0 takes the default of package run
+	Jobs     int    // cells at once, 1 at least
+	Attempts int    // runs of a cell until its link is valid, 1 at least; other outcomes are not repeated
+	Command  string
+	Version  string
+	Commit   string
+
+	// Progress is called now and then with the share of the matrix that is done. Done is called with every cell that is.
+	// Neither is called twice at once.
+	Progress func(share float64, what string)
+	Done     func(*model.Cell)
+}
+
+// Check builds the Spec of every cell and drops it: a mistake shows before anything has run.
+func (o *Options) Check() error {
+	taken := map[string]bool{} // a cell has a folder of its name
+	for i := range o.Rows {
+		for _, l := range o.Links {
+			if name := o.Rows[i].Name + " over " + l.Name; taken[name] {
+				return fmt.Errorf("matrix: %s is there twice; name each implementation and each link once", name)
+			}
+			taken[o.Rows[i].Name+" over "+l.Name] = true
+			if _, err := o.spec(&o.Rows[i], l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Run runs all cells. The matrix is complete also when ctx ends: cells that were not run are an ERROR that says so.
+func Run(ctx context.Context, o Options) *model.Matrix {
+	started := time.Now()
+	m := &model.Matrix{Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
+		Command: o.Command, Bench: o.Name, Seed: o.Seed, Folder: o.Folder, Links: o.Links}
+	for _, r := range o.Rows {
+		m.Impls = append(m.Impls, r.Name)
+	}
+	m.Cells = make([]model.Cell, len(o.Rows)*len(o.Links))
+	p := &progress{options: &o, shares: make([]float64, len(m.Cells))}
+	each(len(m.Cells), o.Jobs, func(i int) {
+		m.Cells[i] = o.cell(ctx, i, p)
+		p.done(i, &m.Cells[i])
+	})
+	m.Wall = time.Since(started).Seconds()
+	m.Settle()
+	return m
+}
+
+// each calls f with 0 to n-1, so many of them at once.
+func each(n, jobs int, f func(i int)) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range max(1, jobs) {
+		workers.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// progress adds up what the cells report, and reports it one at a time.
+type progress struct {
+	sync.Mutex
+	options *Options
+	shares  []float64
+}
+
+// show notes how far cell i is.
+func (p *progress) show(i int, share float64, what string) {
+	p.Lock()
+	defer p.Unlock()
+	p.shares[i] = min(max(share, 0), 1)
+	if p.options.Progress == nil {
+		return
+	}
+	total := 0.0
+	for _, s := range p.shares {
+		total += s
+	}
+	p.options.Progress(total/float64(len(p.shares)), what)
+}
+
+// done notes that cell i is finished.
+func (p *progress) done(i int, c *model.Cell) {
+	p.show(i, 1, c.Impl+" "+c.Link)
+	p.Lock()
+	defer p.Unlock()
+	if p.options.Done != nil {
+		p.options.Done(c)
+	}
+}
+
+// spec builds the Spec of a cell, and lets the implementations look at their attributes and parameters.
+func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) {
+	more := append(slices.Clone(o.More), fmt.Sprintf("seed %d", o.Seed), fmt.Sprintf("impl %s %s", row.Impls[0].Name, row.Impls[1].Name))
+	for side, impl := range row.Impls {
+		if side == 0 || impl.Name != row.Impls[0].Name {
+			for _, p := range o.Params[impl.Name] {
+				more = append(more, "param "+p)
+			}
+		}
+	}
+	s, err := Spec(link, more)
+	if err != nil {
+		return nil, err
+	}
+	for side, impl := range row.Impls {
+		if err := impl.Try(s.Ends(0)[side], &memory.Host{}); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// cell runs cell i until its link is what the Spec says, or the attempts are used up. A run whose link was not proves
+// nothing about the implementation, so it is made again; a failure never is.
+func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
+	row, link := &o.Rows[i/len(o.Links)], o.Links[i%len(o.Links)]
+	started := time.Now()
+	c := model.Cell{Impl: row.Name, Link: link.Name, Status: rule.Error.String()}
+	for c.Attempts < max(1, o.Attempts) {
+		if err := ctx.Err(); err != nil {
+			c.Status, c.Reason = rule.Error.String(), "interrupted"
+			break
+		}
+		c.Attempts++
+		r, err := o.once(ctx, row, link, c.Attempts, func(share float64, what string) {
+			p.show(i, share, fmt.Sprintf("%s %s: %s", row.Name, link.Name, what))
+		})
+		fill(&c, r, err)
+		if c.Status != rule.Invalid.String() {
+			break
+		}
+	}
+	c.Wall = time.Since(started).Seconds()
+	return c
+}
+
+// once makes one run of a cell.
+func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, attempt int, show func(float64, string)) (*model.Result, error) {
+	s, err := o.spec(row, link)
+	if err != nil {
+		return nil, err
+	}
+	folder := ""
+	if o.Folder != "" {
+		folder = filepath.Join(o.Folder, row.Name, link.Name)
+		if attempt > 1 {
+			folder += fmt.Sprintf("-attempt-%d", attempt)
+		}
+	}
+	return run.Execute(ctx, run.Options{
+		Spec: s, Bench: o.Bench, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,
+		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
+	})
+}
+
+// fill takes a run's result into its cell.
+func fill(c *model.Cell, r *model.Result, err error) {
+	c.Status, c.Reason = rule.Error.String(), ""
+	if r != nil {
+		c.Status, c.Reason, c.SpecHash, c.Folder, c.Again = r.Status, r.Reason, r.SpecHash, r.Folder, r.Command
+		c.Verdicts, c.Warnings, c.Summary, c.Broken = r.Counts(), r.Warnings, r.Summary, nil
+		for _, v := range r.Verdicts {
+			if v.Status == rule.Fail && v.Required {
+				c.Broken = append(c.Broken, v.Rule)
+			}
+		}
+	}
+	if err != nil {
+		c.Reason = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	if errors.Is(err, bench.ErrUnsupported) {
+		c.Status, c.Folder, c.Again = rule.NotApplicable.String(), "", "" // nothing was run
+	}
+}
+
+// again is the command that makes the run of a folder again.
+func again(folder, bench string) string {
+	if folder == "" {
+		return ""
+	}
+	return fmt.Sprintf("gauntlet run %s --bench %s", filepath.Join(folder, "spec.txt"), bench)
+}

@@ -1,0 +1,227 @@
+package matrix
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// options is a small matrix in virtual time.
+func options(t *testing.T, links ...string) Options {
+	t.Helper()
+	o := Options{Seed: 3, Bench: sim.Bench{}, Name: "sim", Rules: rules.All(), Jobs: 1, More: []string{"load write msg=16KiB count=20"}}
+	for _, impl := range []engine.Implementation{gbn.Implementation(), fasr.Implementation()} {
+		o.Rows = append(o.Rows, Row{impl.Name, [2]engine.Implementation{impl, impl}})
+	}
+	for _, name := range links {
+		l, err := FindLink(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Links = append(o.Links, l)
+	}
+	return o
+}
+
+func TestLinksOfTheProgram(t *testing.T) {
+	var names []string
+	for _, l := range Links() {
+		names = append(names, l.Name)
+		s, err := Spec(l, []string{"seed 9"})
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", l.Name, err)
+		case l.Title == "":
+			t.Errorf("%s has no title", l.Name)
+		case s.Seed != 9 || len(s.Loads) != 1 || len(s.Warnings()) > 0:
+			t.Errorf("%s: seed %d, %d loads, warnings %q", l.Name, s.Seed, len(s.Loads), s.Warnings())
+		}
+	}
+	if want := "clean ack-loss asymmetric burst jitter random"; strings.Join(names, " ") != want {
+		t.Errorf("links %v, want %s", names, want)
+	}
+}
+
+// What a link says comes last: it may change the workload, the timer and the queue.
+func TestLinkOverridesAll(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.txt")
+	text := "# Mine.\nlink rate=1G queue=7\n# not the title\nqp rto=3ms\nload send msg=4KiB count=5\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := FindLink(file)
+	if err != nil || l.Name != "mine" || l.Title != "Mine." {
+		t.Fatal(l, err)
+	}
+	s, err := Spec(l, []string{"link rate=10G delay=20ms", "load write msg=1MiB count=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Link.AB.Queue != 7 || s.Link.AB.Rate != 1e9 || len(s.Loads) != 1 || s.Loads[0].Count != 5 || s.QP[0].TransportTimer().Std().Milliseconds() != 3 {
+		t.Errorf("%s", s)
+	}
+	if s, err = Spec(Links()[0], []string{"link rate=10G delay=20ms"}); err != nil || len(s.Warnings()) > 0 {
+		t.Errorf("a link that is fitted to more: %v, warnings %q", err, s.Warnings())
+	}
+}
+
+func TestBadLinks(t *testing.T) {
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big.txt")
+	bad := filepath.Join(dir, "bad.txt")
+	if err := os.WriteFile(big, make([]byte, mostLink+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bad, []byte("loss maybe\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"nope": "known: clean", dir + "/none.txt": "no such file", big: "at most", dir + "/": "want a file", bad: "link bad: "} {
+		if _, err := FindLink(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q in one line", name, err, want)
+		}
+	}
+}
+
+// However many cells run at once, each finds the same, in the same place.
+func TestJobsChangeNothing(t *testing.T) {
+	serial := Run(t.Context(), options(t, "clean", "burst", "random"))
+	o := options(t, "clean", "burst", "random")
+	o.Jobs = 4
+	parallel := Run(t.Context(), o)
+	ignore := []cmp.Option{cmpopts.IgnoreFields(model.Matrix{}, "Wall", "Started"), cmpopts.IgnoreFields(model.Cell{}, "Wall")}
+	if d := cmp.Diff(serial, parallel, ignore...); d != "" {
+		t.Errorf("(-one at a time +four at a time)\n%s", d)
+	}
+	if serial.Status != "PASS" || len(serial.Cells) != 6 || serial.Cell("fasr", "random").Lost == 0 {
+		t.Errorf("%s, %d cells", serial.Status, len(serial.Cells))
+	}
+	if a, b := serial.Cell("gbn", "random"), serial.Cell("fasr", "random"); a.Retransmitted <= b.Retransmitted {
+		t.Errorf("go-back-N sent %d again, FaSR %d: not what the schemes are about", a.Retransmitted, b.Retransmitted)
+	}
+}
+
+// A cell is a run like any other: its folder can be judged again, with the same result.
+func TestFoldersCanBeJudgedAgain(t *testing.T) {
+	o := options(t, "random")
+	o.Folder = t.TempDir()
+	m := Run(t.Context(), o)
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		impl, _ := all.Find(c.Impl)
+		r, err := run.Judge(run.JudgeOptions{Path: c.Folder, Rules: rules.All(), Schemes: map[string]engine.Implementation{c.Impl: impl}})
+		if err != nil || r.Status != c.Status {
+			t.Errorf("%s over %s: %v, %+v; was %s", c.Impl, c.Link, err, r, c.Status)
+		}
+		if want := filepath.Join(o.Folder, c.Impl, c.Link); c.Folder != want || c.Again != "gauntlet run "+filepath.Join(want, "spec.txt")+" --bench sim" {
+			t.Errorf("folder %s, again %q", c.Folder, c.Again)
+		}
+	}
+}
+
+// moody is a bench whose link is invalid for the first runs.
+type moody struct {
+	sim.Bench
+	bad  int
+	runs *int
+}
+
+func (b moody) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
+	*b.runs++
+	ev, err := b.Bench.Run(ctx, job)
+	if *b.runs <= b.bad {
+		ev.Certificates = append(ev.Certificates, certify.Certificate{When: "during", Reason: "late"})
+	}
+	return ev, err
+}
+
+func TestInvalidRunsAreRepeatedAndNeverHidden(t *testing.T) {
+	for _, c := range []struct {
+		bad, attempts int
+		want          string
+		runs          int
+	}{{0, 3, "PASS", 1}, {2, 3, "PASS", 3}, {9, 3, "INVALID", 3}, {1, 0, "INVALID", 1}} {
+		o := options(t, "clean")
+		runs := 0
+		o.Rows, o.Bench, o.Attempts, o.Folder = o.Rows[:1], moody{bad: c.bad, runs: &runs}, c.attempts, t.TempDir()
+		m := Run(t.Context(), o)
+		if got := m.Cells[0]; got.Status != c.want || runs != c.runs || got.Attempts != c.runs || m.Status != c.want || (c.want == "PASS") != (got.Reason == "") {
+			t.Errorf("%+v: %s after %d runs (%d), reason %q", c, got.Status, runs, got.Attempts, got.Reason)
+		}
+		if folders, _ := filepath.Glob(filepath.Join(o.Folder, "gbn", "clean*", "result.json")); len(folders) != c.runs {
+			t.Errorf("%+v: folders %v", c, folders)
+		}
+	}
+}
+
+func TestInterruptedCellsAreErrors(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options(t, "clean", "random")
+	o.Done = func(*model.Cell) { cancel() }
+	m := Run(ctx, o)
+	if m.Status != "ERROR" || m.Cells[0].Status != "PASS" || m.Cells[3].Status != "ERROR" || m.Cells[3].Reason != "interrupted" {
+		t.Errorf("%s: %+v", m.Status, m.Cells)
+	}
+}
+
+// A parameter is for the implementation that it names; what an implementation rejects shows before anything runs.
+func TestParametersAndCheck(t *testing.T) {
+	o := options(t, "clean")
+	o.Params = map[string][]string{"fasr": {"window=64"}}
+	if err := o.Check(); err != nil {
+		t.Error(err)
+	}
+	s, err := o.spec(&o.Rows[1], o.Links[0])
+	if err != nil || s.Params["window"] != "64" {
+		t.Error(s.Params, err)
+	}
+	if s, err = o.spec(&o.Rows[0], o.Links[0]); err != nil || len(s.Params) != 0 {
+		t.Error(s.Params, err)
+	}
+	for _, bad := range []Options{{Params: map[string][]string{"gbn": {"window=64"}}}, {More: []string{"link rate=?"}}, {More: []string{"qp mtu=100"}}} {
+		o := options(t, "clean")
+		o.Params, o.More = bad.Params, append(o.More, bad.More...)
+		if o.Check() == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+// A broken engine is killed by the rules that name it; a right one under a broken one's name gets away, and shows.
+func TestHunt(t *testing.T) {
+	f := brokengbn.Family()
+	v := f.Variants[0]
+	wrong := Broken{Family: "gbn", Name: v.Name, Breaks: v.Breaks, Catches: v.Catches, Scenarios: v.Scenarios, Stimulus: f.Stimulus, Impl: v.Impl, Right: v.Right}
+	innocent, nowhere := wrong, wrong
+	innocent.Name, innocent.Impl = "innocent", v.Right
+	nowhere.Name, nowhere.Scenarios = "nowhere", []string{"no-such-scenario"}
+	o := options(t)
+	o.Jobs = 2
+	kills := Hunt(t.Context(), o, []Broken{wrong, innocent, nowhere})
+	for i, want := range []string{"FAIL", "PASS", "ERROR"} {
+		k := &kills[i]
+		if k.Status != want || k.Killed() != (i == 0) || (len(k.Missed) == 0) != (i == 0) || (k.Reason != "") != (i == 2) {
+			t.Errorf("%+v, want %s", k, want)
+		}
+	}
+	if !slices.Equal(kills[0].Caught, v.Catches) {
+		t.Errorf("caught by %v, want %v", kills[0].Caught, v.Catches)
+	}
+}

@@ -1,0 +1,143 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
+)
+
+// Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show of a
+// device goes into one sheet: devices are told apart by the names of their implementations, or else by their addresses.
+func Sheets(paths ...string) ([]*datasheet.Sheet, error) {
+	if len(paths) == 1 && strings.HasSuffix(paths[0], ".json") {
+		return readSheets(paths[0])
+	}
+	var order []string
+	found := map[string]*datasheet.Findings{}
+	for _, path := range paths {
+		h, reader, err := readTrace(path)
+		if err != nil {
+			return nil, err
+		}
+		for device := range datasheet.Devices {
+			f := reader.Findings(device)
+			if f == nil {
+				continue
+			}
+			name := deviceName(&h, device)
+			if found[name] == nil {
+				found[name] = &datasheet.Findings{}
+				order = append(order, name)
+			}
+			found[name].Add(f)
+		}
+	}
+	var out []*datasheet.Sheet
+	for _, name := range order {
+		out = append(out, datasheet.New(name, paths, found[name]))
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("datasheet: %s: no packet of a connection", strings.Join(paths, ", "))
+	}
+	return out, nil
+}
+
+// readTrace reads one trace.
+func readTrace(path string) (h trace.Header, reader *datasheet.Reader, err error) {
+	h, play, err := trace.Open(path)
+	if err != nil {
+		return h, nil, err
+	}
+	reader = datasheet.NewReader(&h)
+	return h, reader, play(trace.NewTimeline(&h, reader))
+}
+
+// deviceName is the implementation or the address of a device, or where it is.
+func deviceName(h *trace.Header, device int) string {
+	if device == datasheet.DeviceBox || len(h.Conns) == 0 {
+		return "box"
+	}
+	end := &h.Conns[0].Ends[device]
+	switch {
+	case end.Impl != "":
+		return end.Impl
+	case end.Addr.IsValid():
+		return end.Addr.String()
+	}
+	return trace.Side(device).String()
+}
+
+// sheetLimit bounds a file of datasheets; a longer one is something else.
+const sheetLimit = 1 << 20
+
+// readSheets reads what an earlier call was asked to print as JSON.
+func readSheets(path string) ([]*datasheet.Sheet, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasheet: %w", err)
+	}
+	if info.Size() > sheetLimit {
+		return nil, fmt.Errorf("datasheet: %s: want at most %d bytes of JSON", path, sheetLimit)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasheet: %w", err)
+	}
+	var out []*datasheet.Sheet
+	if err := json.Unmarshal(text, &out); err != nil || len(out) == 0 {
+		return nil, fmt.Errorf("datasheet: %s: want what 'datasheet --json' prints", path)
+	}
+	return out, nil
+}
+
+// Probe returns the datasheet of an implementation: it runs through the probes in virtual time, at both ends, and what both
+// ends did counts. A box has a sheet of its own.
+func Probe(ctx context.Context, impl engine.Implementation, params engine.Params) ([]*datasheet.Sheet, error) {
+	var ends, box datasheet.Findings
+	var from []string
+	for _, p := range datasheet.Probes() {
+		reader, err := probe(ctx, impl, params, p.Text)
+		if err != nil {
+			return nil, fmt.Errorf("datasheet: probe %s: %w", p.Name, err)
+		}
+		from = append(from, p.Name)
+		for device, into := range map[int]*datasheet.Findings{datasheet.DeviceA: &ends, datasheet.DeviceB: &ends, datasheet.DeviceBox: &box} {
+			if f := reader.Findings(device); f != nil {
+				into.Add(f)
+			}
+		}
+	}
+	out := []*datasheet.Sheet{datasheet.New(impl.Name, from, &ends)}
+	if len(box.Transports) > 0 {
+		out = append(out, datasheet.New(impl.Name+" box", from, &box))
+	}
+	return out, nil
+}
+
+// probe runs one probe.
+func probe(ctx context.Context, impl engine.Implementation, params engine.Params, text string) (*datasheet.Reader, error) {
+	s, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	s.Impl, s.Params = [2]string{impl.Name, impl.Name}, params
+	impls := [2]engine.Implementation{impl, impl}
+	if _, err := s.Fit(impls); err != nil {
+		return nil, err
+	}
+	var reader *datasheet.Reader
+	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: true, Open: func(h trace.Header) (trace.Sink, error) {
+		reader = datasheet.NewReader(&h)
+		return trace.NewTimeline(&h, reader), nil
+	}})
+	return reader, err
+}

@@ -1,0 +1,90 @@
+package packetio
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reserved is a processor that the threads of this process, and the processes that it starts, leave alone.
+//
+// A real-time priority is not enough for a loop that has to be on time: a kernel that is not preemptible (PREEMPT_NONE,
+// as cloud machines have it) finishes the system call of an ordinary thread first, which can be milliseconds of copying
+// into a file.
+type Reserved struct {
+	Processor int // its number
+	before    unix.CPUSet
+}
+
+// Reserve takes one of the processors that this process may use; nil when there is only one. Close gives it back.
+func Reserve() (*Reserved, error) {
+	var r Reserved
+	if err := unix.SchedGetaffinity(0, &r.before); err != nil {
+		return nil, fmt.Errorf("packetio: ask for the processors of this process: %w", err)
+	}
+	allowed := processors(&r.before)
+	if len(allowed) < 2 {
+		return nil, nil
+	}
+	// Not the first, which serves most interrupts, and another one for each process: several may run side by side.
+	r.Processor = allowed[1+os.Getpid()%(len(allowed)-1)]
+	rest := r.before
+	rest.Clear(r.Processor)
+	return &r, confine(&rest)
+}
+
+// Close lets the threads of this process use the processor again.
+func (r *Reserved) Close() error { return confine(&r.before) }
+
+// Allowed lists the processors that the calling thread may use.
+func Allowed() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("packetio: ask for the processors of a thread: %w", err)
+	}
+	return processors(&set), nil
+}
+
+// Pin ties the calling thread, which LockThread has locked, to a processor.
+func Pin(processor int) error {
+	var set unix.CPUSet
+	set.Set(processor)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("packetio: pin a thread to processor %d: %w", processor, err)
+	}
+	return nil
+}
+
+// processors lists the members of a set.
+func processors(set *unix.CPUSet) []int {
+	var list []int
+	for n := range len(set) * strconv.IntSize {
+		if set.IsSet(n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// confine moves every thread of this process to a set of processors. A thread starts with the set of the one that made
+// it, so a second look finds those that were made meanwhile by one that had not been moved.
+func confine(set *unix.CPUSet) error {
+	for range 2 {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return fmt.Errorf("packetio: list the threads of this process: %w", err)
+		}
+		for _, t := range threads {
+			id, err := strconv.Atoi(t.Name())
+			if err != nil {
+				continue
+			}
+			if err := unix.SchedSetaffinity(id, set); err != nil && err != unix.ESRCH { // it may have ended
+				return fmt.Errorf("packetio: move thread %d to other processors: %w", id, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package html
+
+import (
+	"bufio"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
+)
+
+var matrixPage = template.Must(template.New("matrix.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/matrix.tmpl"))
+
+// Matrix writes the page of a matrix: pictures, the table of all cells, and the broken engines. The page lies in dir, from
+// where it links to the reports of the cells.
+func Matrix(w io.Writer, m *model.Matrix, dir string) error {
+	b := bufio.NewWriter(w)
+	if err := matrixPage.Execute(b, newMatrixView(m, dir)); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// matrixView is what the page shows.
+type matrixView struct {
+	*model.Matrix
+	Policy  string
+	Style   template.CSS
+	Title   string
+	Counts  []model.Fact
+	Figures []figure
+	Rows    []cellRow
+	Escaped int // broken engines that got away
+}
+
+// figure is one quantity over all cells.
+type figure struct {
+	Name, Caption string
+	Drawing       template.HTML
+}
+
+// cellRow is one line of the table.
+type cellRow struct {
+	*model.Cell
+	Goodput, Share, Resent, P50, P99 string
+	Report                           string // from the page; "" when there is none
+}
+
+func newMatrixView(m *model.Matrix, dir string) *matrixView {
+	v := &matrixView{Matrix: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Escaped: m.Survivors()}
+	v.Title = fmt.Sprintf("%s over %s on %s", quantity.Plural(int64(len(m.Impls)), "implementation", "implementations"),
+		quantity.Plural(int64(len(m.Links)), "link", "links"), m.Bench)
+	v.Counts = statuses(m)
+	for i := range m.Cells {
+		v.Rows = append(v.Rows, newCellRow(&m.Cells[i], dir))
+	}
+	for i, q := range quantities {
+		v.Figures = append(v.Figures, figure{q.name, q.caption, drawBars(m, fmt.Sprint("m", i), &q)})
+	}
+	return v
+}
+
+// statuses counts the cells by status, in the order in which they first occur.
+func statuses(m *model.Matrix) (out []model.Fact) {
+	n := map[string]int{}
+	for i := range m.Cells {
+		n[m.Cells[i].Status]++
+	}
+	for i := range m.Cells {
+		if s := m.Cells[i].Status; n[s] > 0 {
+			out = append(out, model.Fact{Name: s, Value: fmt.Sprint(n[s])})
+			n[s] = 0
+		}
+	}
+	return out
+}
+
+func newCellRow(c *model.Cell, dir string) cellRow {
+	r := cellRow{Cell: c, Goodput: quantity.Rate(c.GoodputBps), Resent: quantity.ShareOf(c.Retransmitted, c.DataPackets),
+		P50: orNone(c.FCT.Count, c.FCT.P50), P99: orNone(c.FCT.Count, c.FCT.P99), Share: "–"}
+	if c.Utilisation > 0 {
+		r.Share = quantity.Share(c.Utilisation)
+	}
+	if c.Folder != "" {
+		if rel, err := filepath.Rel(dir, filepath.Join(c.Folder, "report.html")); err == nil {
+			r.Report = "./" + filepath.ToSlash(rel)
+		}
+	}
+	return r
+}
+
+// measure is a number of a cell that is drawn.
+type measure struct {
+	name, caption string
+	of            func(c *model.Cell) (value float64, text string)
+}
+
+var quantities = []measure{
+	{"Goodput", "Payload delivered once, per second. Longer is better.",
+		func(c *model.Cell) (float64, string) { return c.GoodputBps, quantity.Rate(c.GoodputBps) }},
+	{"Flow completion time, 99th percentile", "From the first packet of a message to its completion. Shorter is better.",
+		func(c *model.Cell) (float64, string) { return float64(c.FCT.P99), orNone(c.FCT.Count, c.FCT.P99) }},
+	{"Retransmitted", "Share of the data packets that were sent again. Shorter is better.",
+		func(c *model.Cell) (float64, string) {
+			return float64(c.Retransmitted) / float64(max(c.DataPackets, 1)), quantity.ShareOf(c.Retransmitted, c.DataPackets)
+		}},
+}
+
+// The measures of the drawing in pixels: a panel per link, a row per implementation.
+const (
+	nameWide  = 132.0
+	pageWide  = 960.0
+	panelWide = 118.0 // least
+	headTall  = 30.0
+	rowTall   = 38.0
+	barTall   = 12.0
+)
+
+// drawBars draws one quantity: small multiples of bars with one scale.
+func drawBars(m *model.Matrix, id string, q *measure) template.HTML {
+	panel := max(panelWide, (pageWide-nameWide)/float64(max(len(m.Links), 1)))
+	c := newCanvas(id, "bars", nameWide+panel*float64(len(m.Links)), headTall+rowTall*float64(len(m.Impls)), q.name+" by implementation and link", describeBars(m, q))
+	most := 0.0
+	for i := range m.Cells {
+		v, _ := q.of(&m.Cells[i])
+		most = max(most, v)
+	}
+	for i, impl := range m.Impls {
+		y := headTall + rowTall*float64(i)
+		c.line("grid", 0, y, c.width, y)
+		c.text("strong", "start", 0, y+23, impl)
+	}
+	for k, l := range m.Links {
+		x := nameWide + panel*float64(k)
+		c.text("axisname", "start", x, 18, l.Name)
+		for i, impl := range m.Impls {
+			c.bar(m.Cell(impl, l.Name), q, most, x, headTall+rowTall*float64(i), panel-14)
+		}
+	}
+	return c.done()
+}
+
+// bar draws one cell: the number, the verdict when it is no PASS, and a bar below.
+func (c *canvas) bar(cell *model.Cell, q *measure, most, x, y, wide float64) {
+	if cell == nil {
+		c.text("note", "start", x, y+16, "not run")
+		return
+	}
+	v, text := q.of(cell)
+	class := "k-bar"
+	if cell.Status != "PASS" {
+		text, class = text+" "+cell.Status, "k-bar bad"
+	}
+	c.text("note", "start", x, y+16, text)
+	length := 0.0
+	if most > 0 {
+		length = max(v, 0) / most * wide
+	}
+	c.path("k-rail", fmt.Sprintf("M%s %sh%sv%sh-%sZ", coord(x), coord(y+21), coord(wide), coord(barTall), coord(wide)))
+	c.path(class, fmt.Sprintf("M%s %sh%sv%sh-%sZ", coord(x), coord(y+21), coord(length), coord(barTall), coord(length)))
+}
+
+// describeBars says in words what the drawing shows: for each link the implementation with the most and the least.
+func describeBars(m *model.Matrix, q *measure) string {
+	var parts []string
+	for _, l := range m.Links {
+		var least, most *model.Cell
+		for _, impl := range m.Impls {
+			c := m.Cell(impl, l.Name)
+			if c == nil {
+				continue
+			}
+			v, _ := q.of(c)
+			if least == nil || v < first(q.of(least)) {
+				least = c
+			}
+			if most == nil || v > first(q.of(most)) {
+				most = c
+			}
+		}
+		if most != nil {
+			_, high := q.of(most)
+			_, low := q.of(least)
+			parts = append(parts, fmt.Sprintf("%s: from %s (%s) to %s (%s)", l.Name, low, least.Impl, high, most.Impl))
+		}
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+func first(v float64, _ string) float64 { return v }

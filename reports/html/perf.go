@@ -1,0 +1,75 @@
+package html
+
+import (
+	"bufio"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
+)
+
+var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/perf.tmpl"))
+
+// Perf writes the page of the papers' claims.
+func Perf(w io.Writer, m *model.Perf) error {
+	b := bufio.NewWriter(w)
+	if err := perfPage.Execute(b, newPerfView(m)); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// perfView is what the page shows.
+type perfView struct {
+	*model.Perf
+	Policy string
+	Style  template.CSS
+	Counts []model.Fact
+	Claims []claimView
+}
+
+// claimView is one claim with its numbers as text.
+type claimView struct {
+	*model.Claim
+	Rows []measuredView
+}
+
+// measuredView is one line of the table.
+type measuredView struct {
+	*model.Measured
+	What, PaperText, ModelText, Ours, Bound string
+}
+
+func newPerfView(m *model.Perf) *perfView {
+	v := &perfView{Perf: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
+	for _, status := range []string{model.Holds, model.Broken, model.Open, model.Unknown, model.Reported} {
+		if n := m.Count(status); n > 0 {
+			v.Counts = append(v.Counts, model.Fact{Name: status, Value: fmt.Sprint(n)})
+		}
+	}
+	for i := range m.Claims {
+		c := claimView{Claim: &m.Claims[i]}
+		for k := range c.Measured {
+			c.Rows = append(c.Rows, newMeasuredView(&c.Measured[k]))
+		}
+		v.Claims = append(v.Claims, c)
+	}
+	return v
+}
+
+func newMeasuredView(m *model.Measured) measuredView {
+	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper), ModelText: orDash(m.Model), Ours: m.Trouble, Bound: quantity.Bounds(m.Low, m.High)}
+	if m.Estimate != nil {
+		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
+	}
+	return v
+}
+
+func orDash(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return quantity.Value(*x, "")
+}

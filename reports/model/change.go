@@ -1,0 +1,47 @@
+package model
+
+import "github.com/rdma-gauntlet/gauntlet/perf/stats"
+
+// Changes is how the numbers of one Perf relate to those of an earlier one.
+type Changes struct {
+	Format     int      `json:"format"`
+	Old        string   `json:"old"` // what was compared: version and commit
+	New        string   `json:"new"`
+	Confidence float64  `json:"confidence"` // of each interval
+	Margin     float64  `json:"margin"`     // relative change that is still the same
+	Numbers    []Change `json:"numbers"`
+}
+
+// Change is one number in both.
+type Change struct {
+	ID       string          `json:"id"`
+	Title    string          `json:"title"`
+	Unit     string          `json:"unit,omitempty"`
+	Old      float64         `json:"old"` // mean over the seeds
+	New      float64         `json:"new"`
+	Random   bool            `json:"random"`           // chance has a part, so that an alarm may be false
+	Relative *stats.Estimate `json:"change,omitempty"` // of new/old - 1, seed by seed
+	Decision stats.Decision  `json:"decision"`
+	Reason   string          `json:"reason,omitempty"` // why it is inconclusive
+}
+
+// Count returns how many numbers have a decision.
+func (c *Changes) Count(d stats.Decision) (n int) {
+	for i := range c.Numbers {
+		if c.Numbers[i].Decision == d {
+			n++
+		}
+	}
+	return n
+}
+
+// FalseAlarms is how many numbers an unchanged program would be expected to show as improved or regressed, at most, if its
+// runs differed by chance alone.
+func (c *Changes) FalseAlarms() (expected float64) {
+	for i := range c.Numbers {
+		if r := c.Numbers[i].Relative; r != nil && c.Numbers[i].Random {
+			expected += 1 - max(r.Confidence, c.Confidence)
+		}
+	}
+	return expected
+}

@@ -1,0 +1,106 @@
+package model
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+)
+
+// Matrix is every implementation over every link: what the runs found, side by side. It is written as matrix.json.
+type Matrix struct {
+	Format  int     `json:"format"`
+	Version string  `json:"version"` // of this tool
+	Commit  string  `json:"commit"`
+	Started string  `json:"started"` // RFC 3339
+	Wall    float64 `json:"wall_seconds"`
+	Command string  `json:"command"`
+	Bench   string  `json:"bench"`
+	Seed    uint64  `json:"seed"`
+	Folder  string  `json:"folder"` // holds a run folder for each cell
+
+	Status string       `json:"status"` // the worst of all cells; FAIL also when a broken engine got away
+	Impls  []string     `json:"impls"`  // rows, in this order; "a+b" is a at A and b at B
+	Links  []MatrixLink `json:"links"`  // columns, in this order
+	Cells  []Cell       `json:"cells"`  // by implementation, then by link
+	Kills  []Kill       `json:"kills,omitempty"`
+}
+
+// MatrixLink is a column of a Matrix.
+type MatrixLink struct {
+	Name  string `json:"name"`
+	Title string `json:"title"` // one line
+	Text  string `json:"text"`  // the scenario lines that make it
+}
+
+// Cell is one implementation over one link.
+type Cell struct {
+	Impl     string  `json:"impl"`
+	Link     string  `json:"link"`
+	Status   string  `json:"status"`
+	Reason   string  `json:"reason,omitempty"`
+	Attempts int     `json:"attempts"` // runs that were made; more than 1 when the link of earlier ones was INVALID
+	Wall     float64 `json:"wall_seconds"`
+	SpecHash string  `json:"spec_hash"`
+	Folder   string  `json:"folder,omitempty"` // of the last attempt
+	Again    string  `json:"again,omitempty"`  // the command that makes the run again
+
+	Verdicts []Fact   `json:"verdicts"`         // how many rules have each status
+	Broken   []string `json:"broken,omitempty"` // required rules that failed
+	Warnings []string `json:"warnings,omitempty"`
+
+	metrics.Summary
+}
+
+// Kill is an engine that is wrong on purpose, and whether the rules caught it.
+type Kill struct {
+	Family string   `json:"family"` // the transport that is broken
+	Name   string   `json:"name"`
+	Breaks string   `json:"breaks"`           // what is wrong, in a sentence
+	Status string   `json:"status"`           // FAIL as it should be; PASS when it got away; ERROR when the right engine fails as well
+	Caught []string `json:"caught"`           // rules that tell it from the right engine
+	Missed []string `json:"missed,omitempty"` // rules that should and do not
+	Reason string   `json:"reason,omitempty"`
+}
+
+// Killed reports whether every rule that names the engine caught it.
+func (k *Kill) Killed() bool { return k.Status == rule.Fail.String() }
+
+// Cell returns the cell of an implementation and a link; nil when it was not run.
+func (m *Matrix) Cell(impl, link string) *Cell {
+	for i := range m.Cells {
+		if c := &m.Cells[i]; c.Impl == impl && c.Link == link {
+			return c
+		}
+	}
+	return nil
+}
+
+// Survivors returns how many broken engines got away.
+func (m *Matrix) Survivors() (n int) {
+	for i := range m.Kills {
+		if !m.Kills[i].Killed() {
+			n++
+		}
+	}
+	return n
+}
+
+// Settle gives the matrix its status: the worst of the cells that the bench can run, and at least FAIL when a broken engine
+// got away. When it can run none, that is the status.
+func (m *Matrix) Settle() {
+	worst := rule.NotApplicable
+	for i := range m.Cells {
+		var s rule.Status
+		if s.UnmarshalText([]byte(m.Cells[i].Status)) != nil {
+			s = rule.Error // a cell without a verdict was not run
+		}
+		if worst == rule.NotApplicable {
+			worst = s
+		} else if s != rule.NotApplicable {
+			worst = max(worst, s)
+		}
+	}
+	if m.Survivors() > 0 {
+		worst = max(worst, rule.Fail)
+	}
+	m.Status = worst.String()
+}

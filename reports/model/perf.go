@@ -1,0 +1,114 @@
+package model
+
+import "github.com/rdma-gauntlet/gauntlet/perf/stats"
+
+// Perf is the papers' claims beside what was measured. It is what "gauntlet perf --json" prints, and what perf compare reads.
+type Perf struct {
+	Format     int     `json:"format"`
+	Version    string  `json:"version"` // of this tool
+	Commit     string  `json:"commit"`
+	Started    string  `json:"started"` // RFC 3339
+	Wall       float64 `json:"wall_seconds"`
+	Command    string  `json:"command"`
+	Bench      string  `json:"bench"`
+	Confidence float64 `json:"confidence"` // of the intervals
+	Runs       int     `json:"runs"`       // that were made; claims share them
+
+	Status string  `json:"status"` // the worst of the claims
+	Claims []Claim `json:"claims"`
+}
+
+// The statuses of a claim and its numbers.
+const (
+	Holds    = "PASS"         // within the bound
+	Open     = "INCONCLUSIVE" // outside, but the interval reaches in: more seeds are needed
+	Broken   = "FAIL"         // outside with the whole interval
+	Reported = "REPORTED"     // of a class that is never gated
+	Unknown  = "ERROR"        // a run broke, or there is no number
+)
+
+// What became of a paper's number.
+const (
+	Reproduced    = "reproduced"
+	NotReproduced = "not reproduced"
+)
+
+// Claim is one claim of a paper.
+type Claim struct {
+	ID       string     `json:"id"`
+	Source   string     `json:"source"`
+	Claim    string     `json:"claim"`
+	Class    string     `json:"class"` // letters of A V E H X
+	Reason   string     `json:"reason,omitempty"`
+	Status   string     `json:"status"`            // the worst of those that gate
+	Finding  string     `json:"finding,omitempty"` // the worst of its numbers; empty when the paper gives none
+	Measured []Measured `json:"measured,omitempty"`
+}
+
+// Measured is one number of a claim.
+type Measured struct {
+	Name          string   `json:"name,omitempty"`
+	Class         string   `json:"class"`
+	Metric        string   `json:"metric"`
+	Unit          string   `json:"unit,omitempty"` // empty for a share or a ratio
+	LowerIsBetter bool     `json:"lower_is_better,omitempty"`
+	Paper         *float64 `json:"paper,omitempty"`
+	Model         *float64 `json:"model,omitempty"`
+	Low           *float64 `json:"low,omitempty"`  // bound; absent when there is none at this end
+	High          *float64 `json:"high,omitempty"` // likewise
+
+	Scenarios []string  `json:"scenarios,omitempty"` // of the runs that the metric reads
+	Seeds     []uint64  `json:"seeds,omitempty"`     // one is enough where chance has no part
+	Random    bool      `json:"random,omitempty"`
+	Values    []float64 `json:"values,omitempty"` // by seed
+
+	Estimate *stats.Estimate `json:"estimate,omitempty"`
+	Status   string          `json:"status"`
+	Finding  string          `json:"finding,omitempty"`
+	Trouble  string          `json:"trouble,omitempty"` // why there is no number
+}
+
+// Title says what was measured: "40 ms, goodput ratio".
+func (m *Measured) Title() string {
+	if m.Name == "" {
+		return m.Metric
+	}
+	return m.Name + ", " + m.Metric
+}
+
+// severity orders the statuses; what is reported weighs nothing.
+var severity = map[string]int{Reported: 0, Holds: 1, Open: 2, Broken: 3, Unknown: 4}
+
+// Settle gives the claim the worst of its numbers.
+func (c *Claim) Settle() {
+	c.Status, c.Finding = Reported, ""
+	for i := range c.Measured {
+		m := &c.Measured[i]
+		if severity[m.Status] > severity[c.Status] {
+			c.Status = m.Status
+		}
+		if m.Finding != "" && c.Finding != NotReproduced {
+			c.Finding = m.Finding
+		}
+	}
+}
+
+// Settle gives the whole the worst of its claims.
+func (p *Perf) Settle() {
+	p.Status = Reported
+	for i := range p.Claims {
+		if s := p.Claims[i].Status; severity[s] > severity[p.Status] {
+			p.Status = s
+		}
+	}
+}
+
+// Count returns how many claims have a status.
+func (p *Perf) Count(status string) (n int) {
+	for i := range p.Claims {
+		if p.Claims[i].Status == status {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,100 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
+)
+
+// Perf writes the papers' claims: a table with a line per number, then why numbers of papers are not reproduced and what
+// broke.
+func Perf(w io.Writer, m *model.Perf, o Options) error {
+	p := &printer{color: o.Color}
+	fmt.Fprintf(p, "%s  %s, %s in virtual time, %.0f %% intervals\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
+		quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Plural(int64(m.Runs), "run", "runs"), 100*m.Confidence)
+	p.claims(m)
+	p.reasons(m)
+	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED, in %s\n", m.Count(model.Holds), m.Count(model.Broken),
+		m.Count(model.Open), m.Count(model.Unknown), m.Count(model.Reported), time.Duration(m.Wall*float64(time.Second)).Round(time.Second))
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// claims writes the table.
+func (p *printer) claims(m *model.Perf) {
+	t := table{left: 3}
+	t.add("CLAIM", "CLASS", "VERDICT", "PAPER", "MODEL", "GAUNTLET", "WHAT")
+	for i := range m.Claims {
+		for k := range m.Claims[i].Measured {
+			t.add(measuredRow(&m.Claims[i], &m.Claims[i].Measured[k])...)
+		}
+	}
+	p.table(&t, func(row, column int, s string) string {
+		switch {
+		case row == 0:
+			return p.paint(bold, s)
+		case column == 2:
+			return p.paint(tone(strings.TrimSpace(s)), s)
+		}
+		return s
+	})
+}
+
+// measuredRow is one line of the table.
+func measuredRow(c *model.Claim, m *model.Measured) []string {
+	ours := "–"
+	if m.Estimate != nil {
+		ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
+	}
+	paper := orDash(m.Paper)
+	if m.Finding == model.NotReproduced {
+		paper += " ✗"
+	} else if m.Finding != "" {
+		paper += " ✓"
+	}
+	return []string{c.ID, m.Class, m.Status, paper, orDash(m.Model), ours, plain(m.Title())}
+}
+
+func orDash(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return quantity.Value(*x, "")
+}
+
+// reasons explains the claims whose numbers are not reproduced, those that are not checked, and those that broke.
+func (p *printer) reasons(m *model.Perf) {
+	for i := range m.Claims {
+		c := &m.Claims[i]
+		quiet := c.Status == model.Holds && c.Finding != model.NotReproduced || c.Status == model.Reported && len(c.Measured) == 0
+		if quiet {
+			continue
+		}
+		head := c.Status
+		if c.Finding != "" {
+			head += ", " + c.Finding
+		}
+		fmt.Fprintf(p, "\n%s %s  %s\n    claim:  %s\n", p.paint(bold+";"+tone(c.Status), c.ID), head, plain(c.Source), plain(c.Claim))
+		if c.Reason != "" {
+			fmt.Fprintf(p, "    why:    %s\n", plain(c.Reason))
+		}
+		for k := range c.Measured {
+			p.broken(&c.Measured[k])
+		}
+	}
+}
+
+// broken says of a number that did not hold what the bound was.
+func (p *printer) broken(m *model.Measured) {
+	switch m.Status {
+	case model.Unknown:
+		fmt.Fprintf(p, "    error:  %s: %s\n", plain(m.Title()), plain(m.Trouble))
+	case model.Broken, model.Open:
+		fmt.Fprintf(p, "    bound:  %s: %s, want %s\n", plain(m.Title()),
+			quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit), quantity.Bounds(m.Low, m.High))
+	}
+}
