@@ -6,6 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
+	"github.com/rdma-gauntlet/gauntlet/impls/irn"
+	"github.com/rdma-gauntlet/gauntlet/impls/lowar"
+	"github.com/rdma-gauntlet/gauntlet/impls/openapn"
+	"github.com/rdma-gauntlet/gauntlet/impls/pseudoack"
+	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
+	"github.com/rdma-gauntlet/gauntlet/impls/srnic"
+	"github.com/rdma-gauntlet/gauntlet/impls/writerecord"
 )
 
 // Implementations returns the registry.
@@ -14,6 +21,14 @@ func Implementations() []engine.Implementation {
 		fasr.Implementation(),
 		gbn.Implementation(),
 		gobackone.Implementation(),
+		irn.Implementation(),
+		lowar.Over(gbn.Implementation()),
+		lowar.Over(gobackone.Implementation()),
+		openapn.Implementation(),
+		pseudoack.Over(gbn.Implementation()),
+		rciwarp.Implementation(),
+		srnic.Implementation(),
+		writerecord.Implementation(),
 	}
 }
 

@@ -1,22 +1,21 @@
-// Package broken is engines that are wrong on purpose: a transport, most often go-back-N, with one behaviour broken in each.
+// Package broken says what an engine is that is wrong on purpose: a right one with one behaviour broken.
 //
-// A conformance rule that never fails proves nothing. Every rule of the catalogue therefore names, here, at least one
-// engine that it must catch, and the test of this package runs them: the rule has to fail on the broken engine and to
-// pass on the right one over the same scenario. The engines are also good company while a new rule is written.
+// A conformance rule that never fails proves nothing. Every rule of the catalogue therefore names, in one of the packages
+// below, at least one engine that it must catch, and package brokentest runs them: the rule has to fail on the broken
+// engine and to pass on the right one over the same scenario. The engines are also good company while a new rule is
+// written.
 //
-// Nothing of the transport is changed for this. A variant puts its engine behind a shell that alters, drops, repeats or
-// makes up packets, events and placements (shell.go), gives it other attributes than the QP has, or changes whole frames
-// (frame.go). The families follow the side at fault: requests.go, responses.go, recovery.go, completion.go, hostile.go; what
-// other transports than go-back-N do wrong stands in a file of the transport's name, its scenarios in a folder of it.
+// Nothing of the right engine is changed for this. Most variants put it behind a shell (package shell) that alters, drops,
+// repeats or makes up packets, events and placements.
 package broken
 
 import (
-	"cmp"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/shell"
 )
 
 // Variant is one broken engine.
@@ -24,93 +23,57 @@ type Variant struct {
 	Name      string   // short and lower case; the implementation is called "broken-" and this
 	Breaks    string   // what is wrong, in one sentence
 	Catches   []string // rules that must fail on it
-	Scenarios []string // scenarios that provoke it: files of testdata, without extension
-	Impl      engine.Implementation
+	Scenarios []string // scenarios that provoke it; each rule fails on one of them at least
 
-	// Control is the right counterpart: the transport as it should be, and for a variant that breaks what go-back-N does not do at all, such
-	// as sending datagrams, go-back-N that does it right.
-	Control engine.Implementation
+	// Impl is what is wrong, and Right the same as it should be: the transport, and what else the variant does that the
+	// transport does not do by itself, such as sending datagrams.
+	Impl, Right engine.Implementation
 }
 
-// recipe is how a variant is written down. Catches and scenarios are lists of words.
-type recipe struct {
-	name, breaks, catches, scenarios string
-
-	right func() engine.Implementation // the transport that is broken; nil is go-back-N
-
-	attr   func(req, resp *engine.QP)   // attributes that the halves believe instead of the QP's
-	tamper func(e *end)                 // what happens to packets, events and placements
-	impl   func(*engine.Implementation) // frames, opcodes, and whatever else a registry entry says
-
-	// control makes the right counterpart when that is more than go-back-N; what it does, the variant does as well.
-	control     func(e *end)
-	controlImpl func(*engine.Implementation)
+// Family is the broken engines of one package, with the scenarios that provoke them.
+type Family struct {
+	Variants []Variant // sorted by name
+	Stimuli  fs.FS     // NAME.txt for each scenario, below the folder testdata
 }
 
-// Engines returns all variants, sorted by name.
-func Engines() []Variant {
-	all := slices.Concat(
-		headers(), segments(), numbers(), limits(), chatter(),
-		acknowledgements(), counts(), readAnswers(), notReady(),
-		retransmissions(), repetitions(), gaps(), patience(),
-		completions(), placements(),
-		credulous(), serving(), lengths(), unchecked(),
-		frames(), extensions(), goBackOne())
-	slices.SortFunc(all, func(a, b recipe) int { return cmp.Compare(a.name, b.name) })
-	variants := make([]Variant, 0, len(all))
-	for i := range all {
-		variants = append(variants, all[i].variant())
-	}
-	return variants
+// Stimulus returns the text of a scenario.
+func (f *Family) Stimulus(name string) (string, error) {
+	text, err := fs.ReadFile(f.Stimuli, "testdata/"+name+".txt")
+	return string(text), err
 }
 
-// Find looks a variant up by its name.
-func Find(name string) (Variant, bool) {
-	for _, v := range Engines() {
-		if v.Name == name {
-			return v, true
+// Recipe is how a variant is written down. Catches and Scenarios are lists of words.
+type Recipe struct {
+	Name, Breaks, Catches, Scenarios string
+
+	Right  func() engine.Implementation // what is broken; nil is the transport of the family
+	Params engine.Params                // of the endpoint, instead of those of the run
+	Tamper func(*shell.End)             // what happens to packets, events, placements and variables
+	Change func(*engine.Implementation) // frames, opcodes, boxes, and whatever else a registry entry says
+}
+
+// Make makes a family of recipes, in any order.
+func Make(right func() engine.Implementation, stimuli fs.FS, recipes ...Recipe) Family {
+	f := Family{Stimuli: stimuli}
+	for _, r := range recipes {
+		if r.Right == nil {
+			r.Right = right
 		}
+		f.Variants = append(f.Variants, r.variant())
 	}
-	return Variant{}, false
+	slices.SortFunc(f.Variants, func(a, b Variant) int { return strings.Compare(a.Name, b.Name) })
+	return f
 }
 
-func (r *recipe) variant() Variant {
-	return Variant{
-		Name: r.name, Breaks: r.breaks, Catches: strings.Fields(r.catches), Scenarios: strings.Fields(r.scenarios),
-		Impl:    r.build("broken-"+r.name, r.breaks, r.attr, r.tamper, r.impl),
-		Control: r.build(r.transport().Name, "as it should be", nil, nil, nil),
+func (r *Recipe) variant() Variant {
+	impl := r.Right()
+	if r.Tamper != nil || r.Params != nil {
+		impl = shell.Around(impl, r.Params, r.Tamper)
 	}
-}
-
-// transport returns the right engine, without what the recipe makes of it.
-func (r *recipe) transport() engine.Implementation {
-	if r.right == nil {
-		return gbn.Implementation()
+	if r.Change != nil {
+		r.Change(&impl)
 	}
-	return r.right()
-}
-
-// build makes an implementation of the control's parts and the given ones.
-func (r *recipe) build(name, title string, attr func(req, resp *engine.QP), tamper func(*end), change func(*engine.Implementation)) engine.Implementation {
-	impl := r.transport()
-	halves := impl.New
-	impl.Name, impl.Title = name, title
-	impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
-		e, err := newEnd(halves, qp, mem, attr)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, f := range []func(*end){r.control, tamper} {
-			if f != nil {
-				f(e)
-			}
-		}
-		return requester{e.req}, responder{e.resp}, nil
-	}
-	for _, f := range []func(*engine.Implementation){r.controlImpl, change} {
-		if f != nil {
-			f(&impl)
-		}
-	}
-	return impl
+	impl.Name, impl.Title = "broken-"+r.Name, r.Breaks
+	return Variant{Name: r.Name, Breaks: r.Breaks, Catches: strings.Fields(r.Catches), Scenarios: strings.Fields(r.Scenarios),
+		Impl: impl, Right: r.Right()}
 }

@@ -65,10 +65,10 @@ func (r *Requester) progress(now vtime.Time) {
 
 // finish completes what is done, and starts the timer again while something is awaited.
 func (r *Requester) finish(now vtime.Time) {
-	for r.sq.begun > 0 && r.done(r.sq.at(0)) {
+	for r.sq.begun > 0 && r.done(r.sq.At(0)) {
 		r.complete(engine.StatusSuccess)
 	}
-	if r.doom.set && r.sq.begun > 0 && r.sq.at(0).first.LessEq(r.doom.psn) && r.doom.psn.LessEq(r.sq.at(0).last) {
+	if r.doom.set && r.sq.begun > 0 && r.sq.At(0).first.LessEq(r.doom.psn) && r.doom.psn.LessEq(r.sq.At(0).last) {
 		r.fail(now, r.doom.status)
 		return
 	}
@@ -90,6 +90,6 @@ func (r *Requester) done(w *wqe) bool {
 func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
 	r.out.ack(p)
 	r.doom = doom{set: true, psn: p, status: s}
-	r.out.retx.clear()
+	r.out.retx.Clear()
 	r.progress(now)
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // answer is what a receiver has to say about one arrival.
@@ -20,7 +21,7 @@ type answer struct {
 // answers is what a receiver has to say, in order. SACKs are not merged: the sender infers losses from the gaps between
 // them. ACKs are cumulative, and one that waits is replaced by a newer one.
 type answers struct {
-	queue ring[answer]
+	queue ring.Ring[answer]
 	limit int
 
 	// The ACK that waits for more packets to answer (AckCoalesce).
@@ -31,14 +32,14 @@ type answers struct {
 // push queues an answer. Beyond a whole window the line is so far behind that the oldest answer is of no use; it is
 // dropped, as the network would, and no input can make the queue grow further.
 func (a *answers) push(x answer) {
-	if n := a.queue.n; n > 0 && isACK(&x) && isACK(a.queue.at(n-1)) {
-		*a.queue.at(n - 1) = x
+	if n := a.queue.Len(); n > 0 && isACK(&x) && isACK(a.queue.At(n-1)) {
+		*a.queue.At(n - 1) = x
 		return
 	}
-	if a.queue.n >= a.limit {
-		a.queue.drop()
+	if a.queue.Len() >= a.limit {
+		a.queue.Drop()
 	}
-	a.queue.push(x)
+	a.queue.Push(x)
 }
 
 func isACK(a *answer) bool { return a.op == roce.Acknowledge && a.syndrome == roce.SyndromeACK }
@@ -102,7 +103,8 @@ func (a *answers) respond(r *receiver, what arrival, p psn.PSN, msn psn.MSN) {
 
 // clear forgets all answers.
 func (a *answers) clear() {
-	a.queue.head, a.queue.n, a.asked = 0, 0, 0
+	a.queue.Clear()
+	a.asked = 0
 	a.timer.stop()
 }
 

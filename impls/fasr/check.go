@@ -46,7 +46,7 @@ func (r *Responder) checkEnabled(s shape) verdict {
 // into it, and the last of a WRITE with immediate, which is reported by it (IBTA 9.7.5.2.8).
 func (r *Responder) lacksReceive(s shape) bool {
 	needs := s.kind == kindSend && s.first || s.kind == kindWrite && s.imm
-	return needs && r.receives.n == 0
+	return needs && r.receives.Len() == 0
 }
 
 // checkPlace holds what the packet says of its own place against the place that follows from its message. They agree
@@ -84,10 +84,10 @@ func (r *Responder) checkLength(p *roce.Packet, s shape) verdict {
 // checkRead judges a READ request: nothing but headers, the number after that of the last READ, a length that a message
 // may have, the right to read there, and not more of them than were agreed.
 func (r *Responder) checkRead(p *roce.Packet) verdict {
-	full := r.reads.n == r.qp.MaxDestRd
+	full := r.reads.Len() == r.qp.MaxDestRd
 	switch {
 	case p.Len != 0 || p.Pad != 0 || p.RETH.DMALen > maxMessage || p.SO.SN != r.reads.seq || p.SO.Offset != 0,
-		full && (r.reads.n == 0 || !r.reads.at(0).sent(r.out.next)):
+		full && (r.reads.Len() == 0 || !r.reads.At(0).sent(r.out.next)):
 		return invalid
 	case !r.permits(p, engine.RemoteRead):
 		return forbidden

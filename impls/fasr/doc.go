@@ -31,7 +31,8 @@ package fasr
 //	        its timeouts go back N.
 //	III-D   The sender acts on an FNACK only when it is about UNACK. Timeouts cost a retry; FNACKs, SACKs and NAKs, which
 //	        show that the peer is alive, cost none.
-//	III-D   Retransmissions leave before new data, in PSN order; the FNACK rule means nothing otherwise.
+//	III-D   Retransmissions leave before new data, also that of the endpoint's other QPs, and in PSN order; the FNACK rule
+//	        means nothing otherwise. QPs that have some take turns.
 //	IV-B    RTO: max(3 RTT, RTT + half a window), see config.rto. Shorter than the RTT, it makes every packet go twice:
 //	        the variable rto_below_rtt warns of it.
 //	IV-D    MSN and offset take eight bytes, not six. READ responses have PSNs of their own, which begin with those of the

@@ -54,7 +54,7 @@ func (r *Responder) reject(v verdict, p psn.PSN) {
 	r.say.timer.stop()
 	r.answerNAK(v.syndrome, p)
 	r.endMessage(v.status)
-	r.events.push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: p})
+	r.events.Push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: p})
 	r.flushReceives()
 }
 
@@ -94,7 +94,7 @@ func (r *Responder) open(p *roce.Packet, s shape) {
 		r.msg = message{kind: kindWrite, va: p.RETH.VA, left: p.RETH.DMALen}
 		return
 	}
-	rr, _ := r.receives.pop()
+	rr, _ := r.receives.Pop()
 	r.msg = message{kind: kindSend, va: rr.VA, left: rr.Len, receive: rr}
 }
 
@@ -118,13 +118,13 @@ func (r *Responder) finish(p *roce.Packet, s shape) {
 		e.Imm = p.Imm
 	}
 	if s.op == engine.OpWriteImm {
-		rr, _ := r.receives.pop()
+		rr, _ := r.receives.Pop()
 		e.ID = rr.ID
 	}
 	r.msg = message{}
 	if s.op != engine.OpWrite {
 		r.seq = (r.seq + 1) & psn.Mask
-		r.events.push(e)
+		r.events.Push(e)
 	}
 }
 
@@ -133,10 +133,10 @@ func (r *Responder) executeRead(p *roce.Packet) verdict {
 	if v := r.checkRead(p); v != fine {
 		return v
 	}
-	if r.reads.n == r.qp.MaxDestRd {
+	if r.reads.Len() == r.qp.MaxDestRd {
 		// The requester has as many READs outstanding as were agreed, so the oldest is not one of them: its data has
 		// arrived, and only the answers are lost.
-		r.out.ack(r.reads.at(0).end())
+		r.out.ack(r.reads.At(0).end())
 		r.reads.forget(r.out.unack)
 	}
 	r.msn = r.msn.Next()

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // Requester turns work requests into request packets, and takes READ responses.
@@ -23,7 +24,7 @@ type Requester struct {
 	retry  retry
 	stamps stamps
 	timer  timer // the RTO, one per QP
-	events ring[engine.Event]
+	events ring.Ring[engine.Event]
 	failed bool // error state: silent for ever
 	doom   doom
 
@@ -60,10 +61,10 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if err != nil {
 		return err
 	}
-	if r.sq.n == r.qp.QueueDepth {
+	if r.sq.Len() == r.qp.QueueDepth {
 		return engine.ErrQueueFull
 	}
-	r.sq.push(wqe{WorkRequest: wr, packets: packets})
+	r.sq.Push(wqe{WorkRequest: wr, packets: packets})
 	return nil
 }
 
@@ -88,11 +89,11 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed {
 		return false
 	}
-	if x, ok := r.say.queue.pop(); ok {
+	if x, ok := r.say.queue.Pop(); ok {
 		*p = x.readPacket(&r.qp)
 		return true
 	}
-	again := r.out.retx.n > 0
+	again := r.out.retx.Len() > 0
 	switch {
 	case now < r.retry.until:
 		return false
@@ -114,6 +115,10 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
+// Urgent implements engine.Urgent: "Upon receiving the SACK, the sender will enter the loss recovery state and immediately
+// retransmit" (FaSR III-B2), and the send queue sends "packets with priority" (IV-A).
+func (r *Requester) Urgent() bool { return !r.failed && r.retry.until == 0 && r.out.retx.Len() > 0 }
+
 func (r *Requester) transmitAgain(p *roce.Packet) {
 	at := r.out.retx.next()
 	w := r.sq.owner(at)
@@ -125,7 +130,7 @@ func (r *Requester) mayTransmit() bool {
 	if !r.out.room() || r.doom.set {
 		return false
 	}
-	if r.sq.begun > 0 && r.sq.pkt < r.sq.at(r.sq.begun-1).psns() {
+	if r.sq.begun > 0 && r.sq.pkt < r.sq.At(r.sq.begun-1).psns() {
 		return true
 	}
 	if !r.sq.mayBegin(r.qp.MaxRdAtomic) {
@@ -136,13 +141,13 @@ func (r *Requester) mayTransmit() bool {
 }
 
 func (r *Requester) transmitNew(p *roce.Packet) {
-	r.build(p, r.sq.at(r.sq.begun-1), r.out.next, r.sq.pkt)
+	r.build(p, r.sq.At(r.sq.begun-1), r.out.next, r.sq.pkt)
 	r.sq.pkt++
 	r.out.next = r.out.next.Next()
 }
 
 // PollEvent implements engine.Engine.
-func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.pop() }
+func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
 // Flush implements engine.Engine: what is left completes in order.
 func (r *Requester) Flush(vtime.Time) {
@@ -150,7 +155,7 @@ func (r *Requester) Flush(vtime.Time) {
 	r.timer.stop()
 	r.say.clear()
 	r.store.clear()
-	r.stamps.clear()
+	r.stamps.Clear()
 	r.retry.until = 0
 	if r.out.sr != nil {
 		r.out.leave()
@@ -159,20 +164,20 @@ func (r *Requester) Flush(vtime.Time) {
 		r.in.leave()
 	}
 	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
-	for next := r.out.next; r.sq.n > 0; {
+	for next := r.out.next; r.sq.Len() > 0; {
 		if r.sq.begun == 0 {
 			r.sq.begin(next)
 		}
-		next = psn.Max(next, r.sq.at(0).last.Next())
+		next = psn.Max(next, r.sq.At(0).last.Next())
 		r.complete(engine.StatusFlushed)
 	}
 }
 
 // complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
 func (r *Requester) complete(s engine.Status) {
-	w := r.sq.at(0)
+	w := r.sq.At(0)
 	if !w.Unsignal || s != engine.StatusSuccess {
-		r.events.push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
+		r.events.Push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
 	}
 	r.sq.finish()
 }
@@ -180,7 +185,7 @@ func (r *Requester) complete(s engine.Status) {
 // fail ends the oldest request with an error and flushes the others (IBTA 10.3.1).
 func (r *Requester) fail(now vtime.Time, s engine.Status) {
 	r.complete(s)
-	r.events.push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.out.unack})
+	r.events.Push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.out.unack})
 	r.Flush(now)
 }
 
@@ -194,7 +199,7 @@ func (r *Requester) Vars() []engine.Var {
 		{Name: "rd_rcv_nxt", Value: int64(r.in.next), IsPSN: true},
 	}), []engine.Var{
 		{Name: "sr_unit", Value: int64(r.nic.pointer)},
-		{Name: "outstanding", Value: int64(r.sq.n)},
+		{Name: "outstanding", Value: int64(r.sq.Len())},
 		{Name: "retry", Value: int64(r.retry.left)},
 		{Name: "rto_below_rtt", Value: flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
 		{Name: "ignored", Value: r.ignored},
@@ -204,4 +209,5 @@ func (r *Requester) Vars() []engine.Var {
 var (
 	_ engine.Requester = (*Requester)(nil)
 	_ engine.Inspector = (*Requester)(nil)
+	_ engine.Urgent    = (*Requester)(nil)
 )

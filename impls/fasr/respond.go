@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // fetch is a READ that is being answered: its responses have the PSNs [data, data+packets).
@@ -22,22 +23,22 @@ func (x *fetch) sent(next psn.PSN) bool { return x.end().LessEq(next) }
 
 // reads holds the READs whose responses are not all acknowledged, oldest first.
 type reads struct {
-	ring[fetch]
+	ring.Ring[fetch]
 	cur  int     // the one whose response goes next
 	next psn.PSN // PSN of the next READ's first response
 	seq  uint32  // number that the next READ must bear
 }
 
 func (q *reads) add(p *roce.Packet, packets int) {
-	q.push(fetch{data: q.next, packets: packets, va: p.RETH.VA, length: p.RETH.DMALen, sn: q.seq})
+	q.Push(fetch{data: q.next, packets: packets, va: p.RETH.VA, length: p.RETH.DMALen, sn: q.seq})
 	q.next = q.next.Add(packets)
 	q.seq = (q.seq + 1) & psn.Mask
 }
 
 // forget drops the READs whose responses are all before una.
 func (q *reads) forget(una psn.PSN) {
-	for q.n > 0 && q.at(0).end().LessEq(una) {
-		q.drop()
+	for q.Len() > 0 && q.At(0).end().LessEq(una) {
+		q.Drop()
 		q.cur = max(0, q.cur-1)
 	}
 }
@@ -45,22 +46,25 @@ func (q *reads) forget(una psn.PSN) {
 // owner returns the READ that response p belongs to.
 func (q *reads) owner(p psn.PSN) *fetch {
 	i := 0
-	for q.at(i).end().LessEq(p) {
+	for q.At(i).end().LessEq(p) {
 		i++
 	}
-	return q.at(i)
+	return q.At(i)
 }
 
-func (q *reads) clear() { q.head, q.n, q.cur = 0, 0, 0 }
+func (q *reads) clear() {
+	q.Clear()
+	q.cur = 0
+}
 
 // transmitRead makes the next READ response: one to be sent again before a new one.
 func (r *Responder) transmitRead(p *roce.Packet) bool {
 	switch {
-	case r.out.retx.n > 0:
+	case r.out.retx.Len() > 0:
 		at := r.out.retx.next()
 		r.buildResponse(p, r.reads.owner(at), at)
-	case r.reads.cur < r.reads.n && r.out.room():
-		x := r.reads.at(r.reads.cur)
+	case r.reads.cur < r.reads.Len() && r.out.room():
+		x := r.reads.At(r.reads.cur)
 		r.buildResponse(p, x, r.out.next)
 		if r.out.next = r.out.next.Next(); x.sent(r.out.next) {
 			r.reads.cur++

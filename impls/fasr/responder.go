@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // Responder executes requests in PSN order, whatever order they come in, and sends READ responses.
@@ -22,11 +23,11 @@ type Responder struct {
 	msn      psn.MSN // requests completed
 	seq      uint32  // receives taken: the number that the next SEND must bear
 	msg      message
-	receives ring[engine.ReceiveRequest]
+	receives ring.Ring[engine.ReceiveRequest]
 	reads    reads
 	timer    timer // the RTO of READ responses
 	left     uint8 // timeouts of READ responses that may still come before they are given up
-	events   ring[engine.Event]
+	events   ring.Ring[engine.Event]
 	state    qpState
 	notReady bool    // a packet whose turn it is was answered with an RNR NAK
 	waits    psn.PSN // that packet
@@ -61,10 +62,10 @@ func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	switch {
 	case r.state != ready:
 		return engine.ErrQPState
-	case r.receives.n >= r.qp.ReceiveDepth:
+	case r.receives.Len() >= r.qp.ReceiveDepth:
 		return engine.ErrQueueFull
 	}
-	r.receives.push(rr)
+	r.receives.Push(rr)
 	return nil
 }
 
@@ -151,11 +152,11 @@ func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.state == flushed {
 		return false
 	}
-	if x, ok := r.say.queue.pop(); ok {
+	if x, ok := r.say.queue.Pop(); ok {
 		*p = x.packet(&r.qp)
 		return true
 	}
-	again := r.out.retx.n > 0
+	again := r.out.retx.Len() > 0
 	if !r.transmitRead(p) {
 		return false
 	}
@@ -164,6 +165,9 @@ func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	}
 	return true
 }
+
+// Urgent implements engine.Urgent, as the requester does.
+func (r *Responder) Urgent() bool { return r.state != flushed && r.out.retx.Len() > 0 }
 
 // HandleTimer implements engine.Engine.
 func (r *Responder) HandleTimer(now vtime.Time) {
@@ -188,7 +192,7 @@ func (r *Responder) PollTimer() (vtime.Time, bool) {
 }
 
 // PollEvent implements engine.Engine.
-func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.pop() }
+func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
 // Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
 func (r *Responder) Flush(vtime.Time) {
@@ -225,13 +229,13 @@ func (r *Responder) endMessage(s engine.Status) {
 
 // flushReceives completes what is posted and not used (IBTA 10.3.1).
 func (r *Responder) flushReceives() {
-	for rr, ok := r.receives.pop(); ok; rr, ok = r.receives.pop() {
+	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
 		r.endReceive(rr.ID, engine.StatusFlushed)
 	}
 }
 
 func (r *Responder) endReceive(id uint64, s engine.Status) {
-	r.events.push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.in.next})
+	r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.in.next})
 }
 
 // Vars implements engine.Inspector: the receiver's names as in the paper, "rd_" for the READ responses, and the pool.
@@ -243,7 +247,7 @@ func (r *Responder) Vars() []engine.Var {
 		engine.Var{Name: "rd_unack", Value: int64(r.out.unack), IsPSN: true})
 	v = r.out.vars("rd_snd_", v)
 	v = append(v,
-		engine.Var{Name: "receives", Value: int64(r.receives.n)},
+		engine.Var{Name: "receives", Value: int64(r.receives.Len())},
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "refused", Value: r.refused},
 		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
@@ -254,4 +258,5 @@ func (r *Responder) Vars() []engine.Var {
 var (
 	_ engine.Responder = (*Responder)(nil)
 	_ engine.Inspector = (*Responder)(nil)
+	_ engine.Urgent    = (*Responder)(nil)
 )

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // rnrForever is the RNRRetry without limit (IBTA 9.7.5.2.8).
@@ -26,7 +27,7 @@ func (r *Requester) handleTimeout(now vtime.Time) {
 		return
 	}
 	r.retry.left--
-	r.events.push(engine.Event{Kind: engine.Timeout, PSN: r.out.unack})
+	r.events.Push(engine.Event{Kind: engine.Timeout, PSN: r.out.unack})
 	if r.out.busy() {
 		r.out.again()
 	} else if w := r.sq.read(); w != nil {
@@ -91,7 +92,7 @@ func (r *Requester) PollTimer() (vtime.Time, bool) {
 // stamps holds the READ requests that are not acknowledged: "the requester adds a timestamp to the request that has not
 // been ACKed" (FaSR IV-D). There are as many as READs may be outstanding at most, in PSN order.
 type stamps struct {
-	ring[stamp]
+	ring.Ring[stamp]
 	period vtime.Duration
 }
 
@@ -105,28 +106,28 @@ func (s *stamps) stamp(now vtime.Time, p psn.PSN) {
 	if s.period == 0 {
 		return
 	}
-	for i := range s.n {
-		if e := s.at(i); e.psn == p {
+	for i := range s.Len() {
+		if e := s.At(i); e.psn == p {
 			e.due = now.Add(s.period)
 			return
 		}
 	}
-	if s.n == 0 || s.at(s.n-1).psn.Less(p) {
-		s.push(stamp{p, now.Add(s.period)})
+	if s.Len() == 0 || s.At(s.Len()-1).psn.Less(p) {
+		s.Push(stamp{p, now.Add(s.period)})
 	}
 }
 
 // forget drops what is acknowledged.
 func (s *stamps) forget(una psn.PSN) {
-	for s.n > 0 && s.at(0).psn.Less(una) {
-		s.drop()
+	for s.Len() > 0 && s.At(0).psn.Less(una) {
+		s.Drop()
 	}
 }
 
 // due returns a READ request that has timed out, once.
 func (s *stamps) due(now vtime.Time) (psn.PSN, bool) {
-	for i := range s.n {
-		if e := s.at(i); e.due <= now {
+	for i := range s.Len() {
+		if e := s.At(i); e.due <= now {
 			e.due = vtime.Never
 			return e.psn, true
 		}
@@ -137,10 +138,8 @@ func (s *stamps) due(now vtime.Time) (psn.PSN, bool) {
 // first returns the earliest time-out.
 func (s *stamps) first() vtime.Time {
 	first := vtime.Never
-	for i := range s.n {
-		first = min(first, s.at(i).due)
+	for i := range s.Len() {
+		first = min(first, s.At(i).due)
 	}
 	return first
 }
-
-func (s *stamps) clear() { s.head, s.n = 0, 0 }

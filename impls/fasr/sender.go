@@ -115,7 +115,7 @@ func (s *sender) enter(p psn.PSN, lost int, overflow bool) bool {
 	if s.cfg.lc1Exact && lost == 1 && !overflow {
 		end = s.unack.Next()
 	}
-	s.retx.clear()
+	s.retx.Clear()
 	s.retx.add(s.unack, end)
 	s.follow(p, p.Sub(s.unack)-1, lost, overflow, true)
 	return true
@@ -155,7 +155,7 @@ func (s *sender) place(run, gap int, p psn.PSN) bool {
 // lost-cnt is 0, it indicates that all packets within the entire window of the QP have been lost. In this case, the sender
 // will resend starting from UNACK."
 func (s *sender) again() {
-	s.retx.clear()
+	s.retx.Clear()
 	switch {
 	case s.sr == nil || s.sr.slow() && !s.sr.arrived.on:
 		s.retx.add(s.unack, s.next)
@@ -189,7 +189,7 @@ func (s *sender) goBack() {
 		s.leave()
 	}
 	s.fallback, s.high = true, s.next.Prev()
-	s.retx.clear()
+	s.retx.Clear()
 	s.retx.add(s.unack, s.next)
 }
 

@@ -7,7 +7,7 @@ func (s *sender) vars(prefix string, v []engine.Var) []engine.Var {
 	v = s.sr.vars(prefix, v)
 	return append(v,
 		engine.Var{Name: prefix + "fallback", Value: flag(s.fallback)},
-		engine.Var{Name: prefix + "retx", Value: int64(s.retx.n)})
+		engine.Var{Name: prefix + "retx", Value: int64(s.retx.Len())})
 }
 
 // vars appends what a receiver shows of its recovery.
@@ -39,6 +39,9 @@ func (s *state) vars(prefix string, v []engine.Var) []engine.Var {
 		engine.Var{Name: prefix + "blocks", Value: int64(s.arrived.blocks)},
 		engine.Var{Name: prefix + "recorded", Value: int64(s.arrived.length())})
 }
+
+// Vars implements engine.Inspector.
+func (h *Host) Vars() []engine.Var { return h.vars(nil) }
 
 // vars appends the state of the pool, which is the same for all QPs of an endpoint.
 func (h *Host) vars(v []engine.Var) []engine.Var {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // maxMessage is the largest message of RC in bytes (IBTA 9.4). FaSR's three bytes of payload offset would end a SEND at
@@ -36,7 +37,7 @@ func (w *wqe) takesReceive() bool { return w.Op != engine.OpWrite && w.Op != eng
 
 // sendQueue holds the work requests that have not completed, oldest first. The first begun of them have PSNs.
 type sendQueue struct {
-	ring[wqe]
+	ring.Ring[wqe]
 	begun   int
 	reads   int     // READs among the begun ones
 	pkt     int     // packets of the newest begun one that were sent
@@ -48,12 +49,12 @@ type sendQueue struct {
 // mayBegin reports whether a request waits that may have its PSNs now: READs outstanding are limited by what the peer
 // can serve, and what is behind one that has to wait does too, because requests go out in posting order (IBTA 9.4.4).
 func (q *sendQueue) mayBegin(maxReads int) bool {
-	return q.begun < q.n && (q.at(q.begun).Op != engine.OpRead || q.reads < maxReads)
+	return q.begun < q.Len() && (q.At(q.begun).Op != engine.OpRead || q.reads < maxReads)
 }
 
 // begin gives the next request its PSNs and its number.
 func (q *sendQueue) begin(from psn.PSN) {
-	w := q.at(q.begun)
+	w := q.At(q.begun)
 	w.first, w.last = from, from.Add(w.psns()-1)
 	switch {
 	case w.Op == engine.OpRead:
@@ -71,22 +72,22 @@ func (q *sendQueue) begin(from psn.PSN) {
 
 // finish removes the oldest request.
 func (q *sendQueue) finish() {
-	if q.at(0).Op == engine.OpRead {
+	if q.At(0).Op == engine.OpRead {
 		q.reads--
 	}
-	q.drop()
+	q.Drop()
 	q.begun--
 }
 
 // owner returns the begun request that p belongs to; p was sent and is not acknowledged.
 func (q *sendQueue) owner(p psn.PSN) *wqe {
-	return q.at(sort.Search(q.begun-1, func(i int) bool { return p.LessEq(q.at(i).last) }))
+	return q.At(sort.Search(q.begun-1, func(i int) bool { return p.LessEq(q.At(i).last) }))
 }
 
 // read returns the oldest READ whose data is not all there, or nil.
 func (q *sendQueue) read() *wqe {
 	for i := range q.begun {
-		if w := q.at(i); w.Op == engine.OpRead && w.got < w.packets {
+		if w := q.At(i); w.Op == engine.OpRead && w.got < w.packets {
 			return w
 		}
 	}

@@ -39,7 +39,7 @@ func (r *Requester) handleAcknowledge(now vtime.Time, p *roce.Packet) {
 func (r *Requester) advance(now vtime.Time, upTo psn.PSN) bool {
 	before := r.win.una
 	for r.win.una.Less(upTo) {
-		w := r.sq.at(0)
+		w := r.sq.At(0)
 		if w.fetches() {
 			break
 		}

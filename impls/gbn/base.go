@@ -52,7 +52,7 @@ func (r *Requester) Resume() {
 	}
 	r.win.nxt, r.sq.cur, r.sq.pkt = r.win.max, r.sq.begun, 0
 	// The newest request may have begun and not ended.
-	if w := r.sq.at(r.sq.begun - 1); r.win.max.LessEq(w.last) {
+	if w := r.sq.At(r.sq.begun - 1); r.win.max.LessEq(w.last) {
 		r.sq.cur, r.sq.pkt = r.sq.begun-1, r.win.max.Sub(w.first)
 	}
 }

@@ -50,7 +50,7 @@ func (r *Responder) checkEnabled(s *shape) verdict {
 // into it, and the last of a WRITE with immediate, which is reported by it (IBTA 9.7.5.2.8).
 func (r *Responder) lacksReceive(s *shape) bool {
 	needs := s.kind == kindSend && s.first || s.kind == kindWrite && s.imm
-	return needs && r.receives.n == 0
+	return needs && r.receives.Len() == 0
 }
 
 // checkLength judges the payload against its position in the message, the MTU, and the length that the message may

@@ -50,7 +50,7 @@ func (r *Responder) refuse(v verdict) {
 	r.state = refused
 	r.queueNAK(v.syndrome)
 	r.endMessage(v.status)
-	r.events.push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: r.epsn})
+	r.events.Push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: r.epsn})
 	r.flushReceives()
 }
 
@@ -93,7 +93,7 @@ func (r *Responder) open(p *roce.Packet, s *shape) {
 		r.msg = message{kind: kindWrite, va: p.RETH.VA, left: p.RETH.DMALen}
 		return
 	}
-	rr, _ := r.receives.pop()
+	rr, _ := r.receives.Pop()
 	r.msg = message{kind: kindSend, va: rr.VA, left: rr.Len, receive: rr}
 }
 
@@ -123,12 +123,12 @@ func (r *Responder) finish(p *roce.Packet, s *shape) verdict {
 	case engine.OpSendInv:
 		e.InvKey = p.InvKey
 	case engine.OpWriteImm:
-		rr, _ := r.receives.pop()
+		rr, _ := r.receives.Pop()
 		e.ID = rr.ID
 	}
 	r.msg = message{}
 	if s.op != engine.OpWrite {
-		r.events.push(e)
+		r.events.Push(e)
 	}
 	return fine
 }

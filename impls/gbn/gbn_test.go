@@ -72,25 +72,3 @@ func TestDefaultsParse(t *testing.T) {
 		t.Errorf("defaults are %+v, %v; want %+v", cfg, err, want)
 	}
 }
-
-func TestRing(t *testing.T) {
-	var q ring[int]
-	next, want := 0, 0
-	for round := range 40 {
-		for range round % 13 {
-			q.push(next)
-			next++
-		}
-		for range round % 11 {
-			if v, ok := q.pop(); ok {
-				if v != want {
-					t.Fatalf("popped %d, want %d", v, want)
-				}
-				want++
-			}
-		}
-	}
-	if q.n != next-want || *q.at(0) != want {
-		t.Errorf("%d left from %d, want %d from %d", q.n, *q.at(0), next-want, want)
-	}
-}

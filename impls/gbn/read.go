@@ -28,7 +28,7 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	first := w.first
 	if !r.advance(now, p.PSN) {
 		// A gap inside this READ is the wire's; one before it, in an older READ, is an implied NAK in any case.
-		inside := r.sq.at(0).first == first
+		inside := r.sq.At(0).first == first
 		if !inside || !r.cfg.waitOnGap {
 			r.goBack(now)
 		}
@@ -39,7 +39,7 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 
 // placeRead stores the response that una waits for; its request is the oldest now.
 func (r *Requester) placeRead(now vtime.Time, p *roce.Packet) {
-	w := r.sq.at(0)
+	w := r.sq.At(0)
 	off := p.PSN.Sub(w.first) * r.qp.MTU
 	n := min(r.qp.MTU, int(w.Len)-off)
 	// Data of another length than was asked for cannot be trusted at all, and asking again would bring the same.
@@ -65,7 +65,7 @@ func (r *Requester) handleAtomicAck(now vtime.Time, p *roce.Packet) {
 		r.goBack(now)
 		return
 	}
-	w = r.sq.at(0)
+	w = r.sq.At(0)
 	binary.LittleEndian.PutUint64(r.word[:], p.Result)
 	if !r.mem.Store(w.LocalVA, r.word[:], len(r.word)) {
 		r.fail(now, engine.StatusLocalProtection)

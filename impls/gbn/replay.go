@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // resource is what the responder remembers of a READ or atomic, so that a duplicate gets the same answer without being
@@ -36,26 +37,26 @@ func (res *resource) nextPSN() psn.PSN { return res.stream.first.Add(res.stream.
 
 // replayRing holds the newest READs and atomics, oldest first, which is PSN order.
 type replayRing struct {
-	ring[resource]
+	ring.Ring[resource]
 	active int // resources with a running stream
 }
 
 // hasRoom reports whether one more request can be remembered. The oldest gives way, but not while its first answer is
 // still being sent: then the requester has more outstanding than was agreed.
 func (q *replayRing) hasRoom(depth int) bool {
-	return q.n < depth || depth > 0 && q.at(0).answered
+	return q.Len() < depth || depth > 0 && q.At(0).answered
 }
 
 // remember adds a resource with a running stream; the caller has asked hasRoom.
 func (q *replayRing) remember(res resource, depth int) {
-	if q.n == depth {
+	if q.Len() == depth {
 		// A replay that still runs is of no use: the requester sends new requests only when it has the old data.
-		if q.at(0).stream.active {
+		if q.At(0).stream.active {
 			q.active--
 		}
-		q.drop()
+		q.Drop()
 	}
-	q.push(res)
+	q.Push(res)
 	q.active++
 }
 
@@ -66,16 +67,16 @@ func (q *replayRing) next() *resource {
 		return nil
 	}
 	i := 0
-	for !q.at(i).stream.active {
+	for !q.At(i).stream.active {
 		i++
 	}
-	return q.at(i)
+	return q.At(i)
 }
 
 // find returns the resource that holds a position, and how many PSNs into it; nil when it is not remembered.
 func (q *replayRing) find(pos uint64) (*resource, int) {
-	for i := range q.n {
-		if res := q.at(i); pos-res.start < uint64(res.psns) {
+	for i := range q.Len() {
+		if res := q.At(i); pos-res.start < uint64(res.psns) {
 			return res, int(pos - res.start)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // Requester turns work requests into request packets and recovers what the network loses.
@@ -20,7 +21,7 @@ type Requester struct {
 	win    window
 	retry  retry
 	timer  timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
-	events ring[engine.Event]
+	events ring.Ring[engine.Event]
 	failed bool // error state: silent for ever
 
 	ignored  int64   // responses that fit nothing outstanding
@@ -69,10 +70,10 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if err != nil {
 		return err
 	}
-	if r.sq.n == r.qp.QueueDepth {
+	if r.sq.Len() == r.qp.QueueDepth {
 		return engine.ErrQueueFull
 	}
-	r.sq.push(wqe{WorkRequest: wr, packets: packets})
+	r.sq.Push(wqe{WorkRequest: wr, packets: packets})
 	return nil
 }
 
@@ -102,7 +103,7 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed || now < r.retry.until || !r.mayTransmit() {
 		return false
 	}
-	w := r.sq.at(r.sq.cur)
+	w := r.sq.At(r.sq.cur)
 	r.build(p, w)
 	r.step(w)
 	if p.AckReq {
@@ -114,7 +115,7 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 // mayTransmit reports whether a packet can go, and gives the next request its PSNs when its turn has come.
 func (r *Requester) mayTransmit() bool {
 	q := &r.sq
-	if q.cur == q.n {
+	if q.cur == q.Len() {
 		return false
 	}
 	if r.win.nxt != r.win.max {
@@ -123,7 +124,7 @@ func (r *Requester) mayTransmit() bool {
 	if q.cur < q.begun {
 		return r.room(1) // the next packet of a message that is on its way
 	}
-	w := q.at(q.cur)
+	w := q.At(q.cur)
 	n := 1
 	if w.fetches() {
 		// READs and atomics outstanding are limited by what the peer can replay; requests behind one that has to
@@ -181,7 +182,7 @@ func (r *Requester) PollTimer() (vtime.Time, bool) {
 }
 
 // PollEvent implements engine.Engine.
-func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.pop() }
+func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
 // Flush implements engine.Engine. The caller has completed the request that failed, if one did; what is left completes
 // in order, none is lost and none completes twice (RC-CQE-004).
@@ -190,20 +191,20 @@ func (r *Requester) Flush(vtime.Time) {
 	r.timer.stop()
 	r.retry.until = 0
 	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
-	for next := r.win.max; r.sq.n > 0; {
+	for next := r.win.max; r.sq.Len() > 0; {
 		if r.sq.begun == 0 {
 			r.sq.begin(next)
 		}
-		next = r.sq.at(0).last.Next()
+		next = r.sq.At(0).last.Next()
 		r.complete(engine.StatusFlushed)
 	}
 }
 
 // complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
 func (r *Requester) complete(s engine.Status) {
-	w := r.sq.at(0)
+	w := r.sq.At(0)
 	if !w.Unsignal || s != engine.StatusSuccess {
-		r.events.push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
+		r.events.Push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
 	}
 	r.sq.finish()
 }
@@ -211,7 +212,7 @@ func (r *Requester) complete(s engine.Status) {
 // fail ends the oldest request with an error and flushes the others (IBTA 10.3.1).
 func (r *Requester) fail(now vtime.Time, s engine.Status) {
 	r.complete(s)
-	r.events.push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.win.una})
+	r.events.Push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.win.una})
 	r.Flush(now)
 }
 
@@ -221,7 +222,7 @@ func (r *Requester) Vars() []engine.Var {
 		{Name: "snd_una", Value: int64(r.win.una), IsPSN: true},
 		{Name: "snd_nxt", Value: int64(r.win.nxt), IsPSN: true},
 		{Name: "snd_max", Value: int64(r.win.max), IsPSN: true},
-		{Name: "outstanding", Value: int64(r.sq.n)},
+		{Name: "outstanding", Value: int64(r.sq.Len())},
 		{Name: "rd_atomic", Value: int64(r.sq.fetching)},
 		{Name: "retry", Value: int64(r.retry.left)},
 		{Name: "rnr_retry", Value: int64(r.retry.rnrLeft)},

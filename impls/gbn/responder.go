@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // Responder executes requests in PSN order and answers them in PSN order.
@@ -23,13 +24,13 @@ type Responder struct {
 	msn      psn.MSN // requests completed
 	gap      gap
 	msg      message
-	receives ring[engine.ReceiveRequest]
+	receives ring.Ring[engine.ReceiveRequest]
 	replay   replayRing
 
 	ack     pendingACK
 	nak     pendingNAK
 	sentMSN psn.MSN // newest MSN on the wire
-	events  ring[engine.Event]
+	events  ring.Ring[engine.Event]
 	state   state
 
 	duplicates, early, ignored int64   // packets before epsn, after it, and of no use
@@ -61,10 +62,10 @@ func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	switch {
 	case r.state != ready:
 		return engine.ErrQPState
-	case r.receives.n >= r.qp.ReceiveDepth:
+	case r.receives.Len() >= r.qp.ReceiveDepth:
 		return engine.ErrQueueFull
 	}
-	r.receives.push(rr)
+	r.receives.Push(rr)
 	return nil
 }
 
@@ -144,7 +145,7 @@ func (r *Responder) HandleTimer(now vtime.Time) {
 func (r *Responder) PollTimer() (vtime.Time, bool) { return r.ack.timer.at, r.ack.timer.running }
 
 // PollEvent implements engine.Engine.
-func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.pop() }
+func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
 // Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
 func (r *Responder) Flush(vtime.Time) {
@@ -167,13 +168,13 @@ func (r *Responder) endMessage(s engine.Status) {
 
 // flushReceives completes what is posted and not used (IBTA 10.3.1).
 func (r *Responder) flushReceives() {
-	for rr, ok := r.receives.pop(); ok; rr, ok = r.receives.pop() {
+	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
 		r.endReceive(rr.ID, engine.StatusFlushed)
 	}
 }
 
 func (r *Responder) endReceive(id uint64, s engine.Status) {
-	r.events.push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.epsn})
+	r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.epsn})
 }
 
 // Vars implements engine.Inspector.
@@ -182,8 +183,8 @@ func (r *Responder) Vars() []engine.Var {
 		{Name: "epsn", Value: int64(r.epsn), IsPSN: true},
 		{Name: "msn", Value: int64(r.msn)},
 		{Name: "nak_sent", Value: flag(r.gap.answered)},
-		{Name: "receives", Value: int64(r.receives.n)},
-		{Name: "remembered", Value: int64(r.replay.n)},
+		{Name: "receives", Value: int64(r.receives.Len())},
+		{Name: "remembered", Value: int64(r.replay.Len())},
 		{Name: "failed", Value: flag(r.state != ready)},
 		{Name: "duplicates", Value: r.duplicates},
 		{Name: "early", Value: r.early},

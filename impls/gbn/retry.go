@@ -54,7 +54,7 @@ func (r *Requester) handleTimeout(now vtime.Time) {
 		r.fail(now, engine.StatusRetryExceeded)
 		return
 	}
-	r.events.push(engine.Event{Kind: engine.Timeout, PSN: r.win.una})
+	r.events.Push(engine.Event{Kind: engine.Timeout, PSN: r.win.una})
 	r.retry.going = false
 	r.rewind()
 }
@@ -99,7 +99,7 @@ func (r *Requester) rewind() {
 	r.timer.stop()
 	r.win.nxt = r.win.una
 	r.sq.seek(r.win.una)
-	if r.cfg.chunk > 0 && !r.sq.at(0).fetches() {
+	if r.cfg.chunk > 0 && !r.sq.At(0).fetches() {
 		r.roundDown()
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // wqe is a work request in the send queue. Its packets exist only as the range of their PSNs: the state of a message of
@@ -26,7 +27,7 @@ func (w *wqe) fetches() bool { return w.Op >= engine.OpRead }
 //
 // While nothing is retransmitted, cur is begun, or the last begun request when some of its packets are still to come.
 type sendQueue struct {
-	ring[wqe]
+	ring.Ring[wqe]
 	begun    int // requests that have PSNs; the others wait behind them
 	cur      int // index of the request whose packet goes next; n when all are sent
 	pkt      int // index of that packet in its request
@@ -35,7 +36,7 @@ type sendQueue struct {
 
 // begin gives the next request its PSNs, which follow those of its predecessor without a gap (IBTA 9.7.1).
 func (q *sendQueue) begin(from psn.PSN) {
-	w := q.at(q.begun)
+	w := q.At(q.begun)
 	w.first, w.last = from, from.Add(w.packets-1)
 	q.begun++
 	if w.fetches() {
@@ -45,10 +46,10 @@ func (q *sendQueue) begin(from psn.PSN) {
 
 // finish removes the oldest request.
 func (q *sendQueue) finish() {
-	if q.at(0).fetches() {
+	if q.At(0).fetches() {
 		q.fetching--
 	}
-	q.drop()
+	q.Drop()
 	q.begun--
 	// The cursor stands in the removed request when an ACK overtakes a retransmission; the caller then seeks.
 	if q.cur > 0 {
@@ -61,7 +62,7 @@ func (q *sendQueue) finish() {
 func (q *sendQueue) seek(una psn.PSN) {
 	q.cur, q.pkt = 0, 0
 	if q.begun > 0 {
-		q.pkt = una.Sub(q.at(0).first)
+		q.pkt = una.Sub(q.At(0).first)
 	}
 }
 
@@ -69,13 +70,13 @@ func (q *sendQueue) seek(una psn.PSN) {
 func (q *sendQueue) owner(p psn.PSN) *wqe {
 	low, high := 0, q.begun-1
 	for low < high {
-		if mid := (low + high) / 2; q.at(mid).last.Less(p) {
+		if mid := (low + high) / 2; q.At(mid).last.Less(p) {
 			low = mid + 1
 		} else {
 			high = mid
 		}
 	}
-	return q.at(low)
+	return q.At(low)
 }
 
 // admit rejects a malformed work request and says how many PSNs a good one takes.

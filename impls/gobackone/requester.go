@@ -84,6 +84,13 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
+// Urgent implements engine.Urgent: "the packets in the retransQueue are preferentially sent" (IV-C3).
+func (r *Requester) Urgent() bool {
+	una, nxt, _ := r.inner.Window()
+	_, ok := r.retrans.next(una, nxt)
+	return ok && !r.inner.Failed()
+}
+
 // HandleTimer implements engine.Engine.
 func (r *Requester) HandleTimer(now vtime.Time) {
 	before := r.cursor()
@@ -141,4 +148,5 @@ func (r *Requester) Vars() []engine.Var {
 var (
 	_ engine.Requester = (*Requester)(nil)
 	_ engine.Inspector = (*Requester)(nil)
+	_ engine.Urgent    = (*Requester)(nil)
 )

@@ -40,6 +40,9 @@ func (q *Ring[T]) Drop() {
 	q.n--
 }
 
+// Clear removes all elements.
+func (q *Ring[T]) Clear() { q.head, q.n = 0, 0 }
+
 func (q *Ring[T]) grow() {
 	bigger := make([]T, max(8, 2*len(q.buf)))
 	for i := range q.n {

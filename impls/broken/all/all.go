@@ -1,0 +1,22 @@
+// Package all lists the engines that are wrong on purpose.
+package all
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/impls/broken"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/fasr"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/irn"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/lowar"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/pseudoack"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/rciwarp"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/srnic"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/writerecord"
+)
+
+// Families returns all of them, in the order of the packages.
+func Families() []broken.Family {
+	return []broken.Family{
+		gbn.Family(), fasr.Family(), irn.Family(), lowar.Family(), pseudoack.Family(), rciwarp.Family(), srnic.Family(),
+		writerecord.Family(),
+	}
+}

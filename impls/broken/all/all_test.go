@@ -1,0 +1,53 @@
+package all
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+)
+
+// uncaught are the rules that no variant can break, and why.
+var uncaught = map[string]string{
+	"PACK-SEM-001": "an observation, which the right box brings about already: it acknowledges before the peer has the data",
+}
+
+// TestEveryRuleIsCaught holds the catalogue against the variants.
+func TestEveryRuleIsCaught(t *testing.T) {
+	known, catches := map[string]bool{}, map[string]bool{}
+	for _, f := range Families() {
+		for _, v := range f.Variants {
+			for _, id := range v.Catches {
+				catches[id] = true
+			}
+		}
+	}
+	for _, r := range rules.All() {
+		known[r.ID] = true
+		if _, excused := uncaught[r.ID]; r.Unbuilt == "" && catches[r.ID] == excused {
+			t.Errorf("%s: no variant breaks it, or one does and it is excused", r.ID)
+		}
+	}
+	for id := range catches {
+		if !known[id] {
+			t.Errorf("%s: there is no such rule", id)
+		}
+	}
+}
+
+// TestEveryPackageIsListed holds the list against the folders: each has a family, but this one and the tests they share.
+func TestEveryPackageIsListed(t *testing.T) {
+	dirs, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := -2
+	for _, d := range dirs {
+		if d.IsDir() {
+			n++
+		}
+	}
+	if n != len(Families()) {
+		t.Errorf("%d families are listed, and there are packages for %d", len(Families()), n)
+	}
+}

@@ -1,0 +1,140 @@
+package brokentest
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken"
+)
+
+// starts returns the PSNs from which an implementation runs: as the scenario has it, which 0 stands for, and, where there are
+// PSNs, across the sign change and the wrap.
+func starts(impl *engine.Implementation) []psn.PSN {
+	if impl.OverIP() {
+		return []psn.PSN{0}
+	}
+	return []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
+}
+
+// movable reports whether a scenario may start from any PSN: it names none itself, and has no frames that do.
+func movable(s *scenario.Spec) bool {
+	return !s.Reads.Fuzz && s.QP[0].SendPSN == 0 && s.QP[1].SendPSN == 0
+}
+
+// Mutants runs every variant over its scenarios: each rule that it names must fail on it and pass on the right engine, which
+// must break no rule at all.
+func Mutants(t *testing.T, f broken.Family) {
+	m := mutants{family: f, right: map[string]*Outcome{}}
+	for _, v := range f.Variants {
+		for _, start := range starts(&v.Right) {
+			t.Run(fmt.Sprintf("%s@%d", v.Name, start), func(t *testing.T) { m.try(t, &v, start) })
+		}
+	}
+}
+
+// mutants is a family on trial, with what the rules say of the right engines.
+type mutants struct {
+	family broken.Family
+	right  map[string]*Outcome
+}
+
+func (m *mutants) try(t *testing.T, v *broken.Variant, start psn.PSN) {
+	found := map[string]bool{}
+	for _, name := range v.Scenarios {
+		wrong, right := m.judged(t, name, v.Impl, start), m.control(t, name, v.Right, start)
+		if wrong == nil {
+			return
+		}
+		for _, id := range v.Catches {
+			w, r := wrong.Verdicts[id], right.Verdicts[id]
+			if found[id] = found[id] || w.Tells(&r); !found[id] {
+				t.Logf("%s, %s: broken %s, right %s", name, id, describe(&w), describe(&r))
+			}
+		}
+	}
+	for _, id := range v.Catches {
+		if !found[id] {
+			t.Errorf("%s does not catch it", id)
+		}
+	}
+}
+
+// judged runs a scenario of the family; it returns nil when that cannot begin at start.
+func (m *mutants) judged(t *testing.T, name string, impl engine.Implementation, start psn.PSN) *Outcome {
+	t.Helper()
+	text, err := m.family.Stimulus(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := parse(t, text)
+	if start != 0 {
+		if !movable(spec) {
+			return nil
+		}
+		spec.Start(start)
+	}
+	return Judged(t, spec, impl)
+}
+
+// control runs a scenario with the right engine, once for all variants that share it.
+func (m *mutants) control(t *testing.T, name string, impl engine.Implementation, start psn.PSN) *Outcome {
+	t.Helper()
+	key := fmt.Sprintf("%s, %s, over %s from %d", impl.Name, impl.Title, name, start)
+	o, ok := m.right[key]
+	if !ok {
+		o = m.judged(t, name, impl, start)
+		m.right[key] = o
+		if o != nil {
+			o.Clean(t, key, rules.All())
+		}
+	}
+	return o
+}
+
+// Complete holds a family against the rules that are its own, all of which its variants must catch and no others, unless
+// there are none, and its scenarios against the variants that use them.
+func Complete(t *testing.T, f broken.Family, own []rule.Rule) {
+	catches, used, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, v := range f.Variants {
+		if v.Name == "" || v.Breaks == "" || len(v.Catches) == 0 || len(v.Scenarios) == 0 || names[v.Name] {
+			t.Errorf("%q: incomplete, or not unique", v.Name)
+		}
+		names[v.Name] = true
+		for _, id := range v.Catches {
+			catches[id] = true
+		}
+		for _, s := range v.Scenarios {
+			used["testdata/"+s+".txt"] = true
+		}
+	}
+	if !slices.IsSortedFunc(f.Variants, func(a, b broken.Variant) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("not sorted by name")
+	}
+	for _, r := range own {
+		if !catches[r.ID] && r.Level != rule.Observation {
+			t.Errorf("%s: no variant breaks it", r.ID)
+		}
+		delete(catches, r.ID)
+	}
+	for id := range catches {
+		if own != nil {
+			t.Errorf("%s: is no rule of the family", id)
+		}
+	}
+	if err := fs.WalkDir(f.Stimuli, ".", func(path string, d fs.DirEntry, err error) error {
+		if !d.IsDir() && !used[path] {
+			t.Errorf("%s: no variant uses it", path)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}

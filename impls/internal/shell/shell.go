@@ -1,0 +1,201 @@
+// Package shell puts the engines of a QP behind shells that alter, drop, repeat or make up packets, or give a wrong account
+// of the engine's variables. Nothing of the engine itself is changed: so are engines made that are wrong on purpose.
+package shell
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// End is one end of a QP, its memory and both halves behind shells, while a variant sets its hooks.
+type End struct {
+	QP        engine.QP // the attributes that both ends agreed on
+	Mem       *Memory
+	Req, Resp *Shell
+}
+
+// Memory is the memory behind a hook, which may change what is placed; nil leaves it alone.
+type Memory struct {
+	engine.Memory
+	Change func(data []byte) []byte
+}
+
+// Store implements engine.Memory.
+func (m *Memory) Store(va uint64, data []byte, n int) bool {
+	if m.Change != nil {
+		data = m.Change(data)
+	}
+	return m.Memory.Store(va, data, n)
+}
+
+// Around returns an implementation whose ends are those of the right one behind shells, and run with params instead of what
+// the run says of them. Tamper, if not nil, sets the hooks of each end.
+func Around(right engine.Implementation, params engine.Params, tamper func(*End)) engine.Implementation {
+	impl := right
+	newHost := func(given engine.Params) (engine.Host, error) {
+		h, err := right.Host(with(given, params))
+		if err != nil {
+			return nil, err
+		}
+		return &host{h, params, tamper}, nil
+	}
+	impl.NewHost = newHost
+	impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
+		h, err := newHost(qp.Params)
+		if err != nil {
+			return nil, nil, err
+		}
+		return h.New(qp, mem)
+	}
+	return impl
+}
+
+// with returns the given parameters with others in their place.
+func with(given, instead engine.Params) engine.Params {
+	all := engine.Params{}
+	maps.Copy(all, given)
+	maps.Copy(all, instead)
+	return all
+}
+
+// host puts what a right host builds behind shells.
+type host struct {
+	inner  engine.Host
+	params engine.Params
+	tamper func(*End)
+}
+
+// New implements engine.Host.
+func (h *host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
+	own := qp
+	own.Params = with(qp.Params, h.params)
+	e := End{QP: qp, Mem: &Memory{Memory: mem}}
+	req, resp, err := h.inner.New(own, e.Mem)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.Req, e.Resp = &Shell{inner: req}, &Shell{inner: resp}
+	if h.tamper != nil {
+		h.tamper(&e)
+	}
+	return requester{e.Req}, responder{e.Resp}, nil
+}
+
+// Shell stands between an engine and its driver. A hook that returns false swallows what it was shown; a nil one lets
+// everything pass.
+type Shell struct {
+	inner   engine.Engine
+	In, Out func(p *roce.Packet) bool
+	Event   func(ev *engine.Event) bool
+	Receive func(rr engine.ReceiveRequest) // a receive was posted
+	Report  func(v Vars)
+	packets []roce.Packet  // made up, to be sent before the engine's own
+	events  []engine.Event // made up, to be told before the engine's own
+}
+
+// Send makes up a packet. It has bytes of its own: those of p may be the engine's, for a moment.
+func (s *Shell) Send(p roce.Packet) {
+	p.Payload = slices.Clone(p.Payload)
+	s.packets = append(s.packets, p)
+}
+
+// Tell makes up an event.
+func (s *Shell) Tell(ev engine.Event) { s.events = append(s.events, ev) }
+
+// HandlePacket implements engine.Engine. The hook works on a copy: the packet is the driver's.
+func (s *Shell) HandlePacket(now vtime.Time, p *roce.Packet) {
+	seen := *p
+	if s.In == nil || s.In(&seen) {
+		s.inner.HandlePacket(now, &seen)
+	}
+}
+
+// HandleTimer implements engine.Engine.
+func (s *Shell) HandleTimer(now vtime.Time) { s.inner.HandleTimer(now) }
+
+// PollTransmit implements engine.Engine.
+func (s *Shell) PollTransmit(now vtime.Time, p *roce.Packet) bool {
+	for {
+		if len(s.packets) > 0 {
+			*p = s.packets[0]
+			s.packets = s.packets[1:]
+			return true
+		}
+		if !s.inner.PollTransmit(now, p) {
+			return len(s.packets) > 0 && s.PollTransmit(now, p)
+		}
+		if s.Out == nil || s.Out(p) {
+			return true
+		}
+	}
+}
+
+// PollEvent implements engine.Engine.
+func (s *Shell) PollEvent() (engine.Event, bool) {
+	if len(s.events) > 0 {
+		ev := s.events[0]
+		s.events = s.events[1:]
+		return ev, true
+	}
+	for {
+		ev, ok := s.inner.PollEvent()
+		if !ok || s.Event == nil || s.Event(&ev) {
+			return ev, ok
+		}
+	}
+}
+
+// PollTimer implements engine.Engine.
+func (s *Shell) PollTimer() (vtime.Time, bool) { return s.inner.PollTimer() }
+
+// Flush implements engine.Engine.
+func (s *Shell) Flush(now vtime.Time) { s.inner.Flush(now) }
+
+// Vars implements engine.Inspector: what the engine says of itself, or what the variant makes of it.
+func (s *Shell) Vars() []engine.Var {
+	in, ok := s.inner.(engine.Inspector)
+	if !ok {
+		return nil
+	}
+	v := in.Vars()
+	if s.Report != nil {
+		s.Report(v)
+	}
+	return v
+}
+
+// Vars finds variables by name.
+type Vars []engine.Var
+
+// At returns the value of a variable, for reading and changing; a stranger's when there is none of that name.
+func (v Vars) At(name string) *int64 {
+	for i := range v {
+		if v[i].Name == name {
+			return &v[i].Value
+		}
+	}
+	return new(int64)
+}
+
+// requester and responder give the shell of a half the method that its kind has.
+type (
+	requester struct{ *Shell }
+	responder struct{ *Shell }
+)
+
+// Post implements engine.Requester.
+func (r requester) Post(now vtime.Time, wr engine.WorkRequest) error {
+	return r.inner.(engine.Requester).Post(now, wr)
+}
+
+// PostReceive implements engine.Responder.
+func (r responder) PostReceive(now vtime.Time, rr engine.ReceiveRequest) error {
+	if r.Receive != nil {
+		r.Receive(rr)
+	}
+	return r.inner.(engine.Responder).PostReceive(now, rr)
+}

@@ -1,0 +1,97 @@
+package irn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// handleAnswer takes an ACK, a NACK or a NAK of requests.
+func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
+	s := p.AETH.Syndrome
+	if p.Opcode == r.wire.Nack {
+		r.handleNack(now, p.PSN, p.SACK.PSN)
+		return
+	}
+	// An ACK is about a PSN that is sent and not acknowledged, or a ghost: but the peer's ACK of the newest one may
+	// answer a READ request that was sent once more, and shows that the peer is alive.
+	if !r.out.holds(p.PSN) {
+		if s.IsACK() && p.PSN.Next() == r.out.una && !r.out.busy() && r.sq.reads > 0 {
+			r.retry.left = r.qp.RetryCount
+			return
+		}
+		r.ignored++
+		return
+	}
+	switch {
+	case s.IsACK():
+		if r.out.ack(p.PSN.Next()) {
+			r.progress(now)
+		}
+	case s.IsRNR():
+		r.handleRNR(now, p.PSN, roce.RNRTimer(s.Timer()))
+	case s == roce.SyndromePSNSeqErr:
+		r.handleNack(now, p.PSN, p.PSN) // from a peer that speaks RC: it names no arrival
+	case s == roce.SyndromeInvalidReq:
+		r.refused(now, p.PSN, engine.StatusRemoteInvalid)
+	case s == roce.SyndromeRemoteAccess:
+		r.refused(now, p.PSN, engine.StatusRemoteAccess)
+	case s == roce.SyndromeRemoteOp:
+		r.refused(now, p.PSN, engine.StatusRemoteOp)
+	default:
+		r.ignored++ // a reserved syndrome
+	}
+}
+
+// handleNack takes a NACK: cum is missing and p arrived. One that was overtaken by a later acknowledgement still tells that
+// p arrived.
+func (r *Requester) handleNack(now vtime.Time, cum, p psn.PSN) {
+	if !r.out.holds(p) || p.Less(cum) {
+		r.ignored++
+		return
+	}
+	if r.out.nack(cum, p) {
+		r.progress(now)
+	}
+}
+
+// progress follows every move of una: the retry counters are loaded again, and a wait for a receive is over.
+func (r *Requester) progress(now vtime.Time) {
+	r.retry = retry{left: r.qp.RetryCount, rnrLeft: r.qp.RNRRetry}
+	r.finish(now)
+}
+
+// finish completes what is done, and starts the timer again while something is awaited.
+func (r *Requester) finish(now vtime.Time) {
+	for r.sq.begun > 0 && r.done(r.sq.At(0)) {
+		r.complete(engine.StatusSuccess)
+	}
+	if d := &r.doom; d.set && r.sq.begun > 0 && d.psn.In(r.sq.At(0).first, r.sq.At(0).last.Next()) {
+		r.fail(now, d.status)
+		return
+	}
+	switch {
+	case r.retry.until == 0 && r.out.busy():
+		r.out.rto.restart(now)
+	case r.retry.until == 0 && r.sq.reads > 0:
+		r.out.rto.wait(now)
+	default:
+		r.out.rto.stop()
+	}
+}
+
+// done reports whether a begun request is finished: acknowledged, and a READ's data in memory. Requests complete in posting
+// order, so a WRITE that is acknowledged waits for a READ before it (IBTA 9.7.7).
+func (r *Requester) done(w *wqe) bool {
+	return w.last.Less(r.out.una) && (!w.fetches() || w.data.Add(w.packets).LessEq(r.in.expected))
+}
+
+// refused notes that the peer refuses the request that owns p. READs before it may still bring their data; the request
+// fails when its turn comes.
+func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
+	r.out.ack(p)
+	r.doom = doom{set: true, psn: p, status: s}
+	r.out.doRetransmit = false
+	r.progress(now)
+}

@@ -1,0 +1,122 @@
+package irn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Config is the parameters of the scheme, read.
+type Config struct {
+	Cap             int            // BDP cap: packets in flight at most, and bits of a bitmap
+	RTOLow, RTOHigh vtime.Duration // 0 when not given
+	RTT             vtime.Duration // round-trip time of the path; 0 when not told
+	RTON            int            // the low timeout counts when so many packets are in flight at most
+
+	rto rto
+}
+
+// maxCap bounds the cap: a quarter of the span that PSN arithmetic allows would do, and memory bounds it before.
+const maxCap = 1 << 16
+
+// Params documents the parameters.
+//
+// The paper's network has 40 Gb/s and a longest round trip of 24 us: a cap of about 110 packets, timeouts of 100 and 320
+// us. None of these fits another network, so the defaults are others: a cap as large as the FaSR paper's, and the QP's
+// transport timer. A cap of one BDP leaves the link idle for a round trip after each loss, because packets that a NACK has
+// named stay in flight until the hole is filled; two BDPs keep it busy.
+func Params() []engine.Param {
+	return []engine.Param{
+		{Name: "cap", Default: "500",
+			Meaning: "packets in flight at most per direction of a QP (BDP-FC), 1 to 65536; one BDP in the paper, two for throughput"},
+		{Name: "rto_high", Default: "0",
+			Meaning: "timeout with more than rto_n packets in flight; 0 is the QP's timer, or 3 rtt when it has none of its own"},
+		{Name: "rto_low", Default: "0",
+			Meaning: "timeout with rto_n packets in flight or fewer; 0 is 1.25 rtt, and without rtt the other timeout"},
+		{Name: "rto_n", Default: "3",
+			Meaning: "packets in flight up to which rto_low counts, 0 to 65536"},
+		{Name: "rtt", Default: "0",
+			Meaning: "round-trip time of the path, for the timeouts; 0 when not told"},
+	}
+}
+
+// Set gives one parameter its value; known is false for a name that is not of this scheme.
+func (c *Config) Set(name, value string) (known bool, err error) {
+	switch name {
+	case "cap":
+		c.Cap, err = Number(value, 1, maxCap)
+	case "rto_high":
+		c.RTOHigh, err = Duration(value)
+	case "rto_low":
+		c.RTOLow, err = Duration(value)
+	case "rto_n":
+		c.RTON, err = Number(value, 0, maxCap)
+	case "rtt":
+		c.RTT, err = Duration(value)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// Parse reads parameters over the defaults of list, handing each to set. The error names the scheme and the parameter.
+func Parse(scheme string, list []engine.Param, given engine.Params, set func(name, value string) error) error {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.Name)
+		value, ok := given[p.Name]
+		if !ok {
+			value = p.Default
+		}
+		if err := set(p.Name, value); err != nil {
+			return fmt.Errorf("%s: parameter %s: %w", scheme, p.Name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("%s: parameter %s is not known; known are %s", scheme, name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// Number reads a whole number of a range.
+func Number(s string, least, most int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%q: want a whole number from %d to %d", s, least, most)
+	}
+	return n, nil
+}
+
+// Duration reads a duration that is not negative.
+func Duration(s string) (vtime.Duration, error) {
+	d, err := vtime.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q: want zero or more", s)
+	}
+	return d, err
+}
+
+// timeouts returns the two timeouts of a QP. What is given counts; then, when the round trip is told, 3 and 1.25 of it, but
+// not more than a timer that the QP has of its own; then the QP's transport timer for both.
+func (c *Config) timeouts(qp *engine.QP) rto {
+	t := rto{low: c.RTOLow, high: c.RTOHigh, n: c.RTON}
+	if t.high == 0 {
+		if t.high = qp.TransportTimer(); qp.RTO == 0 && c.RTT > 0 {
+			t.high = 3 * c.RTT
+		}
+	}
+	if t.low == 0 {
+		if t.low = t.high; c.RTT > 0 {
+			t.low = c.RTT + c.RTT/4
+		}
+	}
+	t.low = min(t.low, t.high)
+	return t
+}

@@ -1,0 +1,197 @@
+package irn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+)
+
+// Responder executes requests and sends READ responses.
+//
+// It is the receiving side for requests (in, sPSN) and the sending side for READ responses (out, rPSN). A packet that comes
+// early is placed in memory at once when it says where it goes (place.go), and otherwise kept until its turn; what the
+// application sees, and the MSN, follow in order (execute.go).
+type Responder struct {
+	wire     *Wire
+	qp       engine.QP
+	mem      engine.Memory
+	in       receiver
+	out      sender
+	say      answers // about requests
+	msn      psn.MSN // requests completed
+	recvSN   uint32  // recv_WQE_SN of the oldest receive
+	readSN   uint32  // read_WQE_SN of the next READ or atomic that is executed
+	msg      message
+	receives ring.Ring[receive]
+	parked   int // receives that are complete before their turn
+	hold     hold
+	fetches  fetches
+	left     uint8 // timeouts of READ responses that may still come before they are given up
+	events   ring.Ring[engine.Event]
+	state    qpState
+	word     [8]byte // the new value of an atomic on its way to memory
+
+	duplicates, dropped, ignored, timeouts int64
+}
+
+// qpState is the state of the responder's half of the QP (IBTA 10.3.1).
+type qpState uint8
+
+const (
+	ready    qpState = iota
+	rejected         // error state by a request that had to be refused: queued answers still go out
+	flushed          // error state by the other half or the application: nothing is sent
+)
+
+// receive is a posted receive. Its completion is parked here when the last packet of its message came early, until the
+// messages before are complete: a premature CQE (IRN 5.3).
+type receive struct {
+	engine.ReceiveRequest
+	done bool
+	cqe  engine.Event // Len is that of the last packet
+}
+
+func newResponder(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Responder {
+	return &Responder{
+		wire: w, qp: qp, mem: mem,
+		in:      newReceiver(cfg, qp.RecvPSN),
+		out:     newSender(cfg, qp.RecvPSN),
+		say:     answers{limit: cfg.Cap},
+		hold:    hold{reach: cfg.Cap},
+		fetches: fetches{next: qp.RecvPSN},
+		left:    qp.RetryCount,
+	}
+}
+
+// PostReceive implements engine.Responder.
+func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
+	switch {
+	case r.state != ready:
+		return engine.ErrQPState
+	case r.receives.Len() >= r.qp.ReceiveDepth:
+		return engine.ErrQueueFull
+	}
+	r.receives.Push(receive{ReceiveRequest: rr})
+	return nil
+}
+
+// HandlePacket implements engine.Engine.
+func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
+	s := r.wire.shapeOf(p.Opcode)
+	switch {
+	case p.Opcode == r.wire.ReadAck && r.state != flushed:
+		r.handleReadAck(now, p)
+	case r.state != ready || s.kind == kindNone:
+		r.ignored++
+	default:
+		r.handleRequest(p, s)
+	}
+}
+
+// handleRequest takes a request by its PSN. Every arrival is answered: in order by an ACK, early by a NACK, and a
+// duplicate by an ACK of what is expected (IRN 3.1).
+func (r *Responder) handleRequest(p *roce.Packet, s shape) {
+	switch what := r.in.arrive(p.PSN); what {
+	case inOrder:
+		r.take(p, s)
+	case early:
+		// What would not be fine in its turn is not taken out of turn either: it stays missing, comes again, and is judged
+		// then. That holds for a SEND without a receive, too, which draws an RNR NAK only in order.
+		if !r.placeEarly(p, s) {
+			r.dropped++
+			return
+		}
+		r.in.record(p.PSN, s.code())
+		r.say.nack(r.in.expected, p.PSN, r.msn)
+	case repeated:
+		r.say.nack(r.in.expected, p.PSN, r.msn)
+	case old:
+		r.duplicates++
+		r.say.ack(r.in.expected, r.msn)
+		if s.kind >= kindRead {
+			r.revive()
+		}
+	case beyond:
+		r.ignored++
+	}
+}
+
+// take executes the expected packet, and then whatever came early behind it.
+func (r *Responder) take(p *roce.Packet, s shape) {
+	r.hold.drop(p.PSN) // a copy that was kept and could not be executed
+	if !r.accept(p, s) || !r.pass(s.code()) {
+		return
+	}
+	for c := r.in.code(r.in.expected); c != absent; c = r.in.code(r.in.expected) {
+		if kept := r.hold.find(r.in.expected); kept != nil {
+			if !r.accept(kept, r.wire.shapeOf(kept.Opcode)) {
+				return
+			}
+			r.hold.drop(r.in.expected)
+		} else {
+			r.msg.advance(r.qp.MTU)
+		}
+		if !r.pass(c) {
+			return
+		}
+	}
+	r.say.ack(r.in.expected, r.msn)
+}
+
+// PollTransmit implements engine.Engine: answers first, then READ responses to be sent again, then new ones.
+func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
+	if r.state == flushed {
+		return false
+	}
+	if x, ok := r.say.queue.Pop(); ok {
+		*p = x.packet(r.wire, &r.qp)
+		return true
+	}
+	return r.transmitRead(now, p)
+}
+
+// HandleTimer implements engine.Engine; the responder's only timer is the RTO of READ responses.
+func (r *Responder) HandleTimer(now vtime.Time) {
+	if r.out.rto.expired(now, r.out.inFlight()) {
+		r.handleTimeout()
+	}
+}
+
+// PollTimer implements engine.Engine.
+func (r *Responder) PollTimer() (vtime.Time, bool) {
+	at := r.out.rto.deadline()
+	return at, at != vtime.Never
+}
+
+// PollEvent implements engine.Engine.
+func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
+
+// Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
+func (r *Responder) Flush(vtime.Time) {
+	if r.state == rejected {
+		return
+	}
+	r.state = flushed
+	r.out.rto.stop()
+	r.flushReceives(engine.StatusFlushed)
+}
+
+// flushReceives completes what is posted and not completed (IBTA 10.3.1). When a SEND was being placed its receive, the
+// oldest, completes with s.
+func (r *Responder) flushReceives(s engine.Status) {
+	if r.msg.kind != kindSend {
+		s = engine.StatusFlushed
+	}
+	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
+		r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: rr.ID, PSN: r.in.expected})
+		s = engine.StatusFlushed
+	}
+	r.msg, r.parked = message{}, 0
+}
+
+var (
+	_ engine.Responder = (*Responder)(nil)
+	_ engine.Inspector = (*Responder)(nil)
+)

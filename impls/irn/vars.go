@@ -1,0 +1,66 @@
+package irn
+
+import "github.com/rdma-gauntlet/gauntlet/harness/engine"
+
+// vars appends the state of a sender, by the names of the published logic.
+func (s *sender) vars(prefix string, v []engine.Var) []engine.Var {
+	return append(v,
+		engine.Var{Name: prefix + "next_sn_to_send", Value: int64(s.next), IsPSN: true},
+		engine.Var{Name: prefix + "last_acked_psn", Value: int64(s.una), IsPSN: true},
+		engine.Var{Name: prefix + "retransmit_sn", Value: int64(s.retx), IsPSN: true},
+		engine.Var{Name: prefix + "recover_sn", Value: int64(s.recoverSN), IsPSN: true},
+		engine.Var{Name: prefix + "in_recovery", Value: flag(s.inRecovery)},
+		engine.Var{Name: prefix + "do_retransmit", Value: flag(s.doRetransmit)},
+		engine.Var{Name: prefix + "quick_timeout", Value: flag(s.rto.quick)})
+}
+
+// Vars implements engine.Inspector. "rd_" are those of the READ responses. No name occurs in both halves.
+func (r *Requester) Vars() []engine.Var {
+	v := r.out.vars("", make([]engine.Var, 0, 16))
+	return append(v,
+		engine.Var{Name: "rd_rcv_expected_seq", Value: int64(r.in.expected), IsPSN: true},
+		engine.Var{Name: "rd_rcv_held", Value: int64(r.in.held)},
+		engine.Var{Name: "outstanding", Value: int64(r.sq.Len())},
+		engine.Var{Name: "retry", Value: int64(r.retry.left)},
+		engine.Var{Name: "ignored", Value: r.ignored})
+}
+
+// Vars implements engine.Inspector. Beside its own variables the responder shows the bitmap from the expected PSN on.
+func (r *Responder) Vars() []engine.Var {
+	v := append(make([]engine.Var, 0, 24),
+		engine.Var{Name: "rcv_expected_seq", Value: int64(r.in.expected), IsPSN: true},
+		engine.Var{Name: "rcv_msn", Value: int64(r.msn)},
+		engine.Var{Name: "rcv_bitmap", Value: r.in.codes()},
+		engine.Var{Name: "rcv_parked", Value: int64(r.parked)})
+	v = r.out.vars("rd_", v)
+	return append(v,
+		engine.Var{Name: "receives", Value: int64(r.receives.Len())},
+		engine.Var{Name: "duplicates", Value: r.duplicates},
+		engine.Var{Name: "dropped", Value: r.dropped},
+		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
+		engine.Var{Name: "failed", Value: flag(r.state != ready)})
+}
+
+// shownCodes is how many codes fit a variable.
+const shownCodes = 31
+
+// codes returns the first codes of the bitmap, two bits each, the lowest those of the expected PSN.
+func (r *receiver) codes() (v int64) {
+	if r.held == 0 {
+		return 0
+	}
+	p := r.expected
+	for i := range min(shownCodes, r.reach) {
+		v |= int64(r.code(p)) << (2 * i)
+		p = p.Next()
+	}
+	return v
+}
+
+// flag is a truth as a variable.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

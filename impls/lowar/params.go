@@ -1,0 +1,165 @@
+package lowar
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// config is what the parameters of the shim say.
+type config struct {
+	send, recv code // of the blocks that this end sends, and of those that it expects
+	units      int
+	rob        int
+	tRob       vtime.Duration
+	adaptive   bool
+	bdp        int
+	window     int
+	inner      engine.Params // those of the engine above
+}
+
+// code is the pair (r, c): "r denotes the size of the coding block and c stands for the interleaving depth" (IV-B1).
+type code struct{ r, c int }
+
+// Limits. A header has 16 bits for r and 8 for c; nothing near that is of use.
+const (
+	maxR     = 1024
+	maxC     = 64
+	maxUnits = 1 << 16
+	maxROB   = 1 << 16
+	maxBDP   = 1 << 24
+	maxWin   = 1 << 20
+)
+
+// valid reports a pair that can be coded: a unit has one packet at least.
+func (k code) valid() bool { return k.c >= 1 && k.c <= maxC && k.r >= k.c && k.r <= maxR }
+
+// own documents the parameters of the shim. (32, 1) is the pair of most of the paper's experiments; units and rob are those
+// of its prototype (V).
+func own() []engine.Param {
+	return []engine.Param{
+		{Name: "adaptive", Default: "false",
+			Meaning: "true lets the receiver ask for another r and c as losses change, and the sender follow"},
+		{Name: "bdp", Default: "32768",
+			Meaning: "packets that one go-back-N wastes, for adaptive: the bandwidth-delay product; 1 to 16777216"},
+		{Name: "c", Default: "1",
+			Meaning: "interleaving depth: repair packets per block, and the longest burst that is repaired; 1 to 64, not above r"},
+		{Name: "r", Default: "32",
+			Meaning: "data packets per block, 1 to 1024"},
+		{Name: "recv_c", Default: "same",
+			Meaning: "c that this end expects of its peer; same takes c"},
+		{Name: "recv_r", Default: "same",
+			Meaning: "r that this end expects of its peer; same takes r"},
+		{Name: "report", Default: "4096",
+			Meaning: "data packets between two reports of the receiver, for adaptive, 1 to 1048576"},
+		{Name: "rob", Default: "2048",
+			Meaning: "packets that wait for a missing one, of all QPs of an endpoint, 1 to 65536"},
+		{Name: "t_rob", Default: "10ms",
+			Meaning: "time after which a packet is given up that no repair has brought; above two block times, far below the transport timer"},
+		{Name: "units", Default: "1024",
+			Meaning: "coding units for encoding, and as many for decoding, of all QPs of an endpoint, 1 to 65536"},
+	}
+}
+
+// params documents the parameters of the shim and those of the engine above, sorted by name.
+func params(inner *engine.Implementation) []engine.Param {
+	list := append(own(), inner.Params...)
+	slices.SortFunc(list, func(a, b engine.Param) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// parse reads the parameters over their defaults. Those of the engine above are handed on as they are given.
+func parse(given engine.Params, inner *engine.Implementation) (config, error) {
+	cfg := config{inner: engine.Params{}}
+	value := map[string]string{}
+	for _, p := range own() {
+		value[p.Name] = p.Default
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		_, mine := value[name]
+		switch {
+		case mine:
+			value[name] = given[name]
+		case slices.ContainsFunc(inner.Params, func(p engine.Param) bool { return p.Name == name }):
+			cfg.inner[name] = given[name]
+		default:
+			return cfg, fmt.Errorf("lowar: parameter %s is not known; known are %s", name, names(params(inner)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		v := value[name]
+		if v == "same" && strings.HasPrefix(name, "recv_") {
+			v = value[strings.TrimPrefix(name, "recv_")]
+		}
+		if err := cfg.set(name, v); err != nil {
+			return cfg, fmt.Errorf("lowar: parameter %s: %w", name, err)
+		}
+	}
+	return cfg, cfg.validate()
+}
+
+// validate finds values that do not go together.
+func (c *config) validate() error {
+	for _, k := range [...]code{c.send, c.recv} {
+		if !k.valid() {
+			return fmt.Errorf("lowar: parameters r=%d c=%d: a block of r packets fills c units, so use an r not below c", k.r, k.c)
+		}
+		if c.units < k.c {
+			return fmt.Errorf("lowar: parameter units: %d: one block takes c=%d of them", c.units, k.c)
+		}
+	}
+	return nil
+}
+
+func names(list []engine.Param) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, p.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// set gives one parameter of the shim its value.
+func (c *config) set(name, value string) (err error) {
+	switch name {
+	case "adaptive":
+		if c.adaptive, err = strconv.ParseBool(value); err != nil {
+			err = fmt.Errorf("%q: want true or false", value)
+		}
+	case "bdp":
+		c.bdp, err = number(value, maxBDP)
+	case "c":
+		c.send.c, err = number(value, maxC)
+	case "r":
+		c.send.r, err = number(value, maxR)
+	case "recv_c":
+		c.recv.c, err = number(value, maxC)
+	case "recv_r":
+		c.recv.r, err = number(value, maxR)
+	case "report":
+		c.window, err = number(value, maxWin)
+	case "rob":
+		c.rob, err = number(value, maxROB)
+	case "t_rob":
+		if c.tRob, err = vtime.ParseDuration(value); err == nil && c.tRob <= 0 {
+			err = fmt.Errorf("%q: want more than zero", value)
+		}
+	case "units":
+		c.units, err = number(value, maxUnits)
+	}
+	return err
+}
+
+// number reads a whole number from 1 on.
+func number(s string, most int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%q: want a whole number from 1 to %d", s, most)
+	}
+	return n, nil
+}

@@ -1,0 +1,142 @@
+package pseudoack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+)
+
+// Box is the accelerator: a table of flows, and for each port the frames that wait for its line.
+//
+// Frames that only pass, and those that the box makes, wait in one queue per port and keep their order. Requests of Local
+// wait in the buffers of their flows, which take turns on the WAN.
+type Box struct {
+	cfg     config
+	table   table
+	line    [2]frames        // by port
+	ready   ring.Ring[*flow] // flows that may have a request for the WAN
+	soonest vtime.Time       // no flow wants to be woken earlier; Never when none runs a timer
+	events  ring.Ring[engine.BoxEvent]
+	totals  [counters]int64
+	dropped int64 // frames that found the queue of their port full
+}
+
+// New builds a box without flows. The error names the parameter that it rejects.
+func New(c engine.BoxConfig) (*Box, error) {
+	cfg, err := parse(c.Params, c.RTT)
+	if err != nil {
+		return nil, err
+	}
+	cfg.detail = c.Detail
+	return &Box{cfg: cfg, table: newTable(), soonest: vtime.Never}, nil
+}
+
+// HandleFrame implements engine.Middlebox. Requests of Local and responses of Remote are the flows' business, set-up is
+// looked at, and all else passes: the box is transparent (section 5.1).
+func (b *Box) HandleFrame(now vtime.Time, from engine.Port, f *roce.Frame) {
+	op := f.Packet.Opcode
+	switch {
+	case op.Class() == roce.ClassUD && f.Packet.DestQP == roce.CMQueuePair:
+		b.handleCM(from, f)
+	case op.Class() != roce.ClassRC:
+		b.pass(from.Other(), f)
+	case from == engine.LAN && op.IsRequest():
+		b.fromLocal(now, f)
+	case from == engine.WAN && op.IsResponse():
+		b.fromRemote(now, f)
+	default:
+		b.pass(from.Other(), f)
+	}
+}
+
+// fromLocal hands a request to its flow, which begins with the first one that is seen.
+func (b *Box) fromLocal(now vtime.Time, f *roce.Frame) {
+	fl := b.table.byRequest(f)
+	if fl == nil {
+		if fl = b.watch(f); fl == nil {
+			b.pass(engine.WAN, f)
+			return
+		}
+	}
+	fl.request(now, f)
+	fl.tell()
+}
+
+// fromRemote hands a response to its flow.
+func (b *Box) fromRemote(now vtime.Time, f *roce.Frame) {
+	fl := b.table.byResponse(f)
+	if fl == nil {
+		b.pass(engine.LAN, f)
+		return
+	}
+	fl.response(now, f)
+	fl.tell()
+}
+
+// lineLimit bounds the bytes that wait for a port outside the buffers of flows.
+const lineLimit = 64 << 20
+
+// pass sends a frame on as it is.
+func (b *Box) pass(to engine.Port, f *roce.Frame) {
+	if q := &b.line[to]; q.bytes+f.Len() <= lineLimit {
+		q.push(f)
+		return
+	}
+	b.dropped++
+}
+
+// PollTransmit implements engine.Middlebox. On the WAN, what passes goes before the flows: it is short, and it cannot be
+// had again.
+func (b *Box) PollTransmit(now vtime.Time, to engine.Port, f *roce.Frame) bool {
+	if b.line[to].pop(f) {
+		return true
+	}
+	if to == engine.LAN {
+		return false
+	}
+	for b.ready.Len() > 0 {
+		fl, _ := b.ready.Pop()
+		fl.queued = false
+		if fl.transmit(now, f) {
+			fl.wake() // behind the others
+			fl.tell()
+			return true
+		}
+	}
+	return false
+}
+
+// HandleTimer implements engine.Middlebox. Deadlines that moved away are found out here, once per period and not with
+// every acknowledgement.
+func (b *Box) HandleTimer(now vtime.Time) {
+	if now < b.soonest {
+		return
+	}
+	b.soonest = vtime.Never
+	for i := len(b.table.list) - 1; i >= 0; i-- { // from the end, because a flow may leave the list
+		fl := b.table.list[i]
+		fl.handleTimer(now)
+		fl.tell()
+		b.wakeAt(fl.deadline())
+	}
+}
+
+// wakeAt asks for a call of HandleTimer at a time, or earlier.
+func (b *Box) wakeAt(at vtime.Time) { b.soonest = min(b.soonest, at) }
+
+// PollTimer implements engine.Middlebox.
+func (b *Box) PollTimer() (vtime.Time, bool) { return b.soonest, b.soonest != vtime.Never }
+
+// Acts implements engine.Middlebox.
+func (b *Box) Acts(q engine.QP) engine.QP {
+	q.RTO, q.RetryCount, q.RNRRetry = b.cfg.rto, uint8(min(b.cfg.retry, 7)), 7
+	q.QueueDepth = psn.Half
+	return q
+}
+
+// PollEvent implements engine.Middlebox.
+func (b *Box) PollEvent() (engine.BoxEvent, bool) { return b.events.Pop() }
+
+var _ engine.Middlebox = (*Box)(nil)

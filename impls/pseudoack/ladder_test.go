@@ -1,0 +1,11 @@
+package pseudoack_test
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario/scenariotest"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/pseudoack"
+)
+
+func TestLadders(t *testing.T) { scenariotest.Run(t, pseudoack.Over(gbn.Implementation()), "testdata") }

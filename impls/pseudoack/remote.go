@@ -1,0 +1,108 @@
+package pseudoack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// response takes a response of Remote. Acknowledgements end here, because Local has had its own; data passes.
+func (fl *flow) response(now vtime.Time, f *roce.Frame) {
+	p := &f.Packet
+	fl.hear(f)
+	switch {
+	case fl.state > promising:
+	case p.Opcode != roce.Acknowledge:
+		fl.data(now, f)
+	case p.PSN.In(fl.una, fl.max):
+		fl.acknowledgement(now, f)
+	}
+}
+
+// acknowledgement takes an ACK or NAK of an outstanding request. Every kind acknowledges all PSNs before its own first
+// (IBTA 9.7.5.1, 9.7.5.2).
+func (fl *flow) acknowledgement(now vtime.Time, f *roce.Frame) {
+	p := &f.Packet
+	switch s := p.AETH.Syndrome; {
+	case s.IsACK():
+		if fl.state == watching {
+			fl.learn(p)
+		}
+		fl.done = p.AETH.MSN.Sub(fl.base)
+		if !fl.advance(now, p.PSN.Next()) {
+			fl.goBack() // the ACK of a request behind a READ without data: an implied NAK
+		}
+	case s.IsRNR():
+		fl.notReady(now, f, roce.RNRTimer(s.Timer()))
+	case s == roce.SyndromePSNSeqErr:
+		fl.advance(now, p.PSN)
+		fl.goBack()
+	case s == roce.SyndromeInvalidReq, s == roce.SyndromeRemoteAccess, s == roce.SyndromeRemoteOp:
+		fl.refused(now, f)
+	}
+}
+
+// advance acknowledges everything before upTo and frees it. It stops at a READ or atomic whose data has not come and
+// reports false.
+func (fl *flow) advance(now vtime.Time, upTo psn.PSN) bool {
+	to := upTo
+	for fl.holds.Len() > 0 {
+		h := fl.holds.At(0)
+		if h.fetch && h.next.Less(to) {
+			to = h.next
+		}
+		if h.fetch || to.Less(h.end) {
+			break
+		}
+		fl.holds.Drop() // a request that was not promised, and that Remote took all the same
+	}
+	if fl.una.Less(to) {
+		fl.una = to
+		fl.progress(now)
+	}
+	return to == upTo
+}
+
+// progress follows every move of una: it frees the buffer, reloads the retries, and restarts the timer while something
+// is out. What was waiting for room may be promised now.
+func (fl *flow) progress(now vtime.Time) {
+	fl.release()
+	fl.retry = retry{}
+	if fl.nxt.LessEq(fl.una) {
+		fl.nxt = fl.una
+		fl.timer.running = false
+	} else {
+		fl.restart(now)
+	}
+	fl.promise()
+	fl.wake()
+	fl.leave()
+}
+
+// release frees the requests before una. The cursor stays on its request, or goes to the oldest that is left.
+func (fl *flow) release() {
+	for fl.buffer.n > 0 {
+		end := fl.buffer.at(0).end
+		if !end.LessEq(fl.una) && !(fl.paper() && fl.cur > 0 && end.LessEq(fl.acked)) {
+			return
+		}
+		fl.buffer.drop()
+		fl.cur = max(0, fl.cur-1)
+	}
+}
+
+// refused takes a fatal NAK. When Local has been told that the request was done, the promise is broken; otherwise the NAK
+// is for Local, unchanged. Remote is in error and answers no more.
+func (fl *flow) refused(now vtime.Time, f *roce.Frame) {
+	if !fl.advance(now, f.Packet.PSN) {
+		fl.goBack()
+		return
+	}
+	if f.Packet.PSN.Less(fl.acked) {
+		fl.breakPromise()
+		return
+	}
+	fl.box.pass(engine.LAN, f)
+	fl.stop(silent)
+}
