@@ -143,8 +143,8 @@ func (c *Conversation) Answered(p psn.PSN) bool {
 	return p.Less(c.UNA)
 }
 
-// apartRead reports a READ request whose responses are numbered apart.
-func apartRead(o roce.Opcode) bool { return o.IsRead() && o.Class() != roce.ClassRC }
+// apartRead reports a READ request, or an atomic, whose responses are numbered apart.
+func apartRead(o roce.Opcode) bool { return (o.IsRead() || o.IsAtomic()) && o.Class() != roce.ClassRC }
 
 // Acknowledged returns the newest request that a response acknowledges: an ACK includes the PSN that it names; a NAK and
 // a selective acknowledgement name the request that is refused or missing, and acknowledge those before (IBTA 9.7.5.1,

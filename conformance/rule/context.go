@@ -75,6 +75,7 @@ var needNames = []struct {
 	{Probes, "engine variables"},
 	{Bytes, "the bytes of frames"},
 	{Attributes, "the QP attributes of both ends"},
+	{Receives, "the receives of the responder"},
 }
 
 // String lists what is in v, as verdicts print it: "the responder's tap, completion events".
@@ -97,7 +98,7 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		{h.Taps[c.Req], TapRequester},
 		{h.Taps[c.Req.Other()], TapResponder},
 		{h.Taps[trace.A] && h.Taps[trace.B], Fates},
-		{h.Reports&trace.ReportCQE != 0, Completions},
+		{h.Reports&trace.ReportCQE != 0, Completions | Receives},
 		{h.Reports&trace.ReportStores != 0, Stores},
 		{h.Reports&trace.ReportMemory != 0, Image},
 		{h.Reports&trace.ReportTimers != 0, Timers},
@@ -109,15 +110,35 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 			v |= o.bit
 		}
 	}
+	if c.Decoders[0] != nil && !h.Bytes {
+		v &^= TapResponder // without bytes nobody knows what was recovered, and so what the responder received
+	}
 	return v
 }
 
-// undeclared returns the features of r that are not in declared.
-func undeclared(r *Rule, declared []string) (missing []string) {
+// ofRC is the feature of implementations that speak RoCEv2 over reliable connections. A rule that asks for no feature is a
+// rule for all of them, and for no other transport.
+const ofRC = "rc"
+
+// AppliesTo reports whether the rule can judge an implementation that declares these features.
+func (r *Rule) AppliesTo(declared []string) bool { return inapplicable(r, declared) == "" }
+
+// inapplicable says why r does not apply to an implementation that declares these features; "" when it does.
+func inapplicable(r *Rule, declared []string) string {
+	var missing []string
+	if len(r.Features) == 0 && len(declared) > 0 && !slices.Contains(declared, ofRC) {
+		missing = append(missing, ofRC)
+	}
 	for _, f := range r.Features {
 		if !slices.Contains(declared, f) {
 			missing = append(missing, f)
 		}
 	}
-	return missing
+	switch {
+	case len(missing) > 0:
+		return "needs feature " + strings.Join(missing, ", ")
+	case r.Without != "" && slices.Contains(declared, r.Without):
+		return "does not apply with feature " + r.Without
+	}
+	return ""
 }

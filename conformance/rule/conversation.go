@@ -19,12 +19,14 @@ import (
 // half stays at its start.
 type Conversation struct {
 	Index    int        // connection in the trace header; -1 for packets that belong to none
+	Alone    bool       // the trace has no other connection
 	Req      trace.Side // the requester's side
 	Attr     engine.QP  // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr engine.QP  // attributes of the responder's end
 	Known    bool       // the attributes of both ends are in force
 	MTU      int        // path MTU in force or learnt; 0 when unknown
 	Start    psn.PSN    // first request PSN
+	Port     *Port      // the requester's
 	Started  bool       // Start is known: from the attributes, or from the first request seen
 
 	// At the requester's tap.
@@ -46,10 +48,16 @@ type Conversation struct {
 	// Of either tap.
 	Failed bool // the requester's QP reported Fatal, or a fatal NAK arrived there
 
+	// Decoders stand between ports and transports, of requests at the responder and of READ responses at the requester;
+	// nil for transports without.
+	Decoders [2]*Decoder
+
 	responder responderState
 	requester requesterState
+	shared    map[any]any
 	classes   uint8         // opcode classes, a bit each, that the ends have spoken
 	addr      [2]netip.Addr // of the ends, by side, as far as known
+	ends      *[2]End       // what they take, by side; nil when not known
 	last      [4]vtime.Time // latest sight at each point
 }
 
@@ -78,6 +86,8 @@ type Sight struct {
 	// position in its message, legal length. Reason says what is wrong otherwise; it is one of the Fault constants.
 	Legal  bool
 	Reason string
+	// Recovered is set for a packet that no wire brought: a Decoder made it.
+	Recovered bool
 	// Kept is set for what came Ahead to a receiver that keeps it and has not got it yet.
 	Kept bool
 	// Arrived is when a Released request arrived; At is when its turn came. Of such a sight Pkt, Sum and Index are the
@@ -107,16 +117,33 @@ func (s *Sight) Intact() bool { return s.ICRC != trace.Bad && s.Defect() == "" }
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
 // (IBTA 9.6.1), as far as the attributes are known, and for what the harness made, the peer's address and, in a request, an
-// opcode of a class that the connection speaks. What is not is dropped without an answer, so it moves nothing.
+// opcode of a class that the connection speaks; where the ends are of different kinds, an opcode that this one takes. What is
+// not is dropped without an answer, so it moves nothing.
 func (c *Conversation) Addressed(s *Sight) bool {
 	p, q := s.Pkt, &c.PeerAttr
-	if s.Rec.Fate == trace.Injected && c.strange(s) {
+	if s.Rec.Fate == trace.Injected && c.strange(s) || !c.taken(s) {
 		return false
 	}
 	if s.Point.AtRequester() {
 		q = &c.Attr
 	}
 	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || (p.PKey^q.PKey)&0x7FFF == 0)
+}
+
+// Mixed reports whether the ends are known to be of different kinds.
+func (c *Conversation) Mixed() bool { return c.ends != nil }
+
+// taken reports whether the end where a packet arrives takes its opcode.
+func (c *Conversation) taken(s *Sight) bool {
+	o, side := s.Pkt.Opcode, c.Req
+	if c.ends == nil || o.Class() == roce.ClassRC {
+		return true
+	}
+	if !s.Point.AtRequester() {
+		side = side.Other()
+	}
+	accepts := c.ends[side&1].Accepts
+	return accepts != nil && accepts(o)
 }
 
 // strange reports a packet of the harness that bears another address than the peer, or asks in another dialect.
@@ -134,7 +161,7 @@ func (c *Conversation) strange(s *Sight) bool {
 // reset starts a conversation from what the header knows of it.
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
-	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known}
+	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known, Port: &Port{}}
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}
@@ -145,6 +172,18 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	}
 	c.MTU = me.QP.MTU
 	c.begin(me.QP.SendPSN)
+}
+
+// Shared returns what the checks of a family derive together of this half-conversation, which make makes for the first that
+// asks. Key tells families apart.
+func (c *Conversation) Shared(key any, make func() any) any {
+	if c.shared == nil {
+		c.shared = map[any]any{}
+	}
+	if c.shared[key] == nil {
+		c.shared[key] = make()
+	}
+	return c.shared[key]
 }
 
 // begin sets every PSN variable to the first PSN of the conversation.
@@ -250,6 +289,8 @@ func (c *Conversation) learnMTU(p *roce.Packet) {
 // event follows the state changes that endpoints report.
 func (c *Conversation) event(e *trace.Event) {
 	switch {
+	case e.Kind == trace.Receive && !c.Mine(e):
+		c.responder.receives++
 	case e.Kind != trace.Fatal:
 	case c.Mine(e):
 		c.Failed = true

@@ -250,3 +250,33 @@ func TestForeignDialectMovesNothing(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Where the ends are of different kinds, each takes what it declares: what the other speaks besides moves nothing.
+func TestEndsOfDifferentKinds(t *testing.T) {
+	isF := func(o roce.Opcode) bool { return o.Class() == roce.ClassF }
+	for _, c := range []struct {
+		name  string
+		ends  *[2]End
+		taken bool
+	}{{"the same", nil, true}, {"both", &[2]End{{Accepts: isF}, {Accepts: isF}}, true},
+		{"the responder", &[2]End{{}, {Accepts: isF}}, true}, {"the requester", &[2]End{{Accepts: isF}, {}}, false}} {
+		w := newWalk(t, true)
+		w.c.ends = c.ends
+		s := w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 0, 10)
+		w.want(c.name+": legal", s.Legal, c.taken)
+		w.want(c.name+": not addressed", s.Reason == FaultAddress, !c.taken)
+		w.want(c.name+": expected", w.c.EPSN, testStart.Add(map[bool]int{true: 1}[c.taken]))
+		w.want(c.name+": RC is taken", w.see(trace.ResponderIn, roce.SendOnly, w.c.EPSN.Sub(testStart), 10).Legal, true)
+	}
+}
+
+// What is kept before its turn is for the responder to say, whatever the requester does.
+func TestRespondersDeclareWhatTheyKeep(t *testing.T) {
+	h := testHeader(1)
+	j := NewJudge(h, nil, Options{Ends: &[2]End{{Features: []string{"rc"}}, {Features: []string{"rc", KeepsEarly, KeepsNewest}}}})
+	for side, keeps := range []bool{true, false} { // the responder of A's requests is B
+		if c := &j.halves[0][side].conv; c.Keeps() != keeps || c.responder.keep.rising != keeps {
+			t.Errorf("requests of %v: kept %v, rising %v", trace.Side(side), c.Keeps(), c.responder.keep.rising)
+		}
+	}
+}

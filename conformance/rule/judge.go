@@ -3,15 +3,31 @@ package rule
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Options of a Judge.
 type Options struct {
-	Features []string // what the implementation declares; rules that need another feature are not applicable
+	Features []string // what both ends declare; rules that need another feature are not applicable
+	BlackBox bool     // nothing is known of an end but its packets: what only an endpoint can tell does not apply
+	Ends     *[2]End  // what each end is, by side; nil when both declare Features and take every opcode
+}
+
+// End is what one end declares for itself, where the two are different implementations.
+type End struct {
+	Features []string
+	Accepts  func(roce.Opcode) bool // opcodes beyond the RC class; nil is none
+}
+
+// declared returns the features of one end.
+func (o *Options) declared(side trace.Side) []string {
+	if o.Ends == nil {
+		return o.Features
+	}
+	return o.Ends[side&1].Features
 }
 
 // Judge runs rules over one trace. It is a trace.Viewer; trace.NewTimeline feeds it from records.
@@ -23,10 +39,13 @@ type Judge struct {
 	header trace.Header
 	rules  []Rule
 	opts   Options
-	halves [][2]*half // by connection and requester
+	halves [][2]*half                // by connection and requester
+	ports  [trace.WANHop + 1][2]Port // by hop and side
 	stray  *half
 	here   place
 	sight  Sight
+
+	buffers [2]buffers // of the decoders, by side
 }
 
 // half is a half-conversation with its checks.
@@ -35,7 +54,8 @@ type half struct {
 	started bool
 	sights  [points][]onSight
 	events  []onEvent
-	checks  []check // by rule
+	both    []onEvent // those of checks that see both hops
+	checks  []check   // by rule
 	missing []Vantage
 }
 
@@ -45,7 +65,11 @@ const (
 	listReadAckOut = 5
 	listReadAckIn  = 6
 	listReleaseIn  = 7
-	points         = 8
+	listCodedIn    = 8
+	listRepairOut  = 9
+	listRepairIn   = 10
+	listRoute      = 11
+	points         = 12
 )
 
 type onSight struct {
@@ -66,13 +90,27 @@ type check struct {
 // NewJudge returns a judge of a trace with header h. The rules are only read.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns))}
+	for hop := range j.ports {
+		for side := range j.ports[hop] {
+			j.ports[hop][side] = newPort(&h, trace.Side(side))
+		}
+	}
 	for i := range h.Conns {
 		for side := range j.halves[i] {
 			j.halves[i][side] = &half{}
 			c := &j.halves[i][side].conv
 			c.reset(i, trace.Side(side), &h.Conns[i])
-			c.responder.keep.reach = keepReach(c, opts.Features)
-			c.responder.keep.rising = slices.Contains(opts.Features, KeepsNewest)
+			c.Port = &j.ports[h.Conns[i].Hop][side]
+			c.Alone = len(h.Conns) == 1
+			c.ends = opts.Ends
+			declared := opts.declared(trace.Side(side).Other()) // by the responder
+			c.responder.keep.reach = keepReach(c, declared)
+			c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
+			c.responder.keep.direct = slices.Contains(declared, PlacesEarly)
+			c.responder.tells = h.Reports&trace.ReportCQE != 0
+			if slices.Contains(declared, CodesBlocks) {
+				j.interpose(j.halves[i][side])
+			}
 		}
 	}
 	j.stray = &half{}
@@ -90,9 +128,13 @@ func (j *Judge) start(h *half) {
 	}
 	for i := range j.rules {
 		r := &j.rules[i]
+		have := have
+		if r.Sees&Route == 0 {
+			have = onHop(have, j.header.On(h.conv.Index), &h.conv)
+		}
 		h.missing[i] = r.Needs &^ have
-		if r.New == nil || r.Unbuilt != "" || h.missing[i] != 0 || len(undeclared(r, j.opts.Features)) > 0 ||
-			h == j.stray && r.Sees&Foreign == 0 {
+		if r.New == nil || r.Unbuilt != "" || h.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
+			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
 			continue
 		}
 		ctx := &Context{Conversation: &h.conv, rule: r, have: have, here: &j.here}
@@ -115,26 +157,66 @@ func (h *half) add(i int, ctx *Context) {
 			h.sights[point] = append(h.sights[point], onSight{i, c.Sight})
 		}
 	}
-	if c.Event != nil {
+	switch {
+	case c.Event == nil:
+	case ctx.rule.Sees&Route != 0:
+		h.both = append(h.both, onEvent{i, c.Event})
+	default:
 		h.events = append(h.events, onEvent{i, c.Event})
 	}
 }
 
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
+	if t.Out {
+		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At)
+	}
+	j.route(t)
+	if j.passing(t) {
+		return
+	}
 	h, list := j.place(t)
 	if !h.started {
 		j.start(h)
 	}
+	point := j.sight.Point
+	h.conv.expire(t.At)
+	j.sight.Point = point
+	switch d := h.conv.decoderOf(t, list); {
+	case list == listForeign, list >= listRepairOut:
+		j.aside(h, list, t)
+		switch {
+		case d != nil && list == listRepairIn:
+			d.repair(t)
+		case list == listForeign && t.Rec.Packet.Opcode.OverIP():
+			j.showPeer(t.Rec)
+		}
+	case d != nil:
+		j.aside(h, listCodedIn, t)
+		d.arrive(t)
+	default:
+		j.pass(h, list, t, false)
+		if list == int(trace.RequesterOut) && h.conv.Decoders[1] != nil {
+			h.conv.Decoders[1].ask(t.Pkt)
+		}
+	}
+}
+
+// aside shows a sight that moves nothing.
+func (j *Judge) aside(h *half, list int, t *trace.Sight) {
+	j.sight.Sight = *t
+	j.here = place{t.At, t.Index}
+	j.sight.clear()
+	h.show(h.sights[list], &j.sight)
+}
+
+// pass shows a sight of the transport and moves the conversation past it.
+func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	s := &j.sight
 	s.Sight = *t
 	j.here = place{t.At, t.Index}
-	if list == listForeign {
-		s.clear()
-		h.show(h.sights[list], s)
-		return
-	}
 	h.conv.observe(s)
+	s.Recovered = recovered
 	h.show(h.sights[list], s)
 	h.conv.update(s)
 	for s.Legal && h.conv.release(s) {
@@ -144,17 +226,37 @@ func (j *Judge) Sight(t *trace.Sight) {
 	}
 }
 
+// showPeer shows a packet without BTH to the other half-conversation as well, if it has begun: whether it is a request or an
+// answer is for a check to say. There it passes the points of a response.
+func (j *Judge) showPeer(r *trace.Record) {
+	if r.Conn < 0 || r.Conn >= len(j.halves) {
+		return
+	}
+	h := j.halves[r.Conn][r.From&1^1]
+	if !h.started && r.Packet.Opcode == roce.TCP {
+		j.start(h) // a connection is both directions from its first segment on
+	}
+	if h.started {
+		j.sight.Point += trace.ResponderOut
+		h.show(h.sights[listForeign], &j.sight)
+	}
+}
+
 // place classifies a sight: its half-conversation, and the list of checks that see it. The packet as sent decides, so
 // that a corrupted copy stays with what it was a copy of.
 func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 	r := t.Rec
 	o := r.Packet.Opcode
-	if r.Conn < 0 || r.Conn >= len(j.halves) || r.Defect != "" || !ofConnection(o) {
+	if o == roce.LoWAR && j.speaks(r) {
+		return j.placeRepair(t)
+	}
+	management := r.Packet.DestQP == roce.CMQueuePair // between other QPs than those of the connection
+	if r.Conn < 0 || r.Conn >= len(j.halves) || r.Defect != "" || management || !ofConnection(o) {
 		j.sight.Point = trace.RequesterOut
 		if !t.Out {
 			j.sight.Point = trace.ResponderIn
 		}
-		if r.Conn < 0 || r.Conn >= len(j.halves) {
+		if r.Conn < 0 || r.Conn >= len(j.halves) || management && r.Defect == "" {
 			return j.stray, listForeign
 		}
 		return j.halves[r.Conn][r.From&1], listForeign
@@ -171,6 +273,37 @@ func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 	list = int(j.sight.Point)
 	if o.IsReadAck() {
 		list += listReadAckOut
+	}
+	return h, list
+}
+
+// interpose puts decoders between the ports of a half-conversation and its transport.
+func (j *Judge) interpose(h *half) {
+	c := &h.conv
+	c.Decoders[0] = newDecoder(c, false, &j.buffers[c.Req.Other()], func(a *arrival) {
+		j.sight.Point = trace.ResponderIn
+		j.pass(h, int(trace.ResponderIn), &a.sight, a.recovered)
+	})
+	c.Decoders[1] = newDecoder(c, true, &j.buffers[c.Req], func(a *arrival) {
+		j.sight.Point = trace.RequesterIn
+		j.pass(h, int(trace.RequesterIn), &a.sight, a.recovered)
+	})
+}
+
+// speaks reports whether a LoWAR packet belongs to a connection whose ends understand it.
+func (j *Judge) speaks(r *trace.Record) bool {
+	return r.Conn >= 0 && r.Conn < len(j.halves) && r.Defect == "" && j.halves[r.Conn][0].conv.Decoders[0] != nil
+}
+
+// placeRepair classifies a packet of the shim: it belongs to the half-conversation whose data it protects.
+func (j *Judge) placeRepair(t *trace.Sight) (h *half, list int) {
+	r := t.Rec
+	h, list, j.sight.Point = j.halves[r.Conn][r.From&1], listRepairOut, trace.RequesterOut
+	if r.Packet.ToRequester() {
+		h, j.sight.Point = j.halves[r.Conn][r.From&1^1], trace.ResponderOut
+	}
+	if !t.Out {
+		list, j.sight.Point = listRepairIn, j.sight.Point+1
 	}
 	return h, list
 }
@@ -207,9 +340,11 @@ func (h *half) silence(rule int, p any) {
 			}
 		}
 	}
-	for i := range h.events {
-		if h.events[i].rule == rule {
-			h.events[i].call = func(*trace.Event) {}
+	for _, list := range [][]onEvent{h.events, h.both} {
+		for i := range list {
+			if list[i].rule == rule {
+				list[i].call = func(*trace.Event) {}
+			}
 		}
 	}
 }
@@ -232,6 +367,9 @@ func (j *Judge) Event(e *trace.Event) {
 			j.report(h, e)
 		}
 	}
+	if h := j.crossing(e.Conn); h != nil {
+		h.tell(h.both, e)
+	}
 }
 
 // begins reports whether e begins the half-conversation of requester side: work of its own, a receive of its peer's, or
@@ -250,30 +388,38 @@ func (j *Judge) report(h *half, e *trace.Event) {
 	if !h.started {
 		j.start(h)
 	}
-	for next := 0; next < len(h.events); {
-		next = h.reportFrom(next, e)
-	}
+	h.conv.expire(e.At)
+	j.here = place{e.At, NoRecord}
+	h.tell(h.events, e)
 	h.conv.event(e)
 }
 
-func (h *half) reportFrom(from int, e *trace.Event) (next int) {
+// tell calls the checks of a list; one that panics is silenced and the others go on.
+func (h *half) tell(list []onEvent, e *trace.Event) {
+	for next := 0; next < len(list); {
+		next = h.tellFrom(list, next, e)
+	}
+}
+
+func (h *half) tellFrom(list []onEvent, from int, e *trace.Event) (next int) {
 	next = from
 	defer func() {
 		if p := recover(); p != nil {
-			h.silence(h.events[next].rule, p)
+			h.silence(list[next].rule, p)
 			next++
 		}
 	}()
-	for ; next < len(h.events); next++ {
-		h.events[next].call(e)
+	for ; next < len(list); next++ {
+		list[next].call(e)
 	}
 	return next
 }
 
 // End implements trace.Viewer.
 func (j *Judge) End(at vtime.Time) {
-	j.here = place{at, NoRecord}
 	for h := range j.each {
+		h.conv.expire(at)
+		j.here = place{at, NoRecord}
 		for i := range h.checks {
 			if end := h.checks[i].end; end != nil {
 				h.finish(i, end, at)
@@ -317,8 +463,8 @@ func (j *Judge) Verdicts() []Verdict {
 func (j *Judge) verdict(i int) Verdict {
 	r := &j.rules[i]
 	v := newVerdict(r)
-	if features := undeclared(r, j.opts.Features); len(features) > 0 {
-		v.Status, v.Reason = NotApplicable, "needs feature "+strings.Join(features, ", ")
+	if reason := inapplicable(r, j.opts.Features); reason != "" {
+		v.Status, v.Reason = NotApplicable, reason
 		return v
 	}
 	if r.Unbuilt != "" || r.New == nil {
@@ -326,14 +472,22 @@ func (j *Judge) verdict(i int) Verdict {
 		return v
 	}
 	var missing Vantage
+	seen := false
 	for h := range j.each {
 		if h != j.stray {
 			missing |= h.missing[i]
 		}
 		if ctx := h.checks[i].ctx; ctx != nil {
 			v.add(ctx)
+			seen = seen || h != j.stray
 		}
 	}
+	if seen && j.header.Divided() {
+		missing = 0 // one hop lacks what the other one shows
+	}
 	v.settle(r, missing)
+	if inside := missing & Inside; j.opts.BlackBox && inside != 0 && v.Met == 0 && v.Status == Inconclusive {
+		v.Status, v.Reason = NotApplicable, "a black box does not show "+inside.String()
+	}
 	return v
 }

@@ -95,16 +95,37 @@ func TestStatus(t *testing.T) {
 		{"SHOULD broken", fail(Should), Fail, "", false},
 		{"observation", fail(Observation), Pass, "", false},
 		{"feature", with(func(r *Rule) { r.Features = []string{"ud"} }), NotApplicable, "needs feature ud", true},
+		{"excused", with(func(r *Rule) { r.Without = "direct" }), NotApplicable, "does not apply with feature direct", true},
 		{"unbuilt", with(func(r *Rule) { r.Unbuilt, r.New = "two runs", nil }), Inconclusive, "not judged: two runs", true},
 		{"vantage", with(func(r *Rule) { r.Needs = TapRequester | Timers }), Inconclusive, "needs timer events", true},
 	} {
 		h := testHeader(1)
 		h.Reports &^= trace.ReportTimers
-		j := NewJudge(h, []Rule{c.rule}, Options{})
+		j := NewJudge(h, []Rule{c.rule}, Options{Features: []string{"rc", "direct"}})
 		play(j, 0, trace.A, roce.SendOnly)
 		v := j.Verdicts()[0]
 		if v.Status != c.status || v.Reason != c.reason || v.Required != c.required {
 			t.Errorf("%s: %v %q required=%v", c.name, v.Status, v.Reason, v.Required)
+		}
+	}
+}
+
+// TestBlackBox: of a device that reports nothing, what only its inside shows does not apply; what its packets may show yet is
+// inconclusive.
+func TestBlackBox(t *testing.T) {
+	inside, outside := counting(Responses), counting(Responses)
+	inside.Needs, outside.Needs = Completions, TapResponder
+	h := testHeader(1)
+	h.Reports = 0
+	for _, c := range []struct {
+		blackBox bool
+		want     Status
+	}{{true, NotApplicable}, {false, Inconclusive}} {
+		j := NewJudge(h, []Rule{inside, outside}, Options{BlackBox: c.blackBox})
+		play(j, 0, trace.A, roce.WriteOnly)
+		v := j.Verdicts()
+		if v[0].Status != c.want || !strings.Contains(v[0].Reason, "completion events") || v[1].Status != Inconclusive {
+			t.Errorf("black box %v: %v %q and %v", c.blackBox, v[0].Status, v[0].Reason, v[1].Status)
 		}
 	}
 }
@@ -200,35 +221,6 @@ func TestStatusText(t *testing.T) {
 	}
 	if Worst(Pass, XFail, Inconclusive) != XFail || Worst() != Pass {
 		t.Error("worst")
-	}
-}
-
-func TestWaivers(t *testing.T) {
-	w := []Waiver{{Rule: "RC-RNR-*", Impl: "rxe", Reason: "code 25", Owner: "net", Expires: "2027-01-31"}}
-	if err := w[0].Validate(); err != nil {
-		t.Error(err)
-	}
-	for _, c := range []struct {
-		impl, today  string
-		before, want Status
-		reason       string
-	}{
-		{"rxe", "2027-01-31", Fail, XFail, "waived by net"},
-		{"rxe", "2027-01-31", Pass, XPass, "but passes"},
-		{"rxe", "2027-02-01", Fail, Fail, "expired on 2027-01-31"},
-		{"gbn", "2027-01-31", Fail, Fail, ""},
-		{"rxe", "2027-01-31", Inconclusive, Inconclusive, ""},
-	} {
-		v := []Verdict{{Rule: "RC-RNR-002", Status: c.before}}
-		Waive(v, w, c.impl, c.today)
-		if v[0].Status != c.want || !strings.Contains(v[0].Reason, c.reason) {
-			t.Errorf("%+v: %v %q", c, v[0].Status, v[0].Reason)
-		}
-	}
-	for _, bad := range []Waiver{{}, {Rule: "a", Impl: "b", Reason: "c", Owner: "d", Expires: "soon"}, {Rule: "[", Impl: "b", Reason: "c", Owner: "d", Expires: "2027-01-31"}} {
-		if bad.Validate() == nil {
-			t.Errorf("%+v is valid", bad)
-		}
 	}
 }
 

@@ -17,8 +17,14 @@ const KeepsEarly = "sr"
 // "a packet with a PSN smaller than sack-high and larger than RCV-NXT [...] will be discarded" (FaSR III-D).
 const KeepsNewest = "sr-newest"
 
-// reachParam is the parameter by which such a transport bounds what it keeps: PSNs from the expected one on.
-const reachParam = "max_ooo_psn"
+// PlacesEarly is the feature of those whose responders write such a request to memory when it comes, and not in its turn: the
+// retransmission of an older WRITE may then land on a younger one's bytes, and applications that write to the same bytes
+// twice have to wait in between (IRN 5.3.4).
+const PlacesEarly = "direct"
+
+// reachParams are the parameters by which such transports bound what they keep, PSNs from the expected one on: the reorder
+// buffer of Go-Back-ONE, and the cap of IRN, which is the length of its bitmap.
+var reachParams = [...]string{"max_ooo_psn", "cap"}
 
 // keepLimit bounds the PSNs that are followed behind a gap.
 const keepLimit = 1 << 22
@@ -29,6 +35,7 @@ const keepBehind = 64
 // keep is what a responder holds beyond the expected PSN, as a ring that grows with the widest gap.
 type keep struct {
 	rising bool // it is kept only when it is newer than all that are held
+	direct bool // it is written to memory when it comes
 	reach  int  // an early request is kept when it is less than so many PSNs ahead; 0 when the responder discards
 	slots  []kept
 	high   psn.PSN // newest PSN held
@@ -55,14 +62,38 @@ func keepReach(c *Conversation, features []string) int {
 	if !slices.Contains(features, KeepsEarly) {
 		return 0
 	}
-	if n, err := strconv.Atoi(c.PeerAttr.Params[reachParam]); err == nil && n >= 0 && n < keepLimit {
-		return n
+	for _, name := range reachParams {
+		if n, err := strconv.Atoi(c.PeerAttr.Params[name]); err == nil && n >= 0 && n < keepLimit {
+			return n
+		}
 	}
 	return keepLimit
 }
 
 // Keeps reports whether the responder keeps what comes before its turn.
 func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
+
+// Homeless reports a request that names its receive, of which a responder that places early has not so many: a SEND, or a
+// WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when receives are
+// not reported.
+func (c *Conversation) Homeless(p *roce.Packet) bool {
+	o := p.Opcode
+	if !c.responder.tells || !c.Direct() || o.Layout()&roce.LayoutSOETH == 0 || !o.IsSend() && !o.IsWrite() {
+		return false
+	}
+	return psn.PSN(c.responder.receives & psn.Mask).LessEq(psn.PSN(p.SO.SN))
+}
+
+// Direct reports whether the responder writes to memory what comes before its turn.
+func (c *Conversation) Direct() bool { return c.responder.keep.direct }
+
+// Holds reports whether the responder has got p and keeps it until its turn: the transport, or the shim below it.
+func (c *Conversation) Holds(p psn.PSN) bool {
+	if d := c.Decoders[0]; d != nil && d.has(p) {
+		return true
+	}
+	return c.responder.keep.holds(p)
+}
 
 // find returns what arrived with p; nil when that is not known any more.
 func (k *keep) find(p psn.PSN) *kept {
@@ -93,7 +124,7 @@ func (k *keep) put(s *Sight, ahead int, waits bool) {
 }
 
 func (k *keep) grow(need int) {
-	size := max(256, len(k.slots))
+	size := max(64, len(k.slots))
 	for size < need {
 		size *= 2
 	}

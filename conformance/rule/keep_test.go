@@ -73,6 +73,8 @@ func TestKeepingIsBounded(t *testing.T) {
 	w.c.responder.keep.reach = keepReach(&w.c, []string{"rc", KeepsEarly})
 	w.want("kept at the bound", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, false)
 	w.want("kept below it", w.see(trace.ResponderIn, roce.SendOnly, 2, 5).Kept, true)
+	w.c.PeerAttr.Params = engine.Params{"cap": "2"}
+	w.want("reach of IRN", keepReach(&w.c, []string{"rc", KeepsEarly}), 2)
 	for i := 900; i > 0; i-- {
 		k := newKeeper(t)
 		k.see(trace.ResponderIn, roce.SendOnly, i, 5)
@@ -160,4 +162,22 @@ func TestReadsNumberedApart(t *testing.T) {
 	w.want("UNA of the responses", w.c.Reads.UNA, testStart.Add(far+2))
 	w.want("UNA of the requests", w.c.UNA, testStart.Add(2))
 	w.want("EPSN of the requests", w.c.EPSN, testStart)
+}
+
+// TestWhatHasNoReceiveIsNotKept: "tells" is set when receives are reported, "direct" when early packets are placed at once.
+func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
+	const sendOnly, writeImm = roce.XSendFirst + roce.SendOnly, roce.XSendFirst + roce.WriteOnlyImm
+	number := func(sn uint32) func(*roce.Packet) { return func(p *roce.Packet) { p.SO.SN = sn } }
+	w := newKeeper(t)
+	w.c.responder.keep.direct, w.c.responder.tells = true, true
+	w.c.event(&trace.Event{Kind: trace.Receive, Side: w.c.Req.Other()})
+	w.c.event(&trace.Event{Kind: trace.Receive, Side: w.c.Req}) // of the other half
+	w.want("the first has one", w.see(trace.ResponderIn, sendOnly, 1, 5, number(0)).Kept, true)
+	w.want("the second has none", w.see(trace.ResponderIn, sendOnly, 2, 5, number(1)).Kept, false)
+	w.want("nor has an immediate", w.see(trace.ResponderIn, writeImm, 3, 5, number(1)).Kept, false)
+	w.want("a WRITE needs none", w.see(trace.ResponderIn, roce.XSendFirst+roce.WriteOnly, 4, 5).Kept, true)
+	w.c.event(&trace.Event{Kind: trace.Receive, Side: w.c.Req.Other()})
+	w.want("now it has", w.see(trace.ResponderIn, sendOnly, 2, 5, number(1)).Kept, true)
+	w.c.responder.tells = false
+	w.want("nobody tells", w.see(trace.ResponderIn, sendOnly, 5, 5, number(9)).Kept, true)
 }

@@ -17,6 +17,8 @@ type responderState struct {
 	next     int
 	keep     keep
 	released roce.Packet // the packet of the Released sight
+	tells    bool        // receives are reported
+	receives uint32      // receives posted
 }
 
 // accepted is the state before one request was accepted.
@@ -144,7 +146,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
-		s.Kept = d < r.keep.reach && !r.keep.holds(p.PSN) && !(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
+		s.Kept = d < r.keep.reach && !c.Homeless(p) && !r.keep.holds(p.PSN) && !(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
 	case d < 0:
 		s.Relation = Duplicate
 	default:

@@ -37,10 +37,14 @@ const (
 	Probes                           // engine variables and error counters
 	Bytes                            // whole frames, not just decoded headers
 	Attributes                       // QP attributes: timeout, retry counts, queue depth, MTU
+	Receives                         // posts and completions of receives, at the responder
 )
 
-// Both needs the two taps.
-const Both = TapRequester | TapResponder
+// Both needs the two taps, and Inside is what no tap shows.
+const (
+	Both   = TapRequester | TapResponder
+	Inside = Completions | Stores | Image | Timers | Probes | Receives
+)
 
 // Source is where a rule comes from.
 type Source struct {
@@ -49,12 +53,17 @@ type Source struct {
 }
 
 // Class is a set of packet classes at one or more points: which sights a check wants to be called for.
-type Class uint8
+type Class uint16
 
 // The interests. Requests and Responses are seen at both taps; Foreign are packets of the connection that belong to no
-// half-conversation: CNPs, unknown opcodes, frames that do not decode. ReadAcks are acknowledgements of READ responses
+// half-conversation: CNPs, unknown opcodes, frames that do not decode, and packets without BTH, which are shown to both
+// half-conversations: in that of the side that did not send one, its points are those of a response. ReadAcks are acknowledgements of READ responses
 // that are numbered apart, which travel with the requests. ReleaseIn is a request that a responder had kept, seen again
 // when its turn has come, after the request that it waited for; Accepts is what a responder takes in order.
+//
+// Where a Decoder lies between port and transport, RequestIn and ResponseIn are what it passes up, and CodedIn is what it
+// is given: the packets as they reach the port. RepairOut and RepairIn are its own packets, which belong to the
+// half-conversation whose data they protect.
 const (
 	RequestOut  Class = 1 << iota // requests leaving the requester
 	RequestIn                     // requests arriving at the responder
@@ -64,11 +73,15 @@ const (
 	ReadAckOut
 	ReadAckIn
 	ReleaseIn
+	CodedIn
+	RepairOut
+	RepairIn
+	Route     // everything that is seen of the connection on both hops of a path with a box in it
 	Requests  = RequestOut | RequestIn
 	Responses = ResponseOut | ResponseIn
 	ReadAcks  = ReadAckOut | ReadAckIn
 	Accepts   = RequestIn | ReleaseIn
-	Emitted   = RequestOut | ResponseOut | ReadAckOut // everything an endpoint sends
+	Emitted   = RequestOut | ResponseOut | ReadAckOut // everything an endpoint sends, but for repair packets
 )
 
 // Rule is one rule of the catalogue.
@@ -80,6 +93,7 @@ type Rule struct {
 	Needs    Vantage
 	Sees     Class    // sights that the check is called for
 	Features []string // features an implementation must declare, "gbn", "ud"; empty for all RC engines
+	Without  string   // a feature with which the rule does not apply; empty for most
 	Stimulus string   // what must happen for the rule to be exercised, as in the catalogue
 	BlackBox string   // which foreign devices can be judged: "HW,RXE", "ENG"
 	Unbuilt  string   // not empty: no verdict yet, and this is why (which vantage or peer is missing)

@@ -108,3 +108,15 @@ func (v *Verdict) settle(r *Rule, missing Vantage) {
 		v.Status, v.Reason = Inconclusive, "stimulus not seen: "+r.Stimulus
 	}
 }
+
+// Tells reports whether a rule that says v of a broken engine tells it from the right one, of which it says right. An
+// observation never fails: it has to find something on one of them and nothing on the other.
+func (v *Verdict) Tells(right *Verdict) bool {
+	switch {
+	case right.Status != Pass:
+		return false
+	case right.Level == Observation:
+		return (v.Total > 0) != (right.Total > 0)
+	}
+	return v.Status == Fail
+}

@@ -1,17 +1,28 @@
 package rule
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"slices"
+	"strconv"
+	"strings"
 )
 
-// Waiver says that a rule is known to be broken by an implementation, who answers for it, and until when.
+// Waiver says that a rule is known to be broken by a device, who answers for it, and until when.
 type Waiver struct {
 	Rule    string // a rule ID, or a pattern of path.Match such as "RC-RNR-*"
 	Impl    string // the implementation or device, likewise
+	Kernel  string // versions of the kernel that the device is a part of, "6.1..6.6", both included; "" is any
 	Reason  string
 	Owner   string
 	Expires string // the last day on which it holds, "2027-01-31"
+}
+
+// Device is what verdicts are about: what stands at the ends, and the kernel, "6.1.0-56-amd64" or "" when not known.
+type Device struct {
+	Names  []string
+	Kernel string
 }
 
 // Validate returns an error that names the field that is missing or wrong.
@@ -33,37 +44,99 @@ func (w *Waiver) Validate() error {
 	if _, err := path.Match(w.Impl, ""); err != nil {
 		return fmt.Errorf("waiver for %q: %w", w.Impl, err)
 	}
+	if _, _, err := w.kernels(); err != nil {
+		return fmt.Errorf("waiver of %q for %q: kernel %q: want a range such as 6.1..6.6", w.Rule, w.Impl, w.Kernel)
+	}
 	return nil
 }
 
-// Waive applies waivers to the verdicts on an implementation: FAIL becomes XFAIL, PASS becomes XPASS, and the reason says
-// by whom. The first waiver that matches decides. An expired one changes nothing but is mentioned. Today is a day such
-// as "2026-01-31".
-func Waive(verdicts []Verdict, waivers []Waiver, impl, today string) {
+// Waive applies waivers to the verdicts on a device: FAIL becomes XFAIL, PASS becomes XPASS, and the reason says by whom.
+// The first waiver that matches decides. An expired one changes nothing but is mentioned. Today is a day such as
+// "2026-01-31".
+func Waive(verdicts []Verdict, waivers []Waiver, d Device, today string) {
+	Excuse(verdicts, waivers, d, today)
 	for i := range verdicts {
-		for j := range waivers {
-			if w := &waivers[j]; w.covers(verdicts[i].Rule, impl) {
-				verdicts[i].waive(w, today)
-				break
-			}
+		v := &verdicts[i]
+		if w := Covering(waivers, v.Rule, d); w != nil && v.Status == Pass && w.Expires >= today {
+			v.Status, v.Reason = XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner, w.Expires, w.Reason)
 		}
 	}
 }
 
-func (w *Waiver) covers(rule, impl string) bool {
-	r, _ := path.Match(w.Rule, rule)
-	i, _ := path.Match(w.Impl, impl)
-	return r && i
+// Excuse is Waive for one of several runs: that a rule passes here says nothing against its waiver.
+func Excuse(verdicts []Verdict, waivers []Waiver, d Device, today string) {
+	for i := range verdicts {
+		v := &verdicts[i]
+		w := Covering(waivers, v.Rule, d)
+		switch {
+		case w == nil || v.Status != Fail:
+		case w.Expires < today: // ISO dates order as strings
+			v.Reason = fmt.Sprintf("the waiver of %s expired on %s: %s", w.Owner, w.Expires, w.Reason)
+		default:
+			v.Status, v.Reason = XFail, fmt.Sprintf("waived by %s until %s: %s", w.Owner, w.Expires, w.Reason)
+		}
+	}
 }
 
-func (v *Verdict) waive(w *Waiver, today string) {
-	switch {
-	case v.Status != Fail && v.Status != Pass:
-	case w.Expires < today: // ISO dates order as strings
-		v.Reason = fmt.Sprintf("the waiver of %s expired on %s: %s", w.Owner, w.Expires, w.Reason)
-	case v.Status == Fail:
-		v.Status, v.Reason = XFail, fmt.Sprintf("waived by %s until %s: %s", w.Owner, w.Expires, w.Reason)
-	default:
-		v.Status, v.Reason = XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner, w.Expires, w.Reason)
+// Covering returns the first waiver of a rule for a device; nil when there is none.
+func Covering(waivers []Waiver, rule string, d Device) *Waiver {
+	for i := range waivers {
+		if w := &waivers[i]; w.covers(rule, d) {
+			return w
+		}
 	}
+	return nil
+}
+
+func (w *Waiver) covers(rule string, d Device) bool {
+	match, _ := path.Match(w.Rule, rule) // Validate has seen the patterns
+	return match && w.coversKernel(d.Kernel) && slices.ContainsFunc(d.Names, func(name string) bool {
+		match, _ := path.Match(w.Impl, name)
+		return match
+	})
+}
+
+// coversKernel compares a version with the bounds, as far as a bound goes: 6.6.50 is within 6.1..6.6.
+func (w *Waiver) coversKernel(version string) bool {
+	from, to, err := w.kernels()
+	if w.Kernel == "" || err != nil {
+		return err == nil
+	}
+	release, _, _ := strings.Cut(version, "-")
+	v, err := numbers(release)
+	return err == nil && compareVersions(v, from) >= 0 && compareVersions(v, to) <= 0
+}
+
+// kernels returns the bounds of Kernel.
+func (w *Waiver) kernels() (from, to []int, err error) {
+	if w.Kernel == "" {
+		return nil, nil, nil
+	}
+	low, high, ok := strings.Cut(w.Kernel, "..")
+	if !ok {
+		high = low
+	}
+	from, err = numbers(low)
+	to, highErr := numbers(high)
+	return from, to, errors.Join(err, highErr)
+}
+
+// numbers reads "6.1.192".
+func numbers(version string) (out []int, err error) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("version %q: want numbers with dots between them", version)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// compareVersions compares v with a bound in the places that the bound has.
+func compareVersions(v, bound []int) int {
+	for len(v) < len(bound) {
+		v = append(v, 0)
+	}
+	return slices.Compare(v[:len(bound)], bound)
 }

@@ -6,11 +6,18 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/apn"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/diw"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/fasr"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gb1"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gbn"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/irn"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/lowar"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/neg"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/pack"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/rc"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/rciw"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/srn"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/wire"
 )
 
@@ -20,7 +27,8 @@ func TestFamilies(t *testing.T) {
 		rules []rule.Rule
 		want  int
 	}{{"WIRE", wire.Rules(), 24}, {"RC", rc.Rules(), 46}, {"NEG", neg.Rules(), 30}, {"GBN", gbn.Rules(), 16}, {"GB1", gb1.Rules(), 18},
-		{"FASR", fasr.Rules(), 34}} {
+		{"IRN", irn.Rules(), 28}, {"FASR", fasr.Rules(), 34}, {"LOWAR", lowar.Rules(), 36}, {"PACK", pack.Rules(), 27}, {"APN", apn.Rules(), 8},
+		{"DIW, UDSR and WREC", diw.Rules(), 36}, {"RCIW", rciw.Rules(), 8}, {"SRN", srn.Rules(), 6}} {
 		if len(f.rules) != f.want {
 			t.Errorf("%s: %d rules, the catalogue has %d", f.name, len(f.rules), f.want)
 		}

@@ -54,17 +54,27 @@ func TestScenarios(t *testing.T) {
 
 // unexercised are the rules that no scenario can exercise on a reliable connection, and why.
 var unexercised = map[string]string{
-	"WIRE-EXT-001":  "needs an implementation with extension headers",
-	"WIRE-UD-001":   "needs an unreliable datagram QP",
-	"NEG-QKEY-001":  "needs an unreliable datagram QP",
-	"NEG-EXT-001":   "needs an implementation with extension headers",
-	"NEG-EXT-002":   "needs an implementation with extension headers",
-	"NEG-FUZZ-001":  "a million mutated packets; the engines' own tests run them",
-	"GBN-BT0-001":   "an option of the simulators that go-back-N was measured with; no default",
-	"GBN-NAK-004":   "an option of the simulators that go-back-N was measured with; no default",
-	"FASR-POOL-003": "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
-	"FASR-POOL-004": "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
-	"GB1-BUF-002":   "needs a bound that other transports do not have; the engine's ladders and its broken variants set it",
+	"WIRE-UD-001":    "needs an unreliable datagram QP",
+	"NEG-QKEY-001":   "needs an unreliable datagram QP",
+	"NEG-FUZZ-001":   "a million mutated packets; the engines' own tests run them",
+	"GBN-BT0-001":    "an option of the simulators that go-back-N was measured with; no default",
+	"GBN-NAK-004":    "an option of the simulators that go-back-N was measured with; no default",
+	"APN-QD-004":     "needs a device whose queue is shorter than the path; the engine's ladders and its broken variants set a cap",
+	"APN-QD-005":     "needs a device whose queue is shorter than the path; the engine's ladders and its broken variants set a cap",
+	"APN-QD-007":     "needs a device whose queue is shorter than the path; the engine's ladders and its broken variants set a cap",
+	"FASR-POOL-003":  "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
+	"FASR-POOL-004":  "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
+	"IRN-RTO-001":    "needs two timeouts that other transports do not have; the engine's ladders and its broken variants set them",
+	"PACK-BUF-002":   "needs a buffer as small as a few packets, which others do not have; the box's ladders and its broken variants set it",
+	"PACK-BUF-003":   "needs a buffer as small as a few packets, which others do not have; the box's ladders and its broken variants set it",
+	"SRN-MOD-001":    "needs a pipeline as slow as the link, which other transports do not have; the engine's tests and its broken variants set it",
+	"GB1-BUF-002":    "needs a bound that other transports do not have; the engine's ladders and its broken variants set it",
+	"LOWAR-DEC-004":  "needs a depth above 1, which other transports do not know; the engine's ladders and its broken variants set it",
+	"LOWAR-DEC-010":  "needs ends with different parameters; the engine's ladders and its broken variants set them",
+	"LOWAR-NEG-001":  "needs adaptive parameters; the engine's ladders and its broken variants set them",
+	"LOWAR-NEG-002":  "needs adaptive parameters; the engine's ladders and its broken variants set them",
+	"LOWAR-TRN-002":  "needs the shim at one end only; its broken variants have it so",
+	"LOWAR-UNIT-002": "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
 }
 
 func TestEveryRuleIsExercised(t *testing.T) {

@@ -21,14 +21,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken"
+	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // breaker returns an engine that is there to break a rule, as the registry would list it.
 func breaker(t *testing.T, id string) engine.Implementation {
 	t.Helper()
-	for _, v := range broken.Engines() {
+	for _, v := range brokengbn.Family().Variants {
 		if slices.Contains(v.Catches, id) {
 			return v.Impl
 		}

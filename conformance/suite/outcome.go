@@ -27,6 +27,7 @@ type Outcome struct {
 	// Verdicts are those of the rules that the scenario names and of all others that had something to judge.
 	Verdicts []Verdict      `json:"verdicts"`
 	Findings []rule.Finding `json:"findings"`
+	Unseen   []string       `json:"-"` // rules that apply to the implementation and had nothing to judge here
 }
 
 // Verdict is one rule's verdict on one scenario.
@@ -70,6 +71,9 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 		o.Findings = append(o.Findings, v.Findings...)
 		if isNamed || v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
 			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total})
+		}
+		if v.Status == rule.Inconclusive {
+			o.Unseen = append(o.Unseen, v.Rule)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package suite is the conformance suite as Ginkgo specs: one per implementation and scenario, so that it can be
+// Package suite is the conformance suite as Ginkgo specs: one per implementation and scenario of its transport, so that it can be
 // filtered by label, focused, and reported as JUnit.
 //
 // It is given the function that runs a scenario, and so knows neither implementations nor benches. A spec fails when the
@@ -7,6 +7,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -28,10 +30,17 @@ type Config struct {
 	Implementations []string // under test
 	Reference       []string // those of which every rule that a scenario names must get a verdict
 	Scenarios       []scenarios.Scenario
-	Bench           string        // where Run runs, for labels and reports
-	Timeout         time.Duration // of one spec, in real time; 0 takes DefaultTimeout
+	Features        map[string][]string                            // what implementations declare, those not under test included; nil runs every scenario for all
+	Peer            string                                         // at side B; "" is the implementation under test
+	Bench           string                                         // where Run runs, for labels and reports
+	Fits            func(impl string, sc *scenarios.Scenario) bool // leaves scenarios out that an implementation cannot take part in; nil leaves none
+	Timeout         time.Duration                                  // of one spec, in real time; 0 takes DefaultTimeout
 
-	// Run runs a scenario; spec is its parsed text with impl on both sides. An error means that the harness broke; a
+	// Lacks names what a Spec asks of an implementation that does not declare it, "" when nothing. Such a scenario is
+	// NOT-APPLICABLE and not run. Nil means that everything can be asked of everybody.
+	Lacks func(spec *scenario.Spec) string
+
+	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness broke; a
 	// result that comes with it is reported as far as it got.
 	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error)
 
@@ -59,9 +68,12 @@ func Register(cfg Config) error {
 	levels := levelsOfRules()
 	ginkgo.Describe("conformance", func() {
 		for _, impl := range cfg.Implementations {
-			ginkgo.Context(impl, ginkgo.Label("impl:"+impl, cfg.Bench), func() {
+			ginkgo.Context(impl, ginkgo.Label("impl:"+labelOf(impl), cfg.Bench), func() {
 				for i := range cfg.Scenarios {
 					sc := &cfg.Scenarios[i]
+					if !cfg.suits(impl, sc) || cfg.Fits != nil && !cfg.Fits(impl, sc) {
+						continue
+					}
 					ginkgo.It(sc.Name, labels(sc, levels), ginkgo.SpecTimeout(cfg.Timeout), func(ctx ginkgo.SpecContext) {
 						cfg.verify(ctx, impl, sc)
 					})
@@ -78,7 +90,10 @@ func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Sce
 	spec, err := sc.Spec()
 	var r *model.Result
 	if err == nil {
-		spec.Impl = [2]string{impl, impl}
+		spec.Impl = [2]string{impl, cmp.Or(cfg.Peer, impl)}
+		if cfg.Lacks != nil {
+			cfg.applies(impl, sc, cfg.Lacks(spec))
+		}
 		r, err = cfg.Run(ctx, impl, sc, spec)
 	}
 	o := judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl))
@@ -88,6 +103,22 @@ func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Sce
 	}
 	gomega.NewGomega(ginkgo.Fail).Expect(o).To(keepTheRules())
 }
+
+// applies skips a scenario for the reason given, if there is one, and tells it.
+func (cfg *Config) applies(impl string, sc *scenarios.Scenario, lack string) {
+	if lack == "" {
+		return
+	}
+	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench, Status: rule.NotApplicable, Reason: lack}
+	attach("verdicts", o)
+	if cfg.Observe != nil {
+		cfg.Observe(o)
+	}
+	ginkgo.Skip(o.String())
+}
+
+// labelOf is an implementation in a label, which holds no path: of a program its last part.
+func labelOf(impl string) string { return impl[strings.LastIndexAny(impl, "/:")+1:] }
 
 // levelsOfRules maps a rule to the label of its level.
 func levelsOfRules() map[string]string {

@@ -211,9 +211,13 @@ func endWants(text []byte) (list []*regexp.Regexp, err error) {
 // declares is the line of a fixture that names features of the endpoints.
 var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
 
-// featuresOf returns the features that a fixture is judged with: those that the rule needs, and those that it names.
+// featuresOf returns the features that a fixture is judged with: those that the rule needs, which for a rule that names none
+// is a reliable connection, and those that the fixture names.
 func featuresOf(r *rule.Rule, text []byte) []string {
 	all := slices.Clone(r.Features)
+	if len(all) == 0 {
+		all = []string{"rc"}
+	}
 	if m := declares.FindSubmatch(text); m != nil {
 		all = append(all, strings.Fields(string(m[1]))...)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Rules returns the family in the order of IDs.
@@ -40,9 +39,6 @@ func Rules() []rule.Rule {
 const scheme = "fasr"
 
 const (
-	// patience is how long an endpoint may take to answer before silence is a violation.
-	patience = 10 * vtime.Millisecond
-
 	// slack is how many packets that an endpoint had already handed to its port may still leave it.
 	slack = 64
 

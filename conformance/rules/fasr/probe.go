@@ -497,10 +497,10 @@ func (q *request) acknowledged(p *roce.Packet) {
 }
 
 func (q *request) end(at vtime.Time) {
-	if q.due && !q.c.Fatal && at.Sub(q.at) > patience {
+	if q.due && !q.c.Fatal && at.Sub(q.at) > rule.Patience {
 		q.c.FailAt(q.at, q.index, rule.Responder, "the READ request "+q.c.Rel(q.psn)+" is not acknowledged")
 	}
-	if limit := 4*q.c.Attr.TransportTimer() + patience; q.gone && !q.c.Failed && at.Sub(q.since) > limit && limit > patience {
+	if limit := 4*q.c.Attr.TransportTimer() + rule.Patience; q.gone && !q.c.Failed && at.Sub(q.since) > limit && limit > rule.Patience {
 		q.c.FailAt(q.since, q.lostRec, rule.Requester, "the READ request "+q.c.Rel(q.lost)+" is lost and not sent again")
 	}
 }

@@ -390,7 +390,7 @@ func (m *sender) sentNew(s *rule.Sight) {
 // end reports what was never sent although there was time.
 func (m *sender) end(at vtime.Time) {
 	for i := range m.batches {
-		if b := &m.batches[i]; at.Sub(b.at) > patience && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
+		if b := &m.batches[i]; at.Sub(b.at) > rule.Patience && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
 			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
 		}
 	}
@@ -537,6 +537,7 @@ type lone struct {
 	psn    psn.PSN
 	index  uint64
 	at     vtime.Time
+	high   psn.PSN // newest that arrived behind it
 	sacked bool
 	sent   int
 }
@@ -551,12 +552,14 @@ func (l *lone) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.RequesterOut && lost(s.Rec):
 		l.open = !l.open && !l.off && s.Relation == rule.First && !p.Opcode.IsRead()
-		l.psn, l.index, l.at, l.sacked, l.sent = p.PSN, s.Index, s.At, false, 0
+		l.psn, l.high, l.index, l.at, l.sacked, l.sent = p.PSN, p.PSN, s.Index, s.At, false, 0
 	case !l.open:
 	case s.Point == trace.ResponderOut && lost(s.Rec),
-		s.Point == trace.ResponderIn && s.Relation == rule.Ahead && (c.EPSN != l.psn || !s.Kept),
+		s.Point == trace.ResponderIn && s.Relation == rule.Ahead && (c.EPSN != l.psn || !s.Kept || p.PSN != l.high.Next()),
 		s.Point == trace.RequesterIn && p.Opcode == roce.Acknowledge && !isACK(p):
 		l.open = false
+	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead:
+		l.high = p.PSN
 	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
 		l.sent++
 	case s.Point == trace.RequesterIn && isSACK(p):

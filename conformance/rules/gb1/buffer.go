@@ -76,7 +76,7 @@ func (k *keeping) answer(s *rule.Sight) {
 // overdue judges a run that is not acknowledged.
 func (k *keeping) overdue(now vtime.Time) {
 	k.arrivals.settle(now)
-	if k.open && now.Sub(k.at) >= patience && !k.c.Fatal {
+	if k.open && now.Sub(k.at) >= rule.Patience && !k.c.Fatal {
 		k.open = false
 		k.c.FailAt(k.at, k.record, rule.Responder, "what came early from "+k.c.Rel(k.from)+" to "+k.c.Rel(k.to)+
 			" is not acknowledged, although nothing before it is missing")
@@ -197,7 +197,7 @@ func (r *run) stopped(refused bool) {
 
 // overdue judges a run that is not answered.
 func (r *run) overdue(now vtime.Time) {
-	if r.released && now.Sub(r.at) >= patience && !r.c.Fatal {
+	if r.released && now.Sub(r.at) >= rule.Patience && !r.c.Fatal {
 		r.c.FailAt(r.at, r.record, rule.Responder, "no ACK of "+r.c.Rel(r.end)+", where the run that was kept ends")
 		r.filled, r.released = false, false
 	}

@@ -2,7 +2,7 @@
 // RACK, and a requester that sends what the RACKs show to be missing, once and before new data.
 //
 // Devices are judged at their ports. What a requester had handed to its port before a RACK reached it still leaves, so
-// packets within drain of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
+// packets within rule.Drain of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
 // repaired form; GB1-RTX-005 is the one that tells the two apart.
 //
 // GB1-NRM-001 speaks of two traces, with and without the scheme; it is judged from one, by what could make them differ.
@@ -27,15 +27,6 @@ func Rules() []rule.Rule {
 		oneForOne(), gapForGap(), resentFirst(), acknowledgedSkipped(), firstLossQueued(), lengthKept(), oldRACKIgnored(), rackLost(),
 	}
 }
-
-const (
-	// patience is how long an endpoint may take to answer before silence is a violation: far above the processing time
-	// of a host stack, and below the transport timers in use over a WAN.
-	patience = 10 * vtime.Millisecond
-
-	// drain is how long packets that an endpoint had already handed to its port may still leave it.
-	drain = vtime.Millisecond
-)
 
 // features of the whole family: the scheme, and what its responder does.
 var features = []string{"gb1", rule.KeepsEarly}

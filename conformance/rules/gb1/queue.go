@@ -20,7 +20,7 @@ type model struct {
 	void  bool    // go-back-N is at work,
 	until psn.PSN // up to here
 	stale bool    // the latest RACK named nothing new
-	moves []move  // of UNA, while they are younger than drain
+	moves []move  // of UNA, while they are younger than rule.Drain
 	old   psn.PSN // UNA that long ago
 	reply vtime.Time
 }
@@ -77,9 +77,9 @@ func (m *model) settle() {
 	m.void = m.void && c.UNA.Less(m.until)
 }
 
-// settled returns what was acknowledged drain ago: all packets before it have left the port, if they ever do.
+// settled returns what was acknowledged rule.Drain ago: all packets before it have left the port, if they ever do.
 func (m *model) settled(now vtime.Time) psn.PSN {
-	for len(m.moves) > 0 && now.Sub(m.moves[0].at) > drain {
+	for len(m.moves) > 0 && now.Sub(m.moves[0].at) > rule.Drain {
 		m.old = m.moves[0].una
 		m.moves = m.moves[1:]
 	}

@@ -46,7 +46,7 @@ func refusable(c *rule.Context, p psn.PSN) bool {
 
 // settle reports the doubts that no refusal has removed in time; at the end all of them.
 func (a *arrivals) settle(now vtime.Time) {
-	for len(a.doubts) > 0 && now.Sub(a.doubts[0].at) >= patience {
+	for len(a.doubts) > 0 && now.Sub(a.doubts[0].at) >= rule.Patience {
 		a.report()
 	}
 }
@@ -189,7 +189,7 @@ func (b *bothNumbers) reported(p psn.PSN) bool {
 
 // close judges a gap that has drawn no RACK.
 func (b *bothNumbers) close(at vtime.Time) {
-	if b.waiting && !b.c.Fatal && at.Sub(b.first.at) >= patience {
+	if b.waiting && !b.c.Fatal && at.Sub(b.first.at) >= rule.Patience {
 		b.c.FailAt(b.first.at, b.first.record, rule.Responder, "no RACK of "+b.c.Rel(b.first.psn))
 	}
 	b.waiting = false
@@ -240,7 +240,7 @@ func (e *each) sight(s *rule.Sight) {
 // overdue judges the oldest arrivals whose RACKs should have left.
 func (e *each) overdue(now vtime.Time) {
 	e.arrivals.settle(now)
-	for len(e.arrivals.list) > 0 && now.Sub(e.arrivals.list[0].at) >= patience {
+	for len(e.arrivals.list) > 0 && now.Sub(e.arrivals.list[0].at) >= rule.Patience {
 		x := e.arrivals.list[0]
 		e.arrivals.list = e.arrivals.list[1:]
 		if !e.c.Fatal {

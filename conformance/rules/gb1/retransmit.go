@@ -160,7 +160,7 @@ func resentFirst() rule.Rule {
 				case m.void || c.Failed:
 				case ok:
 					served = true
-				case s.Relation == rule.First && len(m.list) > 0 && s.At.Sub(m.list[0].since) > drain:
+				case s.Relation == rule.First && len(m.list) > 0 && s.At.Sub(m.list[0].since) > rule.Drain:
 					c.Failf(rule.Requester, "%s is sent for the first time, while %s waits to be sent again", c.Rel(s.Pkt.PSN), c.Rel(m.list[0].psn))
 					m.list = m.list[1:]
 				case s.Relation == rule.First && len(m.list) == 0 && served:
@@ -236,7 +236,7 @@ func (f *left) event(e *trace.Event) {
 	c := f.m.c
 	if e.Kind == trace.Timeout && c.Mine(e) {
 		f.m.settle()
-		if l := f.m.list; len(l) > 0 && l[0].head && e.At.Sub(l[0].since) > drain {
+		if l := f.m.list; len(l) > 0 && l[0].head && e.At.Sub(l[0].since) > rule.Drain {
 			c.Failf(rule.Requester, "%s, which a RACK has shown to be missing, is left to the timer", c.Rel(l[0].psn))
 		}
 	}
@@ -289,7 +289,7 @@ func oldRACKIgnored() rule.Rule {
 					return
 				}
 				// What the model does not want, and the timer has not asked for, is the old RACK's doing.
-				if _, ok := m.sent(s); !ok && !m.void && !s.Pkt.PSN.Less(c.UNA) && armed != vtime.Never && s.Relation == rule.Again && s.At.Sub(armed) <= patience {
+				if _, ok := m.sent(s); !ok && !m.void && !s.Pkt.PSN.Less(c.UNA) && armed != vtime.Never && s.Relation == rule.Again && s.At.Sub(armed) <= rule.Patience {
 					c.Failf(rule.Requester, "%s is sent again upon a RACK that names nothing new", c.Rel(s.Pkt.PSN))
 					armed = vtime.Never
 				}
@@ -339,6 +339,9 @@ func (r *covered) sight(s *rule.Sight) {
 		if last, ok := rule.Acknowledged(p); ok && r.excess && !last.Less(r.dup) {
 			r.excess = false
 		}
+		if p.AETH.Syndrome.IsRNR() && p.PSN.LessEq(r.dup) {
+			r.excess = false // it was not a duplicate: nothing from the packet on that found no receive was taken
+		}
 	case trace.RequesterIn:
 		r.next = r.m.response(s) && r.waiting && r.missing.LessEq(p.PSN) || r.next
 	case trace.RequesterOut:
@@ -363,7 +366,7 @@ func (m *model) covers(p psn.PSN) bool { return p.LessEq(m.crt) }
 // event notices that the timer had to bring the packet back.
 func (r *covered) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && r.c.Mine(e) {
-		if r.waiting && r.next && !r.m.void && e.At.Sub(r.at) > drain {
+		if r.waiting && r.next && !r.m.void && e.At.Sub(r.at) > rule.Drain {
 			r.c.FailAt(r.at, r.record, rule.Requester, r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
 		}
 		r.waiting = false
@@ -373,7 +376,7 @@ func (r *covered) event(e *trace.Event) {
 
 // overdue judges a duplicate that nothing answers.
 func (r *covered) overdue(now vtime.Time) {
-	if r.excess && now.Sub(r.dupAt) >= patience {
+	if r.excess && now.Sub(r.dupAt) >= rule.Patience {
 		r.excess = false
 		if !r.c.Fatal && !r.c.RNRWait {
 			r.c.Failf(rule.Responder, "%s came again and is not answered", r.c.Rel(r.dup))

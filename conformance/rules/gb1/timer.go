@@ -70,8 +70,10 @@ func (t *timeouts) follow(s *rule.Sight) {
 		if t.again {
 			c.Met()
 		}
-	case !t.begun && s.At.Sub(t.since) <= drain && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
+	case !t.begun && s.At.Sub(t.since) <= rule.Drain && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
 		return // it was in the port already
+	case !t.begun && p.Less(c.UNA) && !p.Less(t.m.settled(s.At)):
+		t.begun = true // it was the oldest when it was handed to the port
 	case s.Relation == rule.First:
 		t.fired = false
 		if !t.begun {
@@ -107,7 +109,7 @@ const timerSlow = 4
 // end finds a loss that was never repaired.
 func (t *timeouts) end(at vtime.Time) {
 	c, period := t.c, t.c.Attr.TransportTimer()
-	if t.again && !t.psn.Less(c.UNA) && !c.Failed && period != 0 && at.Sub(t.at) > timerSlow*period+patience {
+	if t.again && !t.psn.Less(c.UNA) && !c.Failed && period != 0 && at.Sub(t.at) > timerSlow*period+rule.Patience {
 		c.FailAt(t.at, t.record, rule.Requester, c.Rel(t.psn)+" is never sent again after the loss of its retransmission")
 	}
 }

@@ -28,6 +28,7 @@ type early struct {
 	c    *rule.Context
 	kept [256]payload
 	n    int
+	turn payload // what came in order last, and may be placed
 }
 
 // payload identifies the bytes of a packet.
@@ -44,6 +45,8 @@ func (e *early) sight(s *rule.Sight) {
 		c.Met()
 		e.kept[e.n%len(e.kept)] = payload{p.PSN, p.Len, s.Sum}
 		e.n++
+	case s.Point == trace.ResponderIn && s.Relation == rule.InOrder:
+		e.turn = payload{p.PSN, p.Len, s.Sum}
 	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && e.holds(p.PSN):
 		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again", c.Rel(p.PSN))
 	}
@@ -67,6 +70,9 @@ const distinct = 16
 func (e *early) event(ev *trace.Event) {
 	if ev.Kind != trace.Store || e.c.Mine(ev) || ev.Sum == 0 || ev.Len < distinct {
 		return
+	}
+	if e.turn.sum == ev.Sum && e.turn.len == int(ev.Len) {
+		return // two messages of the window with the same bytes
 	}
 	for i := range e.kept[:min(e.n, len(e.kept))] {
 		if k := &e.kept[i]; k.sum == ev.Sum && k.len == int(ev.Len) && !k.psn.Less(e.c.EPSN) {
@@ -135,7 +141,7 @@ func (w *waste) request(s *rule.Sight) {
 		w.open = false // the latter: the timer has gone back as well
 	case w.open && s.Relation == rule.Again:
 		w.back = w.back || s.Pkt.PSN == w.psn
-	case w.open && w.inFlight >= 0 && !w.back && s.At.Sub(w.asked) <= drain:
+	case w.open && w.inFlight >= 0 && !w.back && s.At.Sub(w.asked) <= rule.Drain:
 		w.inFlight++
 		w.end = s.Pkt.PSN.Next()
 	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && isData(s.Pkt.Opcode):

@@ -67,7 +67,7 @@ func (d *duplicates) answer(p *roce.Packet) {
 
 // overdue judges the waiting duplicate when its time has run out.
 func (d *duplicates) overdue(now vtime.Time) {
-	if d.waiting && now.Sub(d.at) >= patience {
+	if d.waiting && now.Sub(d.at) >= rule.Patience {
 		d.waiting = false
 		if !d.c.Fatal {
 			d.c.FailAt(d.at, d.record, rule.Responder, "a duplicate is not answered with an ACK of "+d.c.Rel(d.newest))

@@ -4,7 +4,7 @@
 // and sends everything from there on again. Whatever the one NAK cannot repair is left to the transport timer.
 //
 // Devices are judged at their ports. A requester that receives a NAK may have handed packets to its port before, and
-// these still leave: packets that merely continue the sequence within drain of the NAK are not held against it. Bounds
+// these still leave: packets that merely continue the sequence within rule.Drain of the NAK are not held against it. Bounds
 // on timers are those of IBTA 9.7.6.1.3, up to four times the nominal value.
 //
 // Two switches of the ns-3 models of HPCC change what is right; a run that turns one on is judged by the observations
@@ -15,7 +15,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Rules returns the family in the order of IDs.
@@ -28,16 +27,6 @@ func Rules() []rule.Rule {
 		tailLost(),
 	}
 }
-
-const (
-	// patience is how long an endpoint may take to answer before silence is a violation. IBTA gives no bound; 10 ms is
-	// far above the processing time of an RNIC or a host stack, and below the transport timers in use over a WAN.
-	patience = 10 * vtime.Millisecond
-
-	// drain is how long packets that an endpoint had already handed to its port may still leave it. A NIC takes
-	// microseconds; a software endpoint may just have lost its processor for a scheduling slot.
-	drain = 5 * vtime.Millisecond
-)
 
 // scheme is the feature of the whole family.
 const scheme = "gbn"

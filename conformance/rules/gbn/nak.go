@@ -31,7 +31,7 @@ func nakPerGap() rule.Rule {
 	}
 }
 
-// gaps follows the gaps at the responder and the NAK that each has to draw. A gap that closes within patience may close
+// gaps follows the gaps at the responder and the NAK that each has to draw. A gap that closes within rule.Patience may close
 // without one: the missing packet was late and not lost.
 type gaps struct {
 	c       *rule.Context
@@ -88,7 +88,7 @@ func (g *gaps) named(p psn.PSN) {
 
 // close ends the open gap, if any.
 func (g *gaps) close(at vtime.Time) {
-	if g.waiting && at.Sub(g.at) >= patience && (!g.later || g.drawn) {
+	if g.waiting && at.Sub(g.at) >= rule.Patience && (!g.later || g.drawn) {
 		g.c.FailAt(g.at, g.record, rule.Responder, "no NAK although "+g.c.Rel(g.psn)+" is missing")
 	}
 	g.waiting = false

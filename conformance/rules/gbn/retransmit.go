@@ -21,7 +21,7 @@ func (f *flow) sent(c *rule.Context, s *rule.Sight) {
 // drains reports whether s may have been in the port already when something arrived at since: it continues what was
 // being sent, and soon.
 func (f *flow) drains(s *rule.Sight, since vtime.Time) bool {
-	return f.any && s.Pkt.PSN == f.next && s.At.Sub(since) <= drain
+	return f.any && s.Pkt.PSN == f.next && s.At.Sub(since) <= rule.Drain
 }
 
 func goBackContiguous() rule.Rule {

@@ -8,7 +8,8 @@ import (
 )
 
 // onlyTimer follows a packet that nothing but the transport timer can bring back: it has to be sent again, and within
-// four times the timer's value after the last response that restarted it (IBTA 9.7.6.1.3).
+// four times the timer's value after the last response that restarted it (IBTA 9.7.6.1.3). Then it may still have to wait for
+// the line.
 type onlyTimer struct {
 	c       *rule.Context
 	what    string // what was lost
@@ -16,7 +17,7 @@ type onlyTimer struct {
 	psn     psn.PSN
 	at      vtime.Time // of the loss
 	record  uint64
-	heard   vtime.Time // the loss, or the latest response after it
+	heard   vtime.Time // the loss, or the latest response or retransmission after it
 }
 
 // lose starts the wait for p, whose loss s shows.
@@ -37,17 +38,24 @@ func (o *onlyTimer) see(s *rule.Sight) {
 		o.heard = s.At
 	case s.Relation == rule.Again && s.Pkt.PSN.LessEq(o.psn):
 		o.waiting = false
-		c.Met()
-		if late := s.At.Sub(o.heard); late > o.limit() {
-			c.Failf(rule.Requester, "%s is sent again only %v after %s", c.Rel(o.psn), late, o.what)
+		switch late := s.At.Sub(o.heard); {
+		case late <= o.limit():
+			c.Met()
+		case !o.held(s.At):
+			c.Failf(rule.Requester, "%s is sent again only %v after %s", c.Rel(o.psn), s.At.Sub(o.at), o.what)
 		}
+	case s.Relation == rule.Again:
+		o.heard = s.At // of the burst that the lost one was in, which may wait for the line in its midst, and restarts the timer
 	}
 }
 
-func (o *onlyTimer) limit() vtime.Duration { return 4*o.c.Attr.TransportTimer() + patience }
+func (o *onlyTimer) limit() vtime.Duration { return 4*o.c.Attr.TransportTimer() + rule.Patience }
+
+// held reports whether the line was busy from the latest moment at which the timer had to expire until now.
+func (o *onlyTimer) held(now vtime.Time) bool { return o.c.Port.Busy(o.heard.Add(o.limit()), now) }
 
 func (o *onlyTimer) end(at vtime.Time) {
-	if o.waiting && !o.c.Failed && !o.psn.Less(o.c.UNA) && at.Sub(o.heard) > o.limit() {
+	if o.waiting && !o.c.Failed && !o.psn.Less(o.c.UNA) && at.Sub(o.heard) > o.limit() && !o.held(at) {
 		o.c.FailAt(o.at, o.record, rule.Requester, o.c.Rel(o.psn)+" is never sent again after "+o.what)
 	}
 }

@@ -88,7 +88,7 @@ func (j *silence) stimulus(s *rule.Sight) {
 		j.c.Met()
 	}
 	p, known := j.sentPSN(s)
-	x := suspect{p, known, known && !p.Less(j.expected())}
+	x := suspect{p, known, known && !p.Less(j.expected()) && !j.c.Holds(p)}
 	if len(j.open) == suspectLimit {
 		j.open = j.open[:copy(j.open, j.open[1:])]
 	}

@@ -163,7 +163,7 @@ func receiveCompletion() rule.Rule {
 		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
 		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Quote: "The receive completion holds the number of bytes transferred and the " +
 			"immediate data of the message."},
-		Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := arrivals{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}

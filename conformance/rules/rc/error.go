@@ -37,7 +37,7 @@ func (e *silence) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.RequesterIn:
 		e.reply = s.At
-	case s.Point == trace.RequesterOut && e.failed != vtime.Never && s.At.Sub(e.failed) > drain:
+	case s.Point == trace.RequesterOut && e.failed != vtime.Never && s.At.Sub(e.failed) > rule.Drain:
 		c.Failf(rule.Requester, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	case s.Point == trace.ResponderIn && c.Fatal && s.Intact() && e.ignored == vtime.Never:
 		e.ignored = s.At
@@ -53,7 +53,7 @@ func (e *silence) event(x *trace.Event) {
 }
 
 func (e *silence) end(at vtime.Time) {
-	if e.failed != vtime.Never && at.Sub(e.failed) > drain || e.ignored != vtime.Never && at.Sub(e.ignored) > drain {
+	if e.failed != vtime.Never && at.Sub(e.failed) > rule.Drain || e.ignored != vtime.Never && at.Sub(e.ignored) > rule.Drain {
 		e.c.Met()
 	}
 }

@@ -1,7 +1,10 @@
 package rc
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -88,9 +91,11 @@ func memoryEqual() rule.Rule {
 		Needs: rule.Image, Sees: rule.Requests, Stimulus: "mixed operations under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			reads := false // READ data go to the requester's memory
+			twice := rewrites{c: c}
 			return rule.Check{
 				Sight: func(s *rule.Sight) { reads = reads || s.Pkt.Opcode.IsRead() || s.Pkt.Opcode.IsAtomic() },
 				Event: func(e *trace.Event) {
+					twice.event(e)
 					if e.Kind != trace.Memory || c.Mine(e) && !reads {
 						return
 					}
@@ -98,6 +103,7 @@ func memoryEqual() rule.Rule {
 					switch {
 					case e.Value > 0 && e.Name == "guard":
 						c.Failf(rule.Responder, "%d bytes outside the target ranges changed", e.Value)
+					case e.Value > 0 && e.Name == "mismatch" && twice.found:
 					case e.Value > 0 && e.Name == "mismatch" && !failed:
 						c.Failf(rule.Responder, "%d bytes differ from the source", e.Value)
 					case !failed:
@@ -109,13 +115,46 @@ func memoryEqual() rule.Rule {
 	}
 }
 
+// rewrites finds WRITEs to bytes of another one that was not complete when they were posted: of a responder that places
+// what comes early nobody can say what those bytes are in the end.
+type rewrites struct {
+	c     *rule.Context
+	open  []span
+	found bool
+}
+
+// span is the range of a WRITE that is not complete.
+type span struct {
+	id, va, end uint64
+}
+
+// openLimit bounds the WRITEs that are compared with a new one.
+const openLimit = 1024
+
+func (r *rewrites) event(e *trace.Event) {
+	if r.found || !r.c.Direct() || !r.c.Mine(e) {
+		return
+	}
+	switch {
+	case e.Kind == trace.CQE:
+		r.open = slices.DeleteFunc(r.open, func(s span) bool { return s.id == e.Body.ID })
+	case e.Kind == trace.Post && (e.Body.Op == engine.OpWrite || e.Body.Op == engine.OpWriteImm):
+		now := span{e.Body.ID, e.VA, e.VA + uint64(e.Len)}
+		r.found = slices.ContainsFunc(r.open, func(s span) bool { return s.va < now.end && now.va < s.end })
+		if len(r.open) < openLimit {
+			r.open = append(r.open, now)
+		}
+	}
+}
+
 func laterWriteWins() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ORD-001", Level: rule.Must,
 		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
 		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Quote: "RDMA WRITEs of a connection take effect in the order in which " +
 			"they were posted."},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Without: rule.PlacesEarly,
+		Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := overwrites{c: c, index: map[uint64]int{}}
 			return rule.Check{Sight: o.sight, Event: o.event, End: o.end}
@@ -187,7 +226,7 @@ func sendAfterWrite() rule.Rule {
 		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
 		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Quote: "The data of an RDMA WRITE are in memory before the receive completion " +
 			"of a SEND that was posted after it."},
-		Needs: rule.TapResponder | rule.Completions | rule.Stores, Sees: rule.Accepts | rule.ResponseOut,
+		Needs: rule.TapResponder | rule.Receives | rule.Stores, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			v := visibility{c: c}

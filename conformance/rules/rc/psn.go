@@ -79,6 +79,20 @@ type wrapCheck struct {
 	again   int   // acknowledged PSNs from before the wrap sent since
 	asked   event // the first request after the wrap that wanted an answer
 	waiting bool
+	arrived [64]lastSeen // the latest requests that arrived in order
+}
+
+// lastSeen is when a PSN arrived in order.
+type lastSeen struct {
+	psn psn.PSN
+	at  vtime.Time
+}
+
+// late reports whether a NAK for p leaves at a time when its sender had long had p: one that waits in the port while p arrives
+// was right when it was made.
+func (w *wrapCheck) late(p psn.PSN, now vtime.Time) bool {
+	a := w.arrived[p%64]
+	return p.Less(w.c.EPSN) && (a.psn != p || now.Sub(a.at) > rule.Drain)
 }
 
 // wrapped reports whether p lies after the latest wrap when looked at from q: q counts from 0 and p before it does not.
@@ -90,6 +104,9 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 	case trace.RequesterOut:
 		w.request(s)
 	case trace.ResponderIn:
+		if s.Legal {
+			w.arrived[p%64] = lastSeen{p, s.At}
+		}
 		if s.Legal && s.Pkt.AckReq && uint32(p) < psn.Half && wrapped(c.Start, p.Next()) && !w.waiting {
 			w.asked, w.waiting = seen(s), true
 		}
@@ -101,7 +118,8 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 			w.waiting = false
 			c.Met()
 		}
-		if w.waiting && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && p.Less(c.EPSN) {
+		// A selective acknowledgement says what was so when its packet came; it may have waited since.
+		if w.waiting && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) && !rule.Selective(s.Pkt) {
 			c.Failf(rule.Responder, "NAK asks for %s, which arrived in order across the wrap", c.Rel(p))
 		}
 	}

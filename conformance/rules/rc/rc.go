@@ -7,7 +7,7 @@
 //	RC-ORD-001  only writes of the same address and length are paired
 //
 // Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: see
-// patience and drain.
+// rule.Patience and rule.Drain.
 package rc
 
 import (
@@ -35,15 +35,6 @@ func Rules() []rule.Rule {
 }
 
 const (
-	// patience is how long an endpoint may take to answer before silence is a violation. IBTA gives no bound; 10 ms is
-	// far above the processing time of an RNIC or a host stack, and below the transport timers in use over a WAN.
-	patience = 10 * vtime.Millisecond
-
-	// drain is how long packets that an endpoint had already handed to its port may still leave it.
-	drain = vtime.Millisecond
-)
-
-const (
 	hardware = "HW,RXE" // can be judged on an RNIC and on soft-RoCE
 	engines  = "ENG"    // needs what only an instrumented engine reports, or what no device can be driven to
 )
@@ -57,4 +48,4 @@ type event struct {
 func seen(s *rule.Sight) event { return event{s.At, s.Index} }
 
 // overdue reports whether an answer to e should have been seen by now.
-func (e event) overdue(now vtime.Time) bool { return now.Sub(e.at) >= patience }
+func (e event) overdue(now vtime.Time) bool { return now.Sub(e.at) >= rule.Patience }

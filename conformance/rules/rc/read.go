@@ -44,27 +44,33 @@ const runLimit = 16
 
 // readRing holds the latest READ requests that arrived; a link that repeats packets brings many before one is answered.
 type readRing struct {
-	at   [1024]readRequest
+	at   []readRequest // readsKept at most
 	next int
 }
 
+const readsKept = 1024
+
 type readRequest struct {
-	set  bool
 	psn  psn.PSN
 	reth roce.RETH
 	n    int // PSNs; 0 when not known
 }
 
 func (r *readRing) add(p *roce.Packet, n int) {
-	r.at[r.next] = readRequest{true, p.PSN, p.RETH, n}
-	r.next = (r.next + 1) % len(r.at)
+	x := readRequest{p.PSN, p.RETH, n}
+	if len(r.at) < readsKept {
+		r.at = append(r.at, x)
+		return
+	}
+	r.at[r.next] = x
+	r.next = (r.next + 1) % readsKept
 }
 
 // find returns the newest READ that begins at p.
 func (r *readRing) find(p psn.PSN) (readRequest, bool) {
 	for i := range r.at {
 		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
-		if x.set && x.psn == p {
+		if x.psn == p {
 			return *x, true
 		}
 	}
@@ -218,7 +224,7 @@ func (r *replays) sight(s *rule.Sight) {
 			r.forget(r.kept[0])
 			r.kept = r.kept[:copy(r.kept, r.kept[1:])]
 		}
-		r.kept = append(r.kept, readRequest{true, p.PSN, p.RETH, c.Span(p)})
+		r.kept = append(r.kept, readRequest{p.PSN, p.RETH, c.Span(p)})
 	case s.Relation == rule.Duplicate && p.Opcode.IsRead():
 		r.duplicate(s)
 	}

@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -20,6 +22,8 @@ type rounds struct {
 	before   vtime.Time // earlier progress
 	touched  vtime.Time // the latest event that may restart it: any response, any request
 	reply    vtime.Time // latest response
+	again    bool       // something was sent again,
+	newest   psn.PSN    // and the newest packet at the latest such time
 	asked    bool       // a response asked for a retransmission: a NAK, a selective acknowledgement, a gap in READ data
 	askedAt  vtime.Time // when
 	expected psn.PSN    // what follows the latest request if a burst goes on
@@ -40,7 +44,11 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	if c.UNA != r.una {
 		r.una, r.count, r.replies = c.UNA, 0, 0
 		r.progress(r.reply)
-		r.asked = r.asked && r.reply.Sub(r.askedAt) <= drain // progress answers what was asked for longer ago
+		r.asked = r.asked && r.reply.Sub(r.askedAt) <= rule.Drain // progress answers what was asked for longer ago
+		if c.Keeps() && r.again && c.UNA.LessEq(r.newest) {
+			// A partial ACK: what had been sent by the last retransmission is still missing, and the oldest of it goes again.
+			r.asked, r.askedAt = true, r.reply
+		}
 	}
 	if s.Point == trace.RequesterIn {
 		r.response(s)
@@ -49,7 +57,9 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	// A burst goes on with the next packet, or beyond what was acknowledged in the meantime.
 	follows := r.sent && (p.PSN == r.expected || r.expected.Less(p.PSN) && p.PSN == c.UNA)
 	r.expected, r.sent = p.PSN.Add(max(1, c.Span(p))), true
-	if s.Relation != rule.Again {
+	if s.Relation == rule.Again {
+		r.again, r.newest = true, c.MAX.Prev()
+	} else {
 		if c.UNA == c.MAX {
 			r.begun = s.At // nothing was outstanding: the timer starts
 		}
@@ -61,7 +71,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		return round{}, false
 	}
 	// Of two reasons that come close together one may have been at work in the port already.
-	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= drain
+	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= rule.Drain
 	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.restart(s.At))}
 	r.count++
 	if asked {
@@ -72,12 +82,12 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 }
 
 // portWait is how long a retransmission may wait in its port behind other packets, such as READ responses of the same
-// endpoint, after the timer has expired.
-const portWait = 5 * vtime.Millisecond
+// endpoint, after the timer has expired, or for a turn of all its QPs if that is longer.
+func (r *rounds) portWait() vtime.Duration { return max(rule.Drain, r.c.Port.Turn) }
 
 // progress notes an acknowledgement that restarts the timer.
 func (r *rounds) progress(at vtime.Time) {
-	if at.Sub(r.before) > 2*portWait {
+	if at.Sub(r.before) > 2*r.portWait() {
 		r.before = r.acked
 	}
 	r.acked = at
@@ -86,7 +96,7 @@ func (r *rounds) progress(at vtime.Time) {
 // restart returns when the timer that a round at now obeys was last restarted for certain. Progress that is younger than
 // portWait may have come after the timer expired.
 func (r *rounds) restart(now vtime.Time) vtime.Time {
-	if now.Sub(r.acked) <= portWait {
+	if now.Sub(r.acked) <= r.portWait() {
 		return max(r.begun, r.before)
 	}
 	return max(r.begun, r.acked)
@@ -123,13 +133,18 @@ func timeoutInterval() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			r := rounds{c: c, una: c.Start}
 			t := c.Attr.TransportTimer()
+			if ownTimeouts(c) {
+				t = 0
+			}
 			return rule.Check{Sight: func(s *rule.Sight) {
 				begun, ok := r.sight(s)
+				latest := s.At.Add(timerSlow*t + timerSlack(t) - begun.min) // to be wanted: then it may have to wait for the line
 				switch {
 				case !ok || !begun.byTimer || t == 0:
 				case begun.max < t-timerSlack(t):
 					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
-				case begun.min > timerSlow*t+timerSlack(t):
+				case s.At > latest && c.Port.Busy(latest, s.At):
+				case s.At > latest:
 					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.min, t)
 				default:
 					c.Met()
@@ -137,6 +152,14 @@ func timeoutInterval() rule.Rule {
 			}}
 		},
 	}
+}
+
+// ownTimeouts reports a scheme that was given timeouts beside the transport timer; its family judges them.
+func ownTimeouts(c *rule.Context) bool {
+	return slices.ContainsFunc([]string{"rto_low", "rto_high", "rtt"}, func(name string) bool {
+		_, given := c.Attr.Params[name]
+		return given
+	})
 }
 
 func timeoutRetries() rule.Rule {
@@ -245,7 +268,7 @@ func (t *timerWatch) moved() {
 // settle judges the latest response that moved UNA when the time for the report is over.
 func (t *timerWatch) settle(now vtime.Time) {
 	t.moved()
-	if !t.due || now.Sub(t.shown.at) <= drain || t.c.Failed || t.pending != 0 {
+	if !t.due || now.Sub(t.shown.at) <= rule.Drain || t.c.Failed || t.pending != 0 {
 		return
 	}
 	t.due = false
@@ -302,7 +325,7 @@ func timerDisabled() rule.Rule {
 					}
 				},
 				End: func(at vtime.Time) {
-					if off && c.UNA != c.MAX && !c.Failed && at.Sub(r.touched) > patience {
+					if off && c.UNA != c.MAX && !c.Failed && at.Sub(r.touched) > rule.Patience {
 						c.Met()
 					}
 				},
@@ -317,13 +340,23 @@ func timerProfile() rule.Rule {
 		Title: "T_tr is at least 1.5 times the round-trip time of the path; otherwise expect spurious timeouts",
 		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Quote: "A timer shorter than the round trip expires before any acknowledgement " +
 			"can return, so every request is sent twice."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.ResponseIn, Stimulus: "an acknowledged request, which measures the round trip", BlackBox: "EMU",
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Stimulus: "an acknowledged request, which measures the round trip", BlackBox: "EMU",
 		New: func(c *rule.Context) rule.Check {
 			least := vtime.Duration(vtime.Never) // shortest round trip seen
+			again := vtime.Time(-1)              // the latest retransmission
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and Partridge 1987).
-					if t := c.Sent(s.Pkt.PSN); s.Intact() && !s.Pkt.Opcode.NumberedApart() && t != nil && t.Times == 1 && s.Pkt.PSN.In(c.UNA, c.MAX) {
+					if s.Relation == rule.Again && s.Point == trace.RequesterOut {
+						again = s.At
+					}
+					if s.Point == trace.RequesterOut {
+						return
+					}
+					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and Partridge 1987). Nor
+					// does one that was outstanding then: its ACK may be the answer to the other.
+					if t := c.Sent(s.Pkt.PSN); s.Intact() && !s.Pkt.Opcode.NumberedApart() && t != nil && t.Times == 1 && t.First > again &&
+						s.Pkt.PSN.In(c.UNA, c.MAX) {
 						least = min(least, s.At.Sub(t.First))
 					}
 				},

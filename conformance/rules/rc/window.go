@@ -7,42 +7,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// messages are the ends of the messages begun and not acknowledged, oldest first.
-type messages struct {
-	last  []psn.PSN
-	begun bool // the newest has not ended
-}
-
-// answered drops the oldest messages that have been answered.
-func (m *messages) answered(c *rule.Context) {
-	n := 0
-	for n < len(m.last) && c.Answered(m.last[n]) {
-		n++
-	}
-	if n > 0 {
-		m.last = m.last[:copy(m.last, m.last[n:])]
-	}
-}
-
-// request takes the first transmission of a request.
-func (m *messages) request(c *rule.Context, s *rule.Sight) {
-	if s.Pkt.Opcode.StartsMessage() {
-		m.begun = true
-	}
-	if s.Pkt.Opcode.EndsMessage() && len(m.last) < queueLimit {
-		m.last = append(m.last, s.Pkt.PSN.Add(max(1, c.Span(s.Pkt))-1))
-		m.begun = false
-	}
-}
-
-// outstanding counts them, the open one included.
-func (m *messages) outstanding() int {
-	if m.begun {
-		return len(m.last) + 1
-	}
-	return len(m.last)
-}
-
 func queueDepth() rule.Rule {
 	return rule.Rule{
 		ID: "RC-WIN-001", Level: rule.MustNot,
@@ -51,14 +15,14 @@ func queueDepth() rule.Rule {
 			"the depth given when the QP was created."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			var m messages
+			var m rule.Outstanding
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Relation != rule.First || c.Attr.QueueDepth == 0 {
 					return
 				}
-				m.answered(c)
-				m.request(c, s)
-				switch n := m.outstanding(); {
+				m.Answered(c)
+				m.Request(c, s)
+				switch n := m.Count(); {
 				case n > c.Attr.QueueDepth && s.Pkt.Opcode.StartsMessage():
 					c.Failf(rule.Requester, "%d messages are outstanding, the queue holds %d", n, c.Attr.QueueDepth)
 				case n == c.Attr.QueueDepth:
@@ -87,7 +51,7 @@ func queueStall() rule.Rule {
 // stall follows a full queue until its next message.
 type stall struct {
 	c      *rule.Context
-	m      messages
+	m      rule.Outstanding
 	long   bool       // a message had several packets: the rule does not apply
 	full   bool       // the queue was full after the latest message
 	una    psn.PSN    // UNA when it filled
@@ -111,12 +75,12 @@ func (w *stall) sight(s *rule.Sight) {
 	if w.long = !s.Pkt.Opcode.IsOnly(); w.long {
 		return
 	}
-	w.m.answered(c)
+	w.m.Answered(c)
 	if w.full {
 		w.resume(s)
 	}
-	w.m.request(c, s)
-	w.full, w.una, w.freed = w.m.outstanding() >= c.Attr.QueueDepth, c.UNA, vtime.Never
+	w.m.Request(c, s)
+	w.full, w.una, w.freed = w.m.Count() >= c.Attr.QueueDepth, c.UNA, vtime.Never
 }
 
 // resume judges the message that follows a stall.
@@ -124,8 +88,8 @@ func (w *stall) resume(s *rule.Sight) {
 	c := w.c
 	switch {
 	case w.freed == vtime.Never:
-		c.Failf(rule.Requester, "%s is sent while %d messages are outstanding", c.Rel(s.Pkt.PSN), w.m.outstanding())
-	case s.At.Sub(max(w.freed, w.posted)) > patience:
+		c.Failf(rule.Requester, "%s is sent while %d messages are outstanding", c.Rel(s.Pkt.PSN), w.m.Count())
+	case s.At.Sub(max(w.freed, w.posted)) > rule.Patience:
 		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(w.freed))
 	default:
 		c.Met()

@@ -43,7 +43,7 @@ func layoutLength(c *rule.Context, s *rule.Sight) {
 }
 
 // opcodeRegistered learns the transport from its first packet that is not plain RC, because a foreign capture does not
-// say which opcodes were agreed.
+// say which opcodes were agreed. Where the ends are known to be of different kinds, each has its own.
 func opcodeRegistered() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-OPC-002", Level: rule.MustNot,
@@ -52,9 +52,12 @@ func opcodeRegistered() rule.Rule {
 			Quote: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
 		Sees: rule.Emitted | rule.Foreign, Stimulus: "all", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
-			var dialect, reliable string // the family of opcodes spoken beside the common ones, and "RC" once that was
+			var ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was
 			return rule.Check{Sight: func(s *rule.Sight) {
-				o := s.Pkt.Opcode
+				o, end := s.Pkt.Opcode, &ends[0]
+				if c.Mixed() {
+					end = &ends[s.Tap&1]
+				}
 				if !s.Out || s.Defect() != "" && !strings.Contains(s.Defect(), roce.ErrUnknownOpcode.Error()) {
 					return
 				}
@@ -64,15 +67,15 @@ func opcodeRegistered() rule.Rule {
 				case f == "":
 					c.Failf(sender(s), "opcode %v is reserved", o)
 				case f == "RC":
-					reliable = f
-				case f != "CNP" && dialect == "":
-					dialect = f
-				case f != "CNP" && f != dialect:
-					c.Failf(sender(s), "%v is of the %s opcodes, the connection speaks %s", o, f, dialect)
+					end.reliable = f
+				case f != "CNP" && end.dialect == "":
+					end.dialect = f
+				case f != "CNP" && f != end.dialect:
+					c.Failf(sender(s), "%v is of the %s opcodes, the connection speaks %s", o, f, end.dialect)
 				}
-				if f != "" && reliable != "" && (dialect == "UC" || dialect == "UD") {
-					c.Failf(sender(s), "%v: a QP of %s service does not speak RC", o, dialect)
-					dialect, reliable = "", ""
+				if f != "" && end.reliable != "" && (end.dialect == "UC" || end.dialect == "UD") {
+					c.Failf(sender(s), "%v: a QP of %s service does not speak RC", o, end.dialect)
+					end.dialect, end.reliable = "", ""
 				}
 			}}
 		},

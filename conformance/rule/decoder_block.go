@@ -1,0 +1,89 @@
+package rule
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// scheme is what both ends have to agree on, and what bounds the waiting.
+type scheme struct {
+	r, c int
+	wait vtime.Duration
+}
+
+// buffers are what all decoders of an endpoint share, as they share one NIC: coding units and the reorder buffer. The
+// numbers are those that are free.
+type buffers struct {
+	known       bool
+	units, slot int
+	most, count int // units in all, and decoders that share them
+}
+
+// codingUnit is one coding unit. It takes one of the endpoint's when the first packet of its residue comes.
+type codingUnit struct {
+	bound bool
+	sum   []byte
+	check uint32 // sum of the digests of what was added
+}
+
+// record adds a packet to its unit. Without a free unit it is marked only.
+func (d *Decoder) record(s *trace.Sight, at int) {
+	if d.there[at] {
+		return
+	}
+	d.there[at] = true
+	if s.Pkt.Opcode.EndsMessage() {
+		d.size = at + 1
+	}
+	u := &d.units[at%d.scheme.c]
+	if !u.bound && d.shared.units == 0 {
+		d.partial = true
+		return
+	}
+	if !u.bound {
+		u.bound = true
+		d.shared.units--
+	}
+	b := CodedBytes(s.Raw)
+	u.sum = fold(u.sum, b)
+	u.check += roce.RepairDigest(b)
+}
+
+// open begins a block at p.
+func (d *Decoder) open(p psn.PSN) {
+	for i := range d.units {
+		if u := &d.units[i]; u.bound {
+			d.shared.units++
+			u.bound = false
+		}
+	}
+	if d.soon.pending && d.soon.first.LessEq(p) {
+		d.scheme.r, d.scheme.c, d.soon.pending = d.soon.r, d.soon.c, false
+	}
+	for at := 0; d.Held > 0; at++ {
+		if d.held[at] != nil {
+			d.held[at] = nil
+			d.shared.slot++
+			d.Held--
+		}
+	}
+	d.Base, d.size, d.partial = p, 0, false
+	d.there, d.held = resized(d.there, d.scheme.r), resized(d.held, d.scheme.r)
+	if len(d.units) != d.scheme.c {
+		d.units = make([]codingUnit, d.scheme.c)
+	}
+	for i := range d.units {
+		d.units[i].sum, d.units[i].check = d.units[i].sum[:0], 0
+	}
+}
+
+// resized returns s with n zero elements.
+func resized[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
+}

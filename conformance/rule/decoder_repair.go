@@ -1,0 +1,131 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// announced is a change of (r, c) that takes effect with the block that begins at first, and the newest epoch heard of.
+type announced struct {
+	pending bool
+	r, c    int
+	first   psn.PSN
+	epoch   uint8
+}
+
+// repair takes a LoWAR packet of this stream: a repair packet, or an announcement of other parameters.
+func (d *Decoder) repair(s *trace.Sight) {
+	h := &s.Pkt.Repair
+	if h.Type != roce.RepairData && h.Type != roce.RepairAnnounce || !d.known && d.reads {
+		return
+	}
+	d.begin(h.Base)
+	switch {
+	case h.Type == roce.RepairAnnounce:
+		d.announce(h)
+	case !plausible(h) || !d.Tracking || !d.agrees(h):
+	case h.Base.Add(int(h.N)).LessEq(d.Next): // nothing is missing of its block
+		if h.Base.Add(int(h.N)) == d.Next && d.Base != d.Next {
+			d.open(d.Next)
+		}
+	case h.Base != d.Base || d.size != 0 && d.size != int(h.N):
+		d.fail(FailedLater, s.At)
+	default:
+		d.size = int(h.N)
+		d.decode(s)
+	}
+}
+
+// announce takes the parameters of blocks to come.
+func (d *Decoder) announce(h *roce.Repair) {
+	if h.Version != roce.RepairVersion || h.C == 0 || h.R < uint16(h.C) || int8(h.Epoch-d.soon.epoch) <= 0 {
+		return
+	}
+	d.soon = announced{true, int(h.R), int(h.C), h.Base, h.Epoch}
+	if d.Base == d.Next && d.Held == 0 && d.Tracking {
+		d.open(d.Next)
+	}
+}
+
+// agrees compares the parameters of a repair packet: "only if the (r, c) parameters used for decoding calculation align with
+// that included in repair packets will the recovered data packets be accepted" (LoWAR IV-C). One of a newer epoch than any
+// that was announced is as good as the announcement, for the blocks behind it.
+func (d *Decoder) agrees(h *roce.Repair) bool {
+	if int(h.R) == d.scheme.r && int(h.C) == d.scheme.c {
+		return true
+	}
+	if int8(h.Epoch-d.soon.epoch) > 0 || d.soon.pending && h.Epoch == d.soon.epoch {
+		d.soon = announced{true, int(h.R), int(h.C), h.Base.Add(int(h.N)), h.Epoch}
+		if d.soon.first == d.Next && d.Tracking {
+			d.open(d.Next)
+		}
+	}
+	return false
+}
+
+// decode recovers what one repair packet can recover: "When a repair packet is received, and only one data packets that
+// encode the repair packet is lost, XORing the repair packet with its corresponding decoding units will recover the lost
+// packet" (LoWAR IV-B2).
+func (d *Decoder) decode(s *trace.Sight) {
+	at, n := d.missing(&s.Pkt.Repair)
+	switch n {
+	case 0:
+	case 1:
+		made, ok := d.recover(s, at)
+		if !ok {
+			return
+		}
+		d.Recovered++
+		d.there[at] = true
+		if made.Pkt.PSN == d.Next {
+			d.advance(made, true)
+		} else {
+			d.hold(made, at, true)
+		}
+	default:
+		d.fail(FailedUnit, s.At)
+	}
+}
+
+// plausible reports a header whose numbers agree with each other.
+func plausible(h *roce.Repair) bool {
+	return h.Version == roce.RepairVersion && h.C > 0 && h.R >= uint16(h.C) && h.N > 0 && h.N <= h.R &&
+		int(h.ISN) < min(int(h.C), int(h.N))
+}
+
+// missing returns how many packets of a unit have not come, and where in the block the last of them belongs.
+func (d *Decoder) missing(h *roce.Repair) (at, n int) {
+	for i := int(h.ISN); i < int(h.N); i += int(h.C) {
+		if !d.there[i] {
+			at, n = i, n+1
+		}
+	}
+	return at, n
+}
+
+// Yield is what a decoder can make of a repair packet.
+type Yield uint8
+
+// The yields.
+const (
+	YieldsNothing Yield = iota // it does not look at it, or lacks nothing of its unit, or too much
+	YieldsPacket               // it recovers a packet
+	YieldsUnsound              // what it would recover is no packet that the sender can have sent
+)
+
+// Yields tells what the decoder will make of a repair packet that it has not seen yet.
+func (d *Decoder) Yields(s *Sight) Yield {
+	h := &s.Pkt.Repair
+	if !d.known || !d.Tracking || !plausible(h) || h.Base != d.Base || int(h.R) != d.scheme.r || int(h.C) != d.scheme.c {
+		return YieldsNothing
+	}
+	at, n := d.missing(h)
+	if n != 1 {
+		return YieldsNothing
+	}
+	if _, ok := d.recover(&s.Sight, at); !ok {
+		return YieldsUnsound
+	}
+	return YieldsPacket
+}

@@ -1,0 +1,55 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Port is what an observer can tell of the port that all QPs of one side share. A packet that an engine wants to send waits
+// there for the line, so what leaves late may have been wanted in time.
+type Port struct {
+	// Turn is how long the line takes for a full packet of every QP and one that answers for each: who is served in turn
+	// does not wait longer. It is 0 when the rate is not known.
+	Turn vtime.Duration
+
+	full  vtime.Duration // a full packet on the line; 0 when not known
+	since vtime.Time     // packets have left without a pause since then
+	last  vtime.Time     // the latest packet
+}
+
+const (
+	fullHeaders = 82 // bytes of a full packet on the line beside its payload, at most
+	pauseSlack  = 100 * vtime.Microsecond
+)
+
+// newPort starts the port of a side from what the header knows of its line.
+func newPort(h *trace.Header, side trace.Side) Port {
+	if len(h.Conns) == 0 {
+		return Port{}
+	}
+	end := &h.Conns[0].Ends[side]
+	if !end.Known || end.QP.Path.Rate <= unit.Rate(0) {
+		return Port{}
+	}
+	full := end.QP.Path.Rate.Time(end.QP.MTU + fullHeaders)
+	return Port{full: full, Turn: 2 * full * vtime.Duration(len(h.Conns))}
+}
+
+// pause reports whether the port was idle between its latest packet and now. A line that is full leaves no more than a
+// packet's time between two; twice that, and what a clock may be off, is still no room for one more.
+func (p *Port) pause(now vtime.Time) bool {
+	return p.full == 0 || now.Sub(p.last) > 2*p.full+pauseSlack
+}
+
+// sent notes that a packet leaves.
+func (p *Port) sent(at vtime.Time) {
+	if p.pause(at) {
+		p.since = at
+	}
+	p.last = at
+}
+
+// Busy reports whether the port has sent without a pause between then and now, so that a packet wanted then may have waited
+// until now. It is false when the rate of the line is not known.
+func (p *Port) Busy(then, now vtime.Time) bool { return p.since <= then && !p.pause(now) }

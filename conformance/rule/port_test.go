@@ -1,0 +1,53 @@
+package rule
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func header(rate unit.Rate, conns int, known bool) *trace.Header {
+	h := &trace.Header{Conns: make([]trace.Conn, conns)}
+	for i := range h.Conns {
+		h.Conns[i].Ends[trace.A] = trace.End{Known: known, QP: engine.QP{MTU: 1024, Path: engine.Path{Rate: rate}}}
+	}
+	return h
+}
+
+// At 100 Mb/s a full packet takes 88 us: sending each 150 us is busy, a gap of 300 us is not.
+func TestPortIsBusyWithoutAPause(t *testing.T) {
+	const us = vtime.Time(vtime.Microsecond)
+	p := newPort(header(100*unit.Mbps, 5, true), trace.A)
+	for at := 1000 * us; at <= 4000*us; at += 150 * us {
+		p.sent(at)
+	}
+	for _, c := range []struct {
+		then, now vtime.Time
+		want      bool
+	}{{1000 * us, 4000 * us, true}, {1500 * us, 4200 * us, true}, {999 * us, 4000 * us, false}, {1500 * us, 4300 * us, false}} {
+		if got := p.Busy(c.then, c.now); got != c.want {
+			t.Errorf("busy from %v to %v: %v", c.then, c.now, got)
+		}
+	}
+	if p.sent(4300 * us); p.Busy(4000*us, 4300*us) || !p.Busy(4300*us, 4300*us) {
+		t.Error("the pause was not seen")
+	}
+	if want := 10 * (100 * unit.Mbps).Time(1106); p.Turn != want {
+		t.Errorf("a turn of five takes %v, want %v", p.Turn, want)
+	}
+}
+
+// Where the rate is not known, nothing is excused.
+func TestPortOfAnUnknownLineIsNeverBusy(t *testing.T) {
+	for _, h := range []*trace.Header{{}, header(0, 1, true), header(unit.Gbps, 1, false)} {
+		p := newPort(h, trace.A)
+		p.sent(5)
+		p.sent(6)
+		if p.Busy(5, 6) || p.Busy(6, 6) || p.Turn != 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+}

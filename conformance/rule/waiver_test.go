@@ -1,0 +1,78 @@
+package rule
+
+import (
+	"strings"
+	"testing"
+)
+
+func parseWaivers(t *testing.T, text string) []Waiver {
+	t.Helper()
+	list, err := ParseWaivers(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestWaivers(t *testing.T) {
+	w := parseWaivers(t, "# known\n\nwaive RC-RNR-* impl=rxe kernel=6.1..6.6 owner=net expires=2027-01-31 : code 25\n")
+	for _, c := range []struct {
+		impl, kernel, today string
+		before, want        Status
+		reason              string
+	}{
+		{"rxe", "6.1.0-56-amd64", "2027-01-31", Fail, XFail, "waived by net"},
+		{"rxe", "6.6.50", "2027-01-31", Pass, XPass, "but passes"},
+		{"rxe", "6.1", "2027-02-01", Fail, Fail, "expired on 2027-01-31"},
+		{"rxe", "6.1", "2027-02-01", Pass, Pass, ""},
+		{"rxe", "6.12.0", "2027-01-31", Fail, Fail, ""},
+		{"rxe", "5.15.3", "2027-01-31", Fail, Fail, ""},
+		{"rxe", "", "2027-01-31", Fail, Fail, ""},
+		{"gbn", "6.1", "2027-01-31", Fail, Fail, ""},
+		{"rxe", "6.1", "2027-01-31", Inconclusive, Inconclusive, ""},
+	} {
+		v := []Verdict{{Rule: "RC-RNR-002", Status: c.before}}
+		Waive(v, w, Device{Names: []string{"gbn", c.impl}, Kernel: c.kernel}, c.today)
+		if v[0].Status != c.want || !strings.Contains(v[0].Reason, c.reason) {
+			t.Errorf("%+v: %v %q", c, v[0].Status, v[0].Reason)
+		}
+	}
+}
+
+// TestExcuse: one run of several may pass what another breaks.
+func TestExcuse(t *testing.T) {
+	w := parseWaivers(t, "waive RC-RNR-* impl=* owner=net expires=2027-01-31 : code 25\n")
+	v := []Verdict{{Rule: "RC-RNR-002", Status: Pass}, {Rule: "RC-RNR-003", Status: Fail}}
+	Excuse(v, w, Device{Names: []string{"rxe"}}, "2026-01-01")
+	if v[0].Status != Pass || v[1].Status != XFail {
+		t.Errorf("%v and %v, want PASS and XFAIL", v[0].Status, v[1].Status)
+	}
+}
+
+func TestExpired(t *testing.T) {
+	w := parseWaivers(t, "waive A impl=x owner=o expires=2026-01-31 : r\nwaive B impl=x owner=o expires=2026-02-01 : r\n")
+	if got := Expired(w, "2026-02-01"); len(got) != 1 || got[0].Rule != "A" {
+		t.Errorf("expired on 2026-02-01: %+v, want A", got)
+	}
+}
+
+func TestParseWaiversRefuses(t *testing.T) {
+	const good = "waive A impl=x owner=o expires=2026-01-31 : r"
+	for text, want := range map[string]string{
+		"waver A":                                               "want waive RULE",
+		good + "\n\n" + "waive":                                 "3: ",
+		strings.Replace(good, "owner=o ", "", 1):                "no owner",
+		strings.Replace(good, " : r", "", 1):                    "no reason",
+		strings.Replace(good, "2026-01-31", "soon", 1):          "want a day such as",
+		strings.Replace(good, "A", "[", 1):                      "syntax error in pattern",
+		strings.Replace(good, "impl=x", "impl=", 1):             "each once and with a value",
+		strings.Replace(good, "impl=x", "impl=x impl=y", 1):     "each once",
+		strings.Replace(good, "impl=x", "impl=x colour=y", 1):   "want impl=",
+		strings.Replace(good, "impl=x", "impl=x kernel=six", 1): "want a range such as 6.1..6.6",
+		strings.Repeat(good+"\n", waiverLimit+1):                "more than 1000",
+	} {
+		if _, err := ParseWaivers(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
+	}
+}

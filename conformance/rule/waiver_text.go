@@ -1,0 +1,67 @@
+package rule
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// waiverLimit bounds the waivers of a file: someone who waives more has given the suite up.
+const waiverLimit = 1000
+
+// ParseWaivers reads waivers, one a line, with comments after #:
+//
+//	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : a gap in READ responses waits for the timer
+//
+// The words before the colon come in any order; kernel may be left out, and means every version. Errors begin with the
+// number of the line.
+func ParseWaivers(r io.Reader) ([]Waiver, error) {
+	var all []Waiver
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		w, err := parseWaiver(line)
+		if err == nil && len(all) == waiverLimit {
+			err = fmt.Errorf("more than %d waivers; narrow what the device is judged by instead", waiverLimit)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%d: %w", n, err)
+		}
+		all = append(all, w)
+	}
+	return all, lines.Err()
+}
+
+// parseWaiver reads one line.
+func parseWaiver(line string) (w Waiver, err error) {
+	head, reason, _ := strings.Cut(line, " : ")
+	words := strings.Fields(head)
+	if len(words) < 2 || words[0] != "waive" {
+		return w, fmt.Errorf("%.60q: want waive RULE impl=… owner=… expires=… : REASON", line)
+	}
+	w.Rule, w.Reason = words[1], strings.TrimSpace(reason)
+	fields := map[string]*string{"impl": &w.Impl, "kernel": &w.Kernel, "owner": &w.Owner, "expires": &w.Expires}
+	for _, word := range words[2:] {
+		key, value, _ := strings.Cut(word, "=")
+		field := fields[key]
+		if field == nil || *field != "" || value == "" {
+			return w, fmt.Errorf("%.60q: want impl=, kernel=, owner= and expires=, each once and with a value", word)
+		}
+		*field = value
+	}
+	return w, w.Validate()
+}
+
+// Expired returns the waivers that no longer hold on a day.
+func Expired(waivers []Waiver, today string) (out []Waiver) {
+	for _, w := range waivers {
+		if w.Expires < today {
+			out = append(out, w)
+		}
+	}
+	return out
+}

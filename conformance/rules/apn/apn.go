@@ -1,0 +1,67 @@
+// Package apn holds the rules of RDMA over Open APN: a send queue as deep as the path is long.
+//
+// The depth in force, the path that it was computed from and the device's cap are attributes of the QP; the formula is
+// written down here once more, so that a wrong one is not compared with itself. Rules about throughput look at flows of
+// messages of one packet over a path that loses nothing: there the closed form has no free parameter but how long the
+// hosts take, for which there is an allowance (hosts).
+package apn
+
+import (
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Rules returns the family in the order of IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		printedDepth(), unitsOfDepth(), lineBusy(), starvedQueue(), deviceCap(), countedInMessages(), moderatedQueue(), receivesForSends(),
+	}
+}
+
+// features of the family.
+var features = []string{"openapn"}
+
+// Who can be judged beside our engines: standard endpoints over an emulated path, and hardware.
+const (
+	engines  = "ENG"
+	emulated = "ENG,EMU"
+	hardware = "ENG,EMU,HW"
+)
+
+// hosts is how long both hosts together may take to turn a message around, beyond the path and the line.
+const hosts = 250 * vtime.Microsecond
+
+// overhead is the layer-1 length of a packet without its payload; the formula leaves RETH and AETH out.
+const overhead = 82
+
+// frame returns the layer-1 bytes of a message.
+func frame(message uint32, mtu int) int {
+	return int(message) + overhead*max(1, (int(message)+mtu-1)/mtu)
+}
+
+// formula returns RTT x rate / frame for the path of a QP, and whether the path is known.
+func formula(q *engine.QP) (depth float64, known bool) {
+	if q.Path.RTT <= 0 || q.Path.Rate <= 0 || q.MTU <= 0 {
+		return 0, false
+	}
+	message := q.Path.Message
+	if message == 0 {
+		message = uint32(q.MTU)
+	}
+	seconds := float64(q.Path.RTT) / float64(vtime.Second)
+	return seconds * float64(q.Path.Rate) / float64(8*frame(message, q.MTU)), true
+}
+
+// defaultCap is the deepest queue of the paper's device, "The QD of ConnectX-6 DX was set to 16,384" (NTT 4.2).
+const defaultCap = 16384
+
+// capOf returns the device's cap.
+func capOf(q *engine.QP) int {
+	if n, err := strconv.Atoi(q.Params["cap"]); err == nil && n > 0 {
+		return n
+	}
+	return defaultCap
+}

@@ -1,0 +1,159 @@
+package apn
+
+import (
+	"math"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+)
+
+// judgeDepth compares the depth in force with the formula, once per QP. A depth that the device does not have is
+// APN-QD-005's affair.
+func judgeDepth(c *rule.Context, unit string) {
+	want, known := formula(&c.Attr)
+	if !known || want > float64(capOf(&c.Attr)) {
+		return
+	}
+	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > max(1, math.Ceil(want)) {
+		c.Failf(rule.Requester, "the queue holds %d, the path is %.2f %s long", got, want, unit)
+		return
+	}
+	c.Met()
+}
+
+// once calls judge at the first request only.
+func once(judge func()) func(*rule.Sight) {
+	done := false
+	return func(*rule.Sight) {
+		if !done {
+			done = true
+			judge()
+		}
+	}
+}
+
+func printedDepth() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-001", Level: rule.Must,
+		Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up",
+		Source: rule.Source{Ref: "NTT 4.1", Quote: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "a path of known length and rate", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: once(func() {
+				if int(c.Attr.Path.Message) <= c.Attr.MTU {
+					judgeDepth(c, "frames")
+				}
+			})}
+		},
+	}
+}
+
+// mistakes are the factors by which a depth is wrong when a unit is.
+var mistakes = []struct {
+	factor float64
+	what   string
+}{
+	{8, "bits are taken for bytes"}, {1.0 / 8, "bytes are taken for bits"},
+	{1000, "milliseconds are taken for seconds"}, {1e-3, "the rate is taken in thousands"},
+	{2, "the round trip is counted twice"}, {0.5, "one way is taken for the round trip"},
+}
+
+func unitsOfDepth() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-002", Level: rule.Must,
+		Title:  "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
+		Source: rule.Source{Ref: "NTT 4.1", Quote: "QD = RTT * Line Speed / Total Frame Size."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "a path of several frames", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: once(func() { judgeUnits(c) })}
+		},
+	}
+}
+
+// judgeUnits looks for a depth that is wrong by the factor of a unit.
+func judgeUnits(c *rule.Context) {
+	want, known := formula(&c.Attr)
+	if !known {
+		c.Failf(rule.Requester, "requests are sent over a path of RTT %v and rate %v, which has no depth", c.Attr.Path.RTT, c.Attr.Path.Rate)
+		return
+	}
+	if want < 4 || want > float64(capOf(&c.Attr)) {
+		return // rounding or the cap hides a factor
+	}
+	for _, m := range mistakes {
+		if ratio := float64(c.Attr.QueueDepth) / (want * m.factor); ratio > 0.9 && ratio < 1.1 {
+			c.Failf(rule.Requester, "the queue holds %d and the path %.2f: %s", c.Attr.QueueDepth, want, m.what)
+			return
+		}
+	}
+	c.Met()
+}
+
+func deviceCap() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-005", Level: rule.MustNot,
+		Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
+		Source: rule.Source{Ref: "NTT 4.1", Quote: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
+			"upper bound in the amount of configurable QD."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "a path longer than the device is deep", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			var m rule.Outstanding
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Relation != rule.First {
+					return
+				}
+				m.Answered(c)
+				m.Request(c, s)
+				switch most := capOf(&c.Attr); {
+				case m.Count() > most && s.Pkt.Opcode.StartsMessage():
+					c.Failf(rule.Requester, "%d requests are outstanding, the device holds %d", m.Count(), most)
+				case m.Count() == most:
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
+func countedInMessages() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-006", Level: rule.Must,
+		Title:  "For messages of several packets the depth counts messages",
+		Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Quote: "An entry of a send queue is a work request, which is a message and not a packet."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "messages longer than the MTU", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: once(func() {
+				if int(c.Attr.Path.Message) > c.Attr.MTU {
+					judgeDepth(c, "messages")
+				}
+			})}
+		},
+	}
+}
+
+func receivesForSends() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-008", Level: rule.Should,
+		Title:  "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Quote: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "SENDs", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			reported := false
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if reported || !s.Pkt.Opcode.IsSend() {
+					return
+				}
+				reported = true
+				if q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; q > r {
+					c.Failf(rule.Requester, "%d SENDs may be outstanding, the peer can have %d receives posted", q, r)
+					return
+				}
+				c.Met()
+			}}
+		},
+	}
+}

@@ -1,0 +1,188 @@
+package apn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// ackWire is the layer-1 length of an acknowledgement: the headers of a packet, and the AETH.
+const ackWire = overhead + 4
+
+// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing. What is not such
+// a flow spoils it, and the rule has nothing to say.
+type flow struct {
+	c       *rule.Context
+	spoilt  bool
+	begin   vtime.Time // first bit of the first packet
+	last    vtime.Time // last bit of the newest one
+	sent    int        // packets
+	idle    vtime.Duration
+	warm    bool       // one RTT has passed since the beginning
+	settled vtime.Time // when it had
+	wire    int        // layer-1 bytes of a packet, as sent
+	ends    []vtime.Time
+	every   int // ends keeps every so-manieth packet's time
+}
+
+// packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of them.
+func (f *flow) packet(s *rule.Sight) {
+	c := f.c
+	if f.spoilt = f.spoilt || s.Relation != rule.First || !s.Pkt.Opcode.IsOnly() || s.Pkt.Opcode.IsRead() || c.Attr.Path.RTT <= 0 || c.Attr.Path.Rate <= 0; f.spoilt {
+		return
+	}
+	took := c.Attr.Path.Rate.Time(s.Rec.WireBytes)
+	if f.sent == 0 {
+		f.begin, f.wire = s.At.Add(-took), s.Rec.WireBytes
+	}
+	f.spoilt = s.Rec.WireBytes != f.wire
+	switch {
+	case f.warm:
+		f.idle += max(0, s.At.Sub(f.last)-took)
+	case s.At.Sub(f.begin) > c.Attr.Path.RTT:
+		f.warm, f.settled = true, s.At
+	}
+	if f.every > 0 && f.sent%f.every == 0 && len(f.ends) < mostCycles {
+		f.ends = append(f.ends, s.At)
+	}
+	f.last = s.At
+	f.sent++
+}
+
+// mostCycles bounds what is remembered of a flow.
+const mostCycles = 1000
+
+// cycle returns how long a message is outstanding when nothing waits: the path, the frame, its acknowledgement.
+func (f *flow) cycle() vtime.Duration {
+	p := &f.c.Attr.Path
+	return p.RTT + p.Rate.Time(f.wire) + p.Rate.Time(ackWire)
+}
+
+// lost notices a packet that did not arrive, and with it a flow that is about something else.
+func (f *flow) lost(s *rule.Sight) {
+	if lostOnTheWay(s) {
+		f.spoilt = true
+	}
+}
+
+func lineBusy() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-003", Level: rule.Must,
+		Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
+		Source: rule.Source{Ref: "NTT 4.1", Quote: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
+		New: func(c *rule.Context) rule.Check {
+			f := flow{c: c}
+			return rule.Check{
+				Sight: func(s *rule.Sight) { f.lost(s); f.packet(s) },
+				End:   func(vtime.Time) { f.judgeBusy() },
+			}
+		},
+	}
+}
+
+// judgeBusy compares the idle share of the line with what the depth allows. The formula leaves out the serialisation of one
+// frame and of its acknowledgement, which a short queue cannot hide.
+func (f *flow) judgeBusy() {
+	c := f.c
+	want, known := formula(&c.Attr)
+	span := f.last.Sub(f.settled)
+	if f.spoilt || !f.warm || !known || float64(c.Attr.QueueDepth) < want || span < 2*c.Attr.Path.RTT {
+		return
+	}
+	frames := float64(c.Attr.Path.Rate.Time(f.wire)) * float64(c.Attr.QueueDepth)
+	bound := min(0.999, 0.999*frames/float64(f.cycle()+hostsOf(c)))
+	if busy := 1 - float64(f.idle)/float64(span); busy < bound {
+		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, a queue of %d keeps it so for %.2f %%",
+			100*busy, c.Attr.QueueDepth, 100*bound)
+		return
+	}
+	c.Met()
+}
+
+// hostsOf is the allowance for the hosts: none in virtual time would be exact, but a trace does not say what clock it has, so
+// it is a hundredth of the path at most.
+func hostsOf(c *rule.Context) vtime.Duration { return min(hosts, c.Attr.Path.RTT/100) }
+
+func starvedQueue() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-004", Level: rule.Must,
+		Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
+		Source: rule.Source{Ref: "NTT 2.2", Quote: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			f := flow{c: c, every: c.Attr.QueueDepth}
+			return rule.Check{
+				Sight: func(s *rule.Sight) { f.lost(s); f.packet(s) },
+				End:   func(vtime.Time) { f.judgeStarved() },
+			}
+		},
+	}
+}
+
+// judgeStarved compares the time between a message and the one that is q later with the closed form.
+func (f *flow) judgeStarved() {
+	c := f.c
+	want, known := formula(&c.Attr)
+	cycles := len(f.ends) - 1
+	if f.spoilt || !known || c.Attr.CQModeration > 1 || cycles < 3 || float64(c.Attr.QueueDepth) > 0.98*want {
+		return
+	}
+	got := f.ends[cycles].Sub(f.ends[0]) / vtime.Duration(cycles)
+	if model := f.cycle(); float64(got) < 0.99*float64(model) || float64(got) > 1.01*float64(model+hosts) {
+		c.Failf(rule.Requester, "%d messages take %v, RTT and serialisation are %v: %s in place of %s", c.Attr.QueueDepth, got, model,
+			f.rate(got), f.rate(model))
+		return
+	}
+	c.Met()
+}
+
+// rate is what a queue of messages per cycle amounts to at layer 1.
+func (f *flow) rate(cycle vtime.Duration) unit.Rate {
+	bits := float64(f.c.Attr.QueueDepth*f.wire) * 8
+	return unit.Rate(bits/(float64(cycle)/float64(vtime.Second))/1e3+0.5) * unit.Kbps
+}
+
+func moderatedQueue() rule.Rule {
+	return rule.Rule{
+		ID: "APN-QD-007", Level: rule.Must,
+		Title: "With one completion in m signalled the effective window is between m and the depth",
+		Source: rule.Source{Ref: "perftest", Quote: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
+			"stands for so many requests."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
+		New: func(c *rule.Context) rule.Check {
+			f := flow{c: c}
+			return rule.Check{
+				Sight: func(s *rule.Sight) { f.lost(s); f.packet(s) },
+				End:   func(vtime.Time) { f.judgeModerated() },
+			}
+		},
+	}
+}
+
+// judgeModerated measures the window as messages per cycle.
+func (f *flow) judgeModerated() {
+	c := f.c
+	want, known := formula(&c.Attr)
+	m, depth := c.Attr.CQModeration, c.Attr.QueueDepth
+	if f.spoilt || !known || m <= 1 || m > depth || f.sent < 8*depth || float64(depth) > 0.98*want {
+		return
+	}
+	span := float64(f.last.Sub(f.begin))
+	burst := vtime.Duration(m) * c.Attr.Path.Rate.Time(f.wire) // what is posted at once leaves one after the other
+	// The first depth messages waited for nobody, the last may be a full burst: the two counts enclose the window.
+	least, most := float64(f.sent-1)/span*float64(f.cycle()+burst+hosts), float64(f.sent-depth)/span*float64(f.cycle())
+	if least < 0.98*float64(m) || most > 1.01*float64(depth) {
+		c.Failf(rule.Requester, "%.1f messages are on the way, want %d to %d", most, m, depth)
+		return
+	}
+	c.Met()
+}
+
+// lostOnTheWay reports a packet that its receiver could not use.
+func lostOnTheWay(s *rule.Sight) bool {
+	return s.Rec.Recv == vtime.Never && s.Rec.Sent != vtime.Never || !s.Intact()
+}

@@ -1,0 +1,121 @@
+package diw
+
+import (
+	"errors"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// datagram is a UDP datagram that passed a tap, joined from its fragments. It is valid during a call.
+type datagram struct {
+	iwarp.Datagram
+	bytes     []byte
+	at        vtime.Time // of its last fragment
+	record    uint64     // of its first
+	fragments int
+	lost      bool       // at the sender's tap: a fragment will not arrive
+	due       vtime.Time // at the sender's tap: when the last of its fragments that arrives does so
+	err       error      // why it is no segment
+}
+
+// damaged reports a datagram whose CRC is wrong.
+func (d *datagram) damaged() bool { return errors.Is(d.err, iwarp.ErrCRC) }
+
+// reader joins fragments at one tap. A datagram that lacks one stays until its number comes again, or too many do.
+type reader struct {
+	parts map[uint16]*joint
+	order []uint16
+	whole datagram
+}
+
+// joint is a datagram of which fragments have passed.
+type joint struct {
+	data      []byte
+	got       map[int]bool // offsets
+	have, end int
+	record    uint64
+	fragments int
+	lost      bool
+	due       vtime.Time
+}
+
+// due is when a packet arrives, or for one that does not, when it was sent.
+func due(s *rule.Sight) vtime.Time {
+	if s.Rec.Recv == vtime.Never {
+		return s.At
+	}
+	return s.Rec.Recv
+}
+
+// jointLimit bounds the datagrams in progress.
+const jointLimit = 64
+
+// read takes a packet and returns the datagram that it completes, nil when there is none.
+func (r *reader) read(s *rule.Sight) *datagram {
+	p := s.Pkt
+	lost := s.Rec.Fate == trace.Dropped
+	if p.IP.Fragment.Whole() {
+		return r.done(s, p.Payload, s.Index, 1, lost, due(s))
+	}
+	j := r.joint(p.IP.ID, s.Index)
+	at := p.IP.Fragment.Offset()
+	if at == 0 && j.fragments > 0 && j.have > 0 && j.got[0] && s.Out {
+		delete(r.parts, p.IP.ID) // the number is used again
+		j = r.joint(p.IP.ID, s.Index)
+	}
+	j.due = max(j.due, due(s))
+	j.take(p, at, lost)
+	if j.end == 0 || j.have < j.end {
+		return nil
+	}
+	delete(r.parts, p.IP.ID)
+	return r.done(s, j.data[:j.end], j.record, j.fragments, j.lost, j.due)
+}
+
+// joint returns the datagram of a number, a new one when there is none.
+func (r *reader) joint(id uint16, record uint64) *joint {
+	if r.parts == nil {
+		r.parts = map[uint16]*joint{}
+	}
+	j := r.parts[id]
+	if j == nil {
+		if len(r.order) == jointLimit {
+			delete(r.parts, r.order[0])
+			r.order = r.order[1:]
+		}
+		j = &joint{got: map[int]bool{}, record: record}
+		r.parts[id] = j
+		r.order = append(r.order, id)
+	}
+	return j
+}
+
+// take puts a fragment in its place.
+func (j *joint) take(p *roce.Packet, at int, lost bool) {
+	end := at + len(p.Payload)
+	if end > len(j.data) {
+		j.data = append(j.data, make([]byte, end-len(j.data))...)
+	}
+	copy(j.data[at:], p.Payload)
+	if !j.got[at] {
+		j.got[at] = true
+		j.have += len(p.Payload)
+		j.fragments++
+	}
+	if !p.IP.Fragment.More() {
+		j.end = end
+	}
+	j.lost = j.lost || lost
+}
+
+// done decodes a whole datagram.
+func (r *reader) done(s *rule.Sight, b []byte, record uint64, fragments int, lost bool, due vtime.Time) *datagram {
+	d := &r.whole
+	*d = datagram{bytes: b, at: s.At, record: record, fragments: fragments, lost: lost, due: due}
+	d.err = d.Decode(b)
+	return d
+}

@@ -1,0 +1,53 @@
+// Package diw holds the rules of datagram-iWARP (Grant et al., RDMA Capable iWARP over Datagrams): DIW for what its datagrams
+// and QPs are, UDSR for send/receive, WREC for RDMA Write-Record.
+//
+// A check joins the IP fragments that pass a tap to datagrams (datagram.go) and follows, message by message, what a target
+// that saw them must do (watch.go). What it did is read from the events that it reports: placements, completions,
+// declarations, losses. A device that reports nothing can be judged by what its datagrams look like alone.
+package diw
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Rules returns the three families in the order of IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		crcPresent(), crcChecked(),
+		controlWord(), headerFields(), noFraming(),
+		lossIsNoError(), manyPeers(), noConnection(), neverAgain(),
+		datagramLimit(), coverOnce(),
+		wholeOnly(), completionOrder(), reassembles(), copiesHarmless(), sendIsDone(),
+		bufferHolds(),
+		oldestReceive(), noReceive(),
+		givenUp(), silentPoll(),
+		neverMixed(), logBounded(),
+		onLast(), lastLost(), lateExtends(),
+		mapIsUnion(), mapNoMore(), mapModes(),
+		lossModel(),
+		noReceiveTaken(), oneEntry(),
+		placedOnArrival(), checkedFirst(),
+		recordIsDone(), neverAnswers(),
+	}
+}
+
+// scheme is the feature of all three families.
+const scheme = "iwarp-ud"
+
+// reaction is how long an endpoint on a busy host may take until it has acted on what reached its port.
+const reaction = 20 * vtime.Millisecond
+
+// define fills in what all rules share. Every check looks at packets without BTH, which belong to no class of RoCEv2.
+func define(r rule.Rule) rule.Rule {
+	r.Features, r.Sees = []string{scheme}, rule.Foreign
+	if r.BlackBox == "" {
+		r.BlackBox = "ENG"
+	}
+	return r
+}
+
+// paper is a sentence of the paper, with its section.
+func paper(section, quote string) rule.Source {
+	return rule.Source{Ref: "DIW " + section, Quote: quote}
+}

@@ -1,0 +1,99 @@
+package irn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func capHolds() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-FC-001", Level: rule.MustNot,
+		Title: "No new packet is sent with as many in flight as the cap allows; those acknowledged selectively count",
+		Source: rule.Source{Ref: bdp, Quote: "A new packet is transmitted only if the number of packets in flight, computed as the difference between the " +
+			"current packet's sequence number and last acknowledged sequence number, is less than this BDP cap."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a flow that fills the window",
+		New: func(c *rule.Context) rule.Check {
+			limit := capOf(c)
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Relation != rule.First {
+					return
+				}
+				switch flight := s.Pkt.PSN.Sub(c.UNA); {
+				case flight >= limit:
+					c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d", c.Rel(s.Pkt.PSN), flight, limit)
+				case flight == limit-1:
+					c.Met()
+				}
+			}}
+		},
+	})
+}
+
+func newDataInRecovery() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-REC-006", Level: rule.Must,
+		Title: "With no hole left to send again, new packets go on during recovery as far as the cap allows",
+		Source: rule.Source{Ref: recovery, Quote: "When there are no more lost packets to be retransmitted, the sender continues to transmit new packets " +
+			"(if allowed by BDP-FC)."},
+		Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
+		New: func(c *rule.Context) rule.Check {
+			f := flow{c: c, requests: newRequests(c), idle: vtime.Never}
+			f.judgeOnly()
+			return rule.Check{Sight: f.sight, Event: f.event, End: f.stalled}
+		},
+	})
+}
+
+// flow watches a sender in recovery that has nothing to send again, room in its window, and work: it may be silent for as
+// long as its host may, and not longer. Work is counted in packets; READs wait for others, so a requester that posts any
+// is left alone.
+type flow struct {
+	*requests
+	c     *rule.Context
+	posts int // packets posted
+	other bool
+	idle  vtime.Time // since when it could send and did not; Never when it could not
+	index uint64
+}
+
+func (f *flow) event(e *trace.Event) {
+	if e.Kind == trace.Post && f.c.Mine(e) {
+		f.posts += f.c.Packets(e.Len)
+		f.other = f.other || e.Body.Op == engine.OpRead || e.Body.Op == engine.OpCompareSwap || e.Body.Op == engine.OpFetchAdd
+	}
+	f.requests.event(e)
+}
+
+func (f *flow) sight(s *rule.Sight) {
+	f.stalled(s.At)
+	inside := f.recovering && !f.quiet && s.Relation == rule.First && s.Point == trace.RequesterOut && !f.holes()
+	f.requests.sight(s)
+	if inside {
+		f.c.Met()
+	}
+	able := f.able()
+	if !able || s.Point == trace.RequesterOut {
+		f.idle = vtime.Never
+	}
+	if able && f.idle == vtime.Never {
+		f.idle, f.index = s.At, s.Index
+	}
+}
+
+// able reports whether something new can be sent in recovery.
+func (f *flow) able() bool {
+	work := f.posts - f.next.Sub(f.c.Start)
+	return f.recovering && !f.quiet && !f.other && work > 0 && f.next.Sub(f.una) < f.limit && !f.holes()
+}
+
+func (f *flow) stalled(at vtime.Time) {
+	if f.idle != vtime.Never && at.Sub(f.idle) > rule.Drain && !f.c.Failed && !f.c.Port.Busy(f.idle.Add(rule.Drain), at) {
+		f.c.FailAt(f.idle, f.index, rule.Requester, "no hole is left and the cap allows more, and nothing new is sent in recovery")
+		f.other = true // once
+	}
+	if f.other {
+		f.idle = vtime.Never
+	}
+}

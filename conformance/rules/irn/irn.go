@@ -1,0 +1,116 @@
+// Package irn holds the rules of IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018), with the logic of
+// the hardware that its authors published (IRNH) where the paper is short.
+//
+// Two reference machines are derived from the wire: the receiver says what every arrival must draw (receiver.go), and the
+// sender what may and what must be sent again after the answers that reached it (sender.go). Both run over the requests,
+// and over the READ responses, which have PSNs of their own and the roles changed (read.go). What no packet shows, the
+// 2-bitmap and recoverSN, is read from the variables that an engine reports (state.go).
+//
+// Devices are judged at their ports: what an endpoint had handed to its port before it heard of something still leaves, so
+// a mark counts as known when a few packets have left, or some time has passed, since (mark).
+package irn
+
+import (
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Rules returns the family in the order of IDs.
+func Rules() []rule.Rule {
+	return []rule.Rule{
+		bitmapEncoding(), holeFilled(), beyondDropped(),
+		completionParked(),
+		capHolds(), capSparesRetransmissions(),
+		differential(),
+		writePlaceable(), sendPlaceable(), homelessDropped(),
+		readNumbering(), readAcknowledged(), readRetransmits(), readOrder(),
+		recoveryEntered(), headFirst(), holesOnly(), holesOnce(), recoveryLeft(), newDataInRecovery(), sackCancels(), partialACK(),
+		timeoutLowHigh(), timeoutHeadFirst(),
+		earlyNACKed(), inOrderACKed(), duplicateACKed(), earlyTwiceNACKed(),
+	}
+}
+
+// features of the whole family: the scheme, and what its responder does.
+var features = []string{"irn", rule.KeepsEarly, rule.PlacesEarly}
+
+const (
+	// slack is how many packets leave before an endpoint has certainly acted on what reached its port, where rule.Drain
+	// is how long it may take.
+	slack = 64
+
+	// engines are the devices that can be judged: the opcodes are this project's.
+	engines = "ENG"
+
+	// defaultCap is the cap of a QP that is told none.
+	defaultCap = 500
+
+	// longest bounds the gap that the machines follow; the cap of a QP is far below.
+	longest = 1 << 16
+)
+
+// Sources: the paper, and the hardware logic of its authors.
+const (
+	recovery  = "IRN 3.1"
+	bdp       = "IRN 3.2"
+	transport = "IRN 5.2"
+	early     = "IRN 5.3"
+	hls       = "IRNH"
+)
+
+// define fills in what all rules of the family share.
+func define(r rule.Rule) rule.Rule {
+	r.Features, r.BlackBox = features, engines
+	return r
+}
+
+// isACK reports a positive cumulative acknowledgement of requests.
+func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
+
+// acknowledges reports an answer that acknowledges what it names: an ACK, or the result of an atomic.
+func acknowledges(p *roce.Packet) bool { return isACK(p) || p.Opcode == roce.AtomicAck }
+
+// isRNR reports an RNR NAK.
+func isRNR(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() }
+
+// parameter returns a whole-number parameter of the scheme; both ends have the same.
+func parameter(c *rule.Context, name string) (n int, ok bool) {
+	n, err := strconv.Atoi(c.Attr.Params[name])
+	return n, err == nil
+}
+
+// capOf returns how many packets a QP may have in flight, which is the length of its peer's bitmap too.
+func capOf(c *rule.Context) int {
+	if n, ok := parameter(c, "cap"); ok {
+		return n
+	}
+	return defaultCap
+}
+
+// duration returns a parameter that is a time.
+func duration(c *rule.Context, name string) (d vtime.Duration, ok bool) {
+	d, err := vtime.ParseDuration(c.Attr.Params[name])
+	return d, err == nil && d > 0
+}
+
+// mark is a moment at a port.
+type mark struct {
+	at   vtime.Time
+	sent int // packets that had left
+}
+
+// known reports whether an endpoint has certainly acted on m when its sent-th packet leaves at now.
+func (m mark) known(now vtime.Time, sent int) bool {
+	return now.Sub(m.at) >= rule.Drain || sent-m.sent >= slack
+}
+
+// between returns the PSNs [from, to).
+func between(from, to psn.PSN) (all []psn.PSN) {
+	for p := from; p.Less(to) && len(all) < longest; p = p.Next() {
+		all = append(all, p)
+	}
+	return all
+}

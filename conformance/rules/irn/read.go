@@ -1,0 +1,283 @@
+package irn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// isRead reports a request whose answers are numbered apart: a READ, or an atomic.
+func isRead(o roce.Opcode) bool { return o.IsRead() || o.IsAtomic() }
+
+func readNumbering() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-RD-001", Level: rule.Must,
+		Title: "A READ request takes one PSN of the requests, and its responses are numbered apart, without a gap",
+		Source: rule.Source{Ref: transport + ", 5.4", Quote: "IRN splits the PSN space into two different ones: sPSN to track the request packets " +
+			"sent by the requester, and rPSN to track the response packets received by the requester."},
+		Needs: rule.Both, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "READs of several packets",
+		New: func(c *rule.Context) rule.Check {
+			n := numbering{c: c, sent: map[psn.PSN]roce.SOETH{}}
+			return rule.Check{Sight: n.sight}
+		},
+	})
+}
+
+// numbering follows the PSNs of requests behind READs, and remembers what each rPSN was given to.
+type numbering struct {
+	c    *rule.Context
+	read bool // the latest request was a READ
+	sent map[psn.PSN]roce.SOETH
+}
+
+func (n *numbering) sight(s *rule.Sight) {
+	c, p := n.c, s.Pkt
+	switch {
+	case s.Point == trace.RequesterOut && s.Relation == rule.First:
+		if n.read && p.PSN != c.MAX {
+			c.Failf(rule.Requester, "%s follows a READ request, %s was next", c.Rel(p.PSN), c.Rel(c.MAX))
+		}
+		n.read = isRead(p.Opcode)
+	case s.Point != trace.ResponderOut || !p.Opcode.IsReadResponse() || s.Defect() != "":
+	case !p.Opcode.NumberedApart():
+		c.Failf(rule.Responder, "%v %s is numbered as a request", p.Opcode, c.Rel(p.PSN))
+	case s.Relation == rule.First:
+		n.first(p)
+	case n.sent[p.PSN] != p.SO && !p.PSN.Less(c.Reads.UNA):
+		c.Failf(rule.Responder, "rPSN %s is that of READ %d at %d, and is given to READ %d at %d too", c.Rel(p.PSN), n.sent[p.PSN].SN,
+			n.sent[p.PSN].Offset, p.SO.SN, p.SO.Offset)
+	}
+}
+
+func (n *numbering) first(p *roce.Packet) {
+	c := n.c
+	if c.Reads.Started && p.PSN != c.Reads.MAX {
+		c.Failf(rule.Responder, "rPSN %s follows, %s was next", c.Rel(p.PSN), c.Rel(c.Reads.MAX))
+	} else if p.Opcode.IsLast() {
+		c.Met()
+	}
+	if len(n.sent) > longest {
+		clear(n.sent)
+	}
+	n.sent[p.PSN] = p.SO
+}
+
+func readAcknowledged() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-RD-002", Level: rule.Must,
+		Title: "The requester answers READ responses with READ_(N)ACKs: each that comes out of order by name",
+		Source: rule.Source{Ref: transport, Quote: "IRN introduces packets for read (N)ACKs that are sent by a requester for each Read response " +
+			"packet."},
+		Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
+		New: func(c *rule.Context) rule.Check {
+			r := responses{c: c, receiver: receiver{reach: longest, held: map[psn.PSN]kind{}}, last: vtime.Never}
+			return rule.Check{Sight: r.sight, End: r.end}
+		},
+	})
+}
+
+// responses runs the reference receiver over the READ responses that reach the requester. ACKs are merged.
+type responses struct {
+	receiver
+	c     *rule.Context
+	begun bool
+	off   bool
+	last  vtime.Time
+	want  []answer
+}
+
+func (r *responses) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case r.off || r.c.Failed:
+	case s.Point == trace.RequesterOut && p.Opcode.IsReadAck():
+		r.answered(s)
+	case s.Point == trace.RequesterIn && p.Opcode.NumberedApart() && s.Intact() && r.c.Addressed(s):
+		r.arrive(s)
+	}
+}
+
+func (r *responses) arrive(s *rule.Sight) {
+	p := s.Pkt
+	if !r.begun {
+		r.begun, r.next = true, r.c.Reads.EPSN
+	}
+	// What the harness makes answers no READ, and packets of one instant have no order that a tap can tell.
+	r.off = s.Rec.Fate == trace.Injected || s.At == r.last || len(r.want) == longest
+	r.last = s.At
+	why := r.take(p)
+	if n := len(r.want); n > 0 && why.acked() && r.want[n-1].why.acked() {
+		r.want[n-1].next = r.next
+		return
+	}
+	r.want = append(r.want, answer{why: why, named: p.PSN, next: r.next, at: s.At, index: s.Index})
+}
+
+// answered compares a READ_(N)ACK: one that names the expected rPSN twice only acknowledges.
+func (r *responses) answered(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	pure := p.SACK.PSN == p.PSN
+	if pure && r.next.Less(p.PSN) {
+		c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(r.next))
+		return
+	}
+	for len(r.want) > 0 {
+		w := r.want[0]
+		switch {
+		case pure && w.why.acked():
+			r.acked(p, w)
+			return
+		case !pure && !w.why.acked() && w.named == p.SACK.PSN:
+			r.want = r.want[:copy(r.want, r.want[1:])]
+			if p.PSN != w.next {
+				c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", c.Rel(w.named), c.Rel(p.PSN), c.Rel(w.next))
+				return
+			}
+			c.Met()
+			return
+		case pure && !w.why.acked() && p.PSN.Less(r.next):
+			// What came in order before it was answered already.
+			return
+		}
+		r.want = r.want[:copy(r.want, r.want[1:])]
+		c.FailAt(w.at, w.index, rule.Requester, "the READ response "+c.Rel(w.named)+" is not answered")
+	}
+	if !pure {
+		c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
+	}
+}
+
+// acked lets a READ_ACK answer responses that came in order, or again: those that it covers.
+func (r *responses) acked(p *roce.Packet, w answer) {
+	if p.PSN.LessEq(w.named) && w.why != old {
+		r.c.Failf(rule.Requester, "a READ_ACK says that %s is expected, and %s has come", r.c.Rel(p.PSN), r.c.Rel(w.named))
+	}
+	if !p.PSN.Less(w.next) {
+		r.want = r.want[:copy(r.want, r.want[1:])]
+	}
+}
+
+func (r *responses) end(at vtime.Time) {
+	for _, w := range r.want {
+		if at.Sub(w.at) > rule.Patience && !r.off && !r.c.Failed && !w.why.silent() {
+			r.c.FailAt(w.at, w.index, rule.Requester, "the READ response "+r.c.Rel(w.named)+" is not answered")
+		}
+	}
+}
+
+func readRetransmits() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-RD-003", Level: rule.Must,
+		Title: "The responder sends only the missing READ responses again, and on its own timer when no READ_(N)ACK comes",
+		Source: rule.Source{Ref: transport, Quote: "IRN also requires the Read responder (which is the data source) to implement timeouts; what the " +
+			"read (N)ACKs show to be missing it retransmits as a requester does."},
+		Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
+		Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
+		New: func(c *rule.Context) rule.Check {
+			r := data{c: c, sender: newSender(c, rule.Responder)}
+			r.limit = 0
+			r.judgeOnly(firstIsHead, onlyHoles, holeOnce, partial, timeoutHead, fromNothing)
+			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+		},
+	})
+}
+
+// data runs the reference sender over the READ responses. How often the timer expired is read from the variable
+// rd_timeouts when there are variables.
+type data struct {
+	*sender
+	c      *rule.Context
+	begun  bool
+	latest vtime.Time
+	index  uint64
+}
+
+func (d *data) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Point == trace.ResponderOut && p.Opcode.NumberedApart():
+		if !d.begun {
+			d.begun = true
+			d.start(p.PSN)
+		}
+		if p.PSN == d.una && s.Relation == rule.Again && d.due == nil && !d.c.Offers(rule.Probes) {
+			d.timeout(s.At) // nobody tells: what nothing has asked for is the timer's doing
+		}
+		d.latest, d.index = s.At, s.Index
+		d.transmitted(s)
+	case s.Point != trace.ResponderIn || !d.begun || !s.Intact() || !d.c.Addressed(s):
+	case p.Opcode.IsReadAck():
+		d.latest = s.At
+		d.heard(s, p.PSN, p.SACK.PSN, p.SACK.PSN != p.PSN)
+	case isRead(p.Opcode) && s.Relation == rule.Duplicate:
+		d.hush() // it may be answered once more
+	}
+}
+
+// event follows the timeouts of READ responses, which are counted: a Timeout event is the requester's.
+func (d *data) event(e *trace.Event) {
+	if e.Kind == trace.Probe && e.Name == "rd_timeouts" && !d.c.Mine(e) && d.una != d.next {
+		d.timeout(e.At)
+	}
+}
+
+func (d *data) end(at vtime.Time) {
+	d.sender.end(at)
+	limit := 4*d.c.PeerAttr.TransportTimer() + rule.Patience
+	if high, ok := duration(d.c, "rto_high"); ok {
+		limit = max(limit, 4*high+rule.Patience)
+	}
+	if d.una != d.next && !d.quiet && !d.c.Fatal && !d.c.Failed && at.Sub(d.latest) > limit && d.c.PeerAttr.TransportTimer() != 0 {
+		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.una)+" is not acknowledged and not sent again")
+	}
+}
+
+func readOrder() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-RD-004", Level: rule.Must,
+		Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
+		Source: rule.Source{Ref: early, Quote: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
+			"and is executed only after all before it."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
+		New: func(c *rule.Context) rule.Check {
+			e := execution{c: c}
+			return rule.Check{Sight: e.sight}
+		},
+	})
+}
+
+// execution follows the answers to READs and atomics by the number of what they answer.
+type execution struct {
+	c         *rule.Context
+	known     bool
+	next      uint32 // read_WQE_SN of the next answer, or of the one that is incomplete
+	inside    bool
+	overtaken bool // a request came out of order
+}
+
+func (e *execution) sight(s *rule.Sight) {
+	c, p := e.c, s.Pkt
+	switch {
+	case s.Point == trace.ResponderIn:
+		e.overtaken = e.overtaken || s.Kept && isRead(p.Opcode)
+		if !e.known && isRead(p.Opcode) && s.Legal {
+			e.known, e.next = true, p.SO.SN
+		}
+		return
+	case !p.Opcode.IsReadResponse() || !p.Opcode.NumberedApart() || s.Relation != rule.First || s.Defect() != "":
+		return
+	case p.SO.SN != e.next:
+		c.Failf(rule.Responder, "the answer to READ %d is sent, that to READ %d is next", p.SO.SN, e.next)
+		e.next = p.SO.SN
+	case p.Opcode.StartsMessage() == e.inside:
+		c.Failf(rule.Responder, "%v %s, in the answer to READ %d", p.Opcode, c.Rel(p.PSN), e.next)
+	case e.overtaken && p.Opcode.EndsMessage():
+		c.Met()
+	}
+	e.known = true
+	if e.inside = !p.Opcode.EndsMessage(); !e.inside {
+		e.next = (e.next + 1) & psn.Mask
+	}
+}

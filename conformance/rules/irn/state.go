@@ -1,0 +1,201 @@
+package irn
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// order is that in which an engine reports the variables of its sender, by IRNH's names. One that is not behind the last
+// belongs to the next input, even if that came at the same instant.
+var order = []string{"next_sn_to_send", "last_acked_psn", "retransmit_sn", "recover_sn", "in_recovery", "do_retransmit"}
+
+// snapshot is what the sender of requests reports of its state, after one input.
+type snapshot struct {
+	at                             vtime.Time
+	next, acked, retransmit, recov psn.PSN
+	inRecovery, pending            bool
+}
+
+// watcher puts the variables that are reported together into snapshots.
+type watcher struct {
+	c         *rule.Context
+	prev, cur snapshot
+	dirty     bool
+	rank      int // in order, of the last variable
+	step      func(prev, cur *snapshot)
+}
+
+func newWatcher(c *rule.Context) *watcher {
+	w := &watcher{c: c}
+	w.cur.next, w.cur.acked, w.cur.retransmit, w.cur.recov = c.Start, c.Start, c.Start, c.Start
+	w.prev = w.cur
+	return w
+}
+
+func (w *watcher) event(e *trace.Event) {
+	if w.dirty && e.At != w.cur.at {
+		w.flush()
+	}
+	if e.Kind != trace.Probe || !w.c.Mine(e) {
+		return
+	}
+	rank := slices.Index(order, e.Name)
+	if rank < 0 {
+		return
+	}
+	if w.dirty && rank <= w.rank {
+		w.flush()
+	}
+	s := &w.cur
+	p := psn.New(uint32(e.Value))
+	switch e.Name {
+	case "next_sn_to_send":
+		s.next = p
+	case "last_acked_psn":
+		s.acked = p
+	case "retransmit_sn":
+		s.retransmit = p
+	case "recover_sn":
+		s.recov = p
+	case "in_recovery":
+		s.inRecovery = e.Value != 0
+	case "do_retransmit":
+		s.pending = e.Value != 0
+	}
+	s.at, w.dirty, w.rank = e.At, true, rank
+}
+
+func (w *watcher) flush() {
+	if w.dirty {
+		w.dirty = false
+		w.step(&w.prev, &w.cur)
+		w.prev = w.cur
+	}
+}
+
+// fail reports a violation that the reports at a moment show.
+func (w *watcher) fail(text string) {
+	w.c.FailAt(w.cur.at, rule.NoRecord, rule.Requester, text)
+}
+
+const senderState = rule.TapRequester | rule.Probes | rule.Attributes
+
+func recoveryEntered() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-REC-001", Level: rule.Must,
+		Title: "Recovery is entered when the oldest packet is sent again, after a NACK or a timeout, and by nothing else",
+		Source: rule.Source{Ref: recovery + "; " + hls, Quote: "When a NACK is received or when a timeout occurs, the sender enters loss recovery mode; " +
+			"txFree: sending the retransmission of lastAcked sets inRecovery."},
+		Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
+		New: func(c *rule.Context) rule.Check {
+			w := newWatcher(c)
+			w.step = func(prev, cur *snapshot) {
+				switch {
+				case prev.inRecovery || !cur.inRecovery:
+				case !prev.pending || prev.retransmit != prev.acked:
+					w.fail("recovery is entered, and no retransmission of the oldest packet was due")
+				default:
+					c.Met()
+				}
+			}
+			r := newRequests(c)
+			r.judgeOnly(fromNothing)
+			return rule.Check{End: func(vtime.Time) { w.flush() }, Event: func(e *trace.Event) {
+				w.event(e)
+				r.event(e)
+			}, Sight: func(s *rule.Sight) {
+				w.flush()
+				r.sight(s)
+				if s.Relation == rule.Again && s.Pkt.PSN == w.cur.acked && s.Pkt.PSN == c.UNA && !w.cur.inRecovery {
+					c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery", c.Rel(s.Pkt.PSN))
+				}
+			}}
+		},
+	})
+}
+
+func recoveryLeft() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-REC-005", Level: rule.Must,
+		Title: "recoverSN is the newest packet sent at each retransmission; recovery ends when it is acknowledged, and not before",
+		Source: rule.Source{Ref: recovery + "; " + hls, Quote: "A sender exits loss recovery when a cumulative acknowledgement greater than the " +
+			"recovery sequence is received, where the recovery sequence corresponds to the last regular packet that was sent before the " +
+			"retransmission of a lost packet."},
+		Needs: senderState, Sees: rule.RequestOut, Stimulus: "losses while another is repaired",
+		New: func(c *rule.Context) rule.Check {
+			w := newWatcher(c)
+			w.step = func(prev, cur *snapshot) {
+				left := prev.inRecovery && !cur.inRecovery
+				switch {
+				case left && cur.acked.LessEq(prev.recov):
+					w.fail("recovery is left, and " + c.Rel(prev.recov) + ", which is recoverSN, is not acknowledged")
+				case cur.inRecovery && cur.recov.Less(cur.acked):
+					w.fail("recovery goes on, and " + c.Rel(cur.recov) + ", which is recoverSN, is acknowledged")
+				case left:
+					c.Met()
+				}
+			}
+			return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
+				w.flush()
+				if s.Relation == rule.Again && w.cur.inRecovery && w.cur.recov.Less(c.MAX.Prev()) {
+					c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN), c.Rel(w.cur.recov),
+						c.Rel(c.MAX.Prev()))
+				}
+			}}
+		},
+	})
+}
+
+func bitmapEncoding() rule.Rule {
+	return define(rule.Rule{
+		ID: "IRN-BMP-001", Level: rule.Must,
+		Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a receive completes with it",
+		Source: rule.Source{Ref: early, Quote: "A 2-bitmap tracks whether a packet arrived or not, and whether it is the last packet of a message that " +
+			"will trigger an MSN update and in certain cases, in addition, a CQE."},
+		Needs: rule.TapResponder | rule.Probes | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
+		Stimulus: "SENDs, WRITEs and READs behind a lost packet",
+		New: func(c *rule.Context) rule.Check {
+			b := bitmaps{c: c, m: newMirror(c)}
+			b.m.took = func(*rule.Sight, cause) { b.add(b.m.bitmap()) }
+			return rule.Check{Sight: b.m.sight, Event: b.event}
+		},
+	})
+}
+
+// bitmaps compares what is reported with what the reference has had lately: a report may come a little later than the
+// next arrival. A bitmap that several arrivals leave alone is reported once.
+type bitmaps struct {
+	c      *rule.Context
+	m      *mirror
+	recent []int64
+}
+
+// recentLimit is how many arrivals a report may be late: a real endpoint takes what has piled up at its port at once.
+const recentLimit = 1024
+
+func (b *bitmaps) add(v int64) {
+	if len(b.recent) == recentLimit {
+		b.recent = b.recent[:copy(b.recent, b.recent[recentLimit/2:])]
+	}
+	b.recent = append(b.recent, v)
+}
+
+func (b *bitmaps) event(e *trace.Event) {
+	if e.Kind != trace.Probe || e.Name != "rcv_bitmap" || b.c.Mine(e) || b.m.blind || b.c.Fatal {
+		return
+	}
+	if i := slices.Index(b.recent, e.Value); i >= 0 {
+		b.recent = b.recent[i:]
+		if e.Value != 0 {
+			b.c.Met()
+		}
+		return
+	}
+	if len(b.recent) > 0 {
+		b.c.Failf(rule.Responder, "the 2-bitmap is %#b, and what has arrived makes it %#b", uint64(e.Value), uint64(b.recent[len(b.recent)-1]))
+	}
+}

@@ -1,0 +1,286 @@
+package lowar
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// decodes is the vantage of rules about the decoder of requests: the responder's port, with bytes.
+const decodes = rule.TapResponder | rule.Attributes | rule.Bytes
+
+// decoded are what they see.
+const decoded = rule.RequestIn | rule.ResponseOut | rule.RepairIn
+
+// accuser watches packets that were recovered: the transport above has them, so it must not ask for them again, nor wait
+// for them to be sent again before it acknowledges them. "Lost packets are recovered, mitigating retransmissions and the
+// associated inefficiency" (LoWAR I).
+type accuser struct {
+	c     *rule.Context
+	which func(s *rule.Sight) bool // the recovered packets that the rule is about
+	open  []repaired
+	acked psn.PSN
+	heard bool
+}
+
+// repaired is one of them, until it is acknowledged.
+type repaired struct {
+	psn   psn.PSN
+	at    vtime.Time
+	index uint64
+}
+
+// openLimit bounds what is remembered; the oldest is forgotten.
+const openLimit = 256
+
+func newAccuser(c *rule.Context, which func(*rule.Sight) bool) *accuser {
+	return &accuser{c: c, which: which}
+}
+
+func (a *accuser) sight(s *rule.Sight) {
+	switch {
+	case s.Point == trace.ResponderIn && s.Recovered && s.Legal:
+		if a.which(s) {
+			a.c.Met()
+			if len(a.open) == openLimit {
+				a.open = a.open[:copy(a.open, a.open[1:])]
+			}
+			a.open = append(a.open, repaired{s.Pkt.PSN, s.At, s.Index})
+		}
+	case s.Point == trace.ResponderIn && s.Relation == rule.Duplicate && coded(s.Pkt.Opcode):
+		a.sentAgain(s)
+	case s.Point == trace.ResponderOut:
+		a.response(s)
+	}
+}
+
+// sentAgain takes a packet that comes although it was recovered. That alone may be the timer's doing, or another loss's;
+// that nothing acknowledged it meanwhile, although there was time, is the responder's.
+func (a *accuser) sentAgain(s *rule.Sight) {
+	for i, r := range a.open {
+		if r.psn != s.Pkt.PSN {
+			continue
+		}
+		if s.At.Sub(r.at) > rule.Patience && !a.c.Fatal && !a.c.RNRWait {
+			a.c.Failf(rule.Responder, "%s was recovered %v ago and is not acknowledged before it is sent again", a.c.Rel(r.psn), s.At.Sub(r.at))
+		}
+		a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
+		return
+	}
+}
+
+func (a *accuser) response(s *rule.Sight) {
+	last, ok := rule.Acknowledged(s.Pkt)
+	if !ok {
+		return
+	}
+	if isNAK(s.Pkt) {
+		for i, r := range a.open {
+			if r.psn == s.Pkt.PSN {
+				a.c.Failf(rule.Responder, "NAK of %s, which was recovered", a.c.Rel(r.psn))
+				a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
+				return
+			}
+		}
+	}
+	kept := a.open[:0]
+	for _, r := range a.open {
+		if last.Less(r.psn) {
+			kept = append(kept, r)
+		}
+	}
+	a.open = kept
+}
+
+// end has nothing to say: what was not acknowledged may not have asked for it.
+func (a *accuser) end(vtime.Time) {}
+
+func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight, End: a.end} }
+
+func recovered() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-DEC-001",
+		Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no NAK, no retransmission",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "When a repair packet is received, and only one data packets that encode the repair packet is " +
+			"lost, XORing the repair packet with its corresponding decoding units will recover the lost packet."},
+		Needs: decodes, Sees: decoded, Stimulus: "each packet of a block lost in turn",
+		New: func(c *rule.Context) rule.Check {
+			return newAccuser(c, func(*rule.Sight) bool { return true }).check()
+		},
+	})
+}
+
+func firstRecovered() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-DEC-003",
+		Title: "The loss of the first packet of a block does not keep the block from being decoded",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "The absence of the first packet in a coding block won’t obstruct the entire decoding, as the " +
+			"decoding units used for recovering lost packets are specified by ISN and bPSN recorded in repair packets."},
+		Needs: decodes, Sees: decoded, Stimulus: "the first packet of a message lost",
+		New: func(c *rule.Context) rule.Check {
+			base := psn.PSN(0)
+			a := newAccuser(c, func(s *rule.Sight) bool { return s.Pkt.PSN == base && !s.Pkt.Opcode.IsOnly() })
+			return rule.Check{End: a.end, Sight: func(s *rule.Sight) {
+				if isRepair(s.Pkt) {
+					base = s.Pkt.Repair.Base
+				}
+				a.sight(s)
+			}}
+		},
+	})
+}
+
+func burstRecovered() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-DEC-004",
+		Title: "A burst of up to c losses in a row within a block and its repair packets is recovered whole",
+		Source: rule.Source{Ref: "LOWAR III, VI-A", Quote: "The interleaved XOR-based code can create multiple repair packets from one single coding " +
+			"block, showing loss tolerance for bursty losses as well."},
+		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RequestOut | rule.RepairOut,
+		Stimulus: "bursts of every length up to 8 at (64, 8)",
+		New: func(c *rule.Context) rule.Check {
+			b := bursts{c: c, st: newStream(c, false), last: map[psn.PSN]bool{}, owed: map[psn.PSN]bool{}}
+			b.a = newAccuser(c, func(s *rule.Sight) bool { return b.owed[s.Pkt.PSN] })
+			b.st.data = func(s *rule.Sight, _ *block) {
+				if s.Relation == rule.First && lost(s.Rec) {
+					b.last[s.Pkt.PSN] = true
+				}
+			}
+			b.st.repair = b.repair
+			return rule.Check{Sight: b.sight, Event: b.st.event}
+		},
+	})
+}
+
+// bursts knows which lost packets the repair packets cover, from the sender's side and the fates alone.
+type bursts struct {
+	c        *rule.Context
+	st       *stream
+	a        *accuser
+	last     map[psn.PSN]bool // lost, and the block not complete
+	owed     map[psn.PSN]bool // lost in a burst that can be repaired
+	failures int
+}
+
+// repair looks at a block when its last repair packet has left.
+func (b *bursts) repair(s *rule.Sight, h *roce.Repair, k *block) {
+	if !k.complete() || h.Base != k.base || k.repairs != k.want()-1 {
+		return
+	}
+	burst := run(append(k.drops, lost(s.Rec)))
+	if len(b.owed) > openLimit {
+		clear(b.owed)
+	}
+	for p := k.base; p != k.end(); p = p.Next() {
+		if delete(b.owed, p); b.last[p] && !k.again && burst >= 2 && burst <= k.c {
+			b.owed[p] = true
+		}
+	}
+	clear(b.last)
+}
+
+func (b *bursts) sight(s *rule.Sight) {
+	b.st.sight(s)
+	b.a.sight(s)
+	c, d := b.c, b.c.Decoders[0]
+	if d.Failures == b.failures {
+		return
+	}
+	if b.failures = d.Failures; d.Why == rule.FailedUnit && b.owed[d.Hole] {
+		c.Failf(rule.Requester, "%s is lost in a burst that the repair packets cover, and two packets of its unit are missing", c.Rel(d.Hole))
+	}
+	clear(b.owed)
+}
+
+// run returns the length of the one run of losses; 0 when there is none or there are several.
+func run(drops []bool) int {
+	first, last, n := -1, -1, 0
+	for i, gone := range drops {
+		if gone {
+			if first < 0 {
+				first = i
+			}
+			last = i
+			n++
+		}
+	}
+	if n == 0 || last-first+1 != n {
+		return 0
+	}
+	return n
+}
+
+func identical() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-DEC-002",
+		Title: "What is recovered is what was lost: its payload is placed as if it had come",
+		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "Packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if " +
+			"there were no losses occurred."},
+		Needs: decodes | rule.TapRequester | rule.Stores, Sees: decoded, Stimulus: "a packet of each kind lost",
+		New: func(c *rule.Context) rule.Check {
+			k := placed{c: c}
+			return rule.Check{Sight: k.sight, Event: k.event, End: k.end}
+		},
+	})
+}
+
+// placed compares placements with what was passed up, in order and whatever the clocks say. A recovered packet must be the
+// next that is placed. One that is not, between two that match, was placed as something else.
+type placed struct {
+	c     *rule.Context
+	due   []expected // of what was passed up and not placed yet
+	other []trace.Event
+}
+
+// expected is one placement.
+type expected struct {
+	*rule.Transmission
+	recovered bool
+}
+
+func (k *placed) sight(s *rule.Sight) {
+	if s.Point == trace.ResponderOut && s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsRNR() {
+		k.due, k.other = k.due[:0], k.other[:0] // refused packets are not placed
+	}
+	if s.Point != trace.ResponderIn || !s.Legal || s.Pkt.Len == 0 {
+		return
+	}
+	if t := k.c.Sent(s.Pkt.PSN); t != nil && t.Sum != 0 && len(k.due) < openLimit {
+		k.due = append(k.due, expected{t, s.Recovered})
+	}
+}
+
+func (k *placed) event(e *trace.Event) {
+	if e.Kind != trace.Store || k.c.Mine(e) || len(k.due) == 0 {
+		return
+	}
+	for i, t := range k.due {
+		if int(e.Len) == t.Len && e.Sum == t.Sum && (t.VA == 0 || t.VA == e.VA) {
+			k.settle(i)
+			if t.recovered {
+				k.c.Met()
+			}
+			k.due = append(k.due[:0], k.due[i+1:]...)
+			return
+		}
+	}
+	if len(k.other) < openLimit {
+		k.other = append(k.other, *e) // of a READ of the responder's own, perhaps
+	}
+}
+
+// settle judges the n placements that were passed over.
+func (k *placed) settle(n int) {
+	if n == 1 && k.due[0].recovered && len(k.other) == 1 {
+		t, e := k.due[0], &k.other[0]
+		k.c.FailAt(e.At, rule.NoRecord, rule.Responder, fmt.Sprintf("%s was recovered, and %d bytes with checksum %08x are placed; sent were %d with %08x",
+			k.c.Rel(t.PSN), e.Len, e.Sum, t.Len, t.Sum))
+	}
+	k.other = k.other[:0]
+}
+
+func (k *placed) end(vtime.Time) { k.settle(len(k.due)) }

@@ -1,0 +1,294 @@
+package lowar
+
+import (
+	"bytes"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// sendsRequests are what the encoder of requests needs to see.
+const sendsRequests = rule.RequestOut | rule.RepairOut
+
+// encodes makes the check of a rule about the encoder of requests. Set hooks the rule's questions to it.
+func encodes(set func(c *rule.Context, st *stream)) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		st := newStream(c, false)
+		set(c, st)
+		return st.check()
+	}
+}
+
+// encoder defines a rule about repair packets of requests.
+func encoder(id, title, ref, quote, stimulus string, set func(c *rule.Context, st *stream)) rule.Rule {
+	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: ref, Quote: quote}, Stimulus: stimulus,
+		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, New: encodes(set)})
+}
+
+func blockEnds() rule.Rule {
+	return encoder("LOWAR-ENC-001",
+		"Repair packets follow the r-th packet of a block or the end of its message, whichever comes first",
+		"LOWAR IV-B2", "If a packet ends its corresponding message or coding block, all encoded coding units of this coding block are then "+
+			"encapsulated and sent as repair packets.", "messages of 1, 5 and 61 packets at (8, 2): 1, 2 and 16 repair packets",
+		func(c *rule.Context, st *stream) {
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				if b.complete() {
+					c.Met()
+				} else if h.Base == b.base {
+					c.Failf(rule.Requester, "a repair packet after %d packets of a block of %d, inside a message", b.n, b.r)
+				}
+			}
+			st.short = func(b *block) {
+				if b.repairs == 0 {
+					c.FailAt(b.at, b.index, rule.Requester, "the block at "+c.Rel(b.base)+" ends here, and no repair packets follow")
+				}
+			}
+		})
+}
+
+func repairCount() rule.Rule {
+	return encoder("LOWAR-ENC-002",
+		"A block of N packets has min(c, N) repair packets, one after the other, with ISN from 0 on",
+		"LOWAR IV-B1", "For LoWAR(r, c), r denotes the size of the coding block and c stands for the interleaving depth. [...] ISN orders "+
+			"repair packets within the same coding block.", "messages of every length",
+		func(c *rule.Context, st *stream) {
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				switch {
+				case !b.complete() || h.Base != b.base:
+				case b.repairs >= b.want():
+					c.Failf(rule.Requester, "repair packet %d of the block at %s, which has %d", b.repairs+1, c.Rel(b.base), b.want())
+				case int(h.ISN) != b.repairs:
+					c.Failf(rule.Requester, "ISN %d where %d is due", h.ISN, b.repairs)
+				case b.repairs == b.want()-1:
+					c.Met()
+				}
+			}
+			st.short = func(b *block) {
+				if b.repairs > 0 {
+					c.FailAt(b.at, b.index, rule.Requester, "the block at "+c.Rel(b.base)+" has too few repair packets")
+				}
+			}
+		})
+}
+
+func xorPayload() rule.Rule {
+	r := encoder("LOWAR-ENC-003",
+		"The payload of the repair packet with ISN u is the XOR of the packets at places u, u+c, u+2c of the block",
+		"LOWAR IV-B1", "LoWAR performs XOR operations on these packets with an interval of interleaving depth (2 here), encoding data "+
+			"packets (e.g., data packets 1, 3) to corresponding repair packet (i.e., repair packet B).", "messages of every length",
+		func(c *rule.Context, st *stream) {
+			st.sums = true
+			st.repair = func(s *rule.Sight, h *roce.Repair, b *block) {
+				if !b.complete() || h.Base != b.base || int(h.ISN) >= len(b.units) {
+					return
+				}
+				c.Met()
+				switch at := unequal(b.units[h.ISN], s.Pkt.Payload); {
+				case at < 0 && h.Check != b.checks[h.ISN]:
+					c.Failf(rule.Requester, "the repair packet with ISN %d of the block at %s has check %#x; that of its packets is %#x", h.ISN,
+						c.Rel(b.base), h.Check, b.checks[h.ISN])
+				case at >= 0:
+					c.Failf(rule.Requester, "the repair packet with ISN %d of the block at %s is not the XOR of its packets: byte %d", h.ISN, c.Rel(b.base), at)
+				}
+			}
+		})
+	r.Needs |= rule.Bytes
+	return r
+}
+
+// unequal returns the first place where two units differ, with what one lacks taken for zeros; -1 when they are equal.
+func unequal(a, b []byte) int {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	at := differs(a[:len(b)], b)
+	if at < 0 && len(bytes.Trim(a[len(b):], "\x00")) > 0 {
+		return len(b)
+	}
+	return at
+}
+
+func oneMessage() rule.Rule {
+	r := encoder("LOWAR-ENC-004",
+		"No block holds packets of two messages",
+		"LOWAR III", "Each new message should initiate its own encoding and decoding cycle.", "messages of every length, back to back",
+		func(c *rule.Context, st *stream) {
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				if !st.inMessage || h.Responses {
+					return
+				}
+				if b.n > 0 && b.first && b.base == st.begun {
+					c.Met()
+				}
+				if h.Base.Less(st.begun) && st.begun.Less(h.Base.Add(int(h.N))) {
+					c.Failf(rule.Requester, "the block from %s has %d packets; another message begins at %s", c.Rel(h.Base), h.N, c.Rel(st.begun))
+				}
+			}
+		})
+	r.Level = rule.MustNot
+	return r
+}
+
+func duplicate() rule.Rule {
+	r := encoder("LOWAR-ENC-005",
+		"The repair packet of a message of one packet is that packet",
+		"LOWAR IV-B1", "This duplication is essentially XOR operations with zero.", "messages of one packet",
+		func(c *rule.Context, st *stream) {
+			last := []byte(nil)
+			st.data = func(s *rule.Sight, b *block) {
+				if last = last[:0]; b.n == 1 && b.first && b.last {
+					last = append(last, rule.CodedBytes(s.Raw)...)
+				}
+			}
+			st.repair = func(s *rule.Sight, _ *roce.Repair, b *block) {
+				if b.n != 1 || !b.first || !b.last {
+					return
+				}
+				c.Met()
+				if !bytes.Equal(last, s.Pkt.Payload) {
+					c.Failf(rule.Requester, "the message of one packet at %s has a repair packet that is not its double", c.Rel(b.base))
+				}
+			}
+		})
+	r.Needs |= rule.Bytes
+	return r
+}
+
+func edges() rule.Rule {
+	return encoder("LOWAR-ENC-006",
+		"has_First and has_Last say whether the block holds the ends of its message, and Last_Length how long the last packet is",
+		"LOWAR IV-C", "When coding blocks contain the first, last, or only packet of a message, the sender should send extra metadata to keep the "+
+			"decoding accurate.", "messages of every length",
+		func(c *rule.Context, st *stream) {
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				if !b.complete() || h.Base != b.base {
+					return
+				}
+				c.Met()
+				switch {
+				case h.HasFirst != b.first:
+					c.Failf(rule.Requester, "has_First is %v for the block at %s", h.HasFirst, c.Rel(b.base))
+				case h.HasLast != b.last:
+					c.Failf(rule.Requester, "has_Last is %v for the block at %s", h.HasLast, c.Rel(b.base))
+				case int(h.LastLen) != b.lastLen:
+					c.Failf(rule.Requester, "Last_Length is %d for the block at %s; its last packet has %d bytes", h.LastLen, c.Rel(b.base), b.lastLen)
+				}
+			}
+		})
+}
+
+func basePSN() rule.Rule {
+	return encoder("LOWAR-ENC-007",
+		"bPSN is the PSN of the first packet of the block, and N the number of its packets",
+		"LOWAR IV-B1", "The bPSN is the PSN of the first packet in a coding block to specify which coding block a repair packet belongs to.",
+		"blocks across the wrap of the PSN",
+		func(c *rule.Context, st *stream) {
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				if !b.complete() || b.repairs >= b.want() {
+					return
+				}
+				c.Met()
+				if h.Base != b.base || int(h.N) != b.n {
+					c.Failf(rule.Requester, "the block of %d packets at %s has a repair packet with bPSN %s and N %d", b.n, c.Rel(b.base), c.Rel(h.Base), h.N)
+				}
+			}
+		})
+}
+
+func noPSN() rule.Rule {
+	return encoder("LOWAR-ENC-008",
+		"Repair packets take no PSN: the data packet behind them has the next one",
+		"LOWAR IV-C", "The repair packet substitutes the RDMA transport header and payload with the Repair Header and redundant payload.",
+		"a run without loss",
+		func(c *rule.Context, st *stream) {
+			st.data = func(s *rule.Sight, b *block) {
+				if s.Relation != rule.First || b.n != 1 || st.behind == 0 {
+					return
+				}
+				c.Met()
+				if s.Pkt.PSN != c.MAX {
+					c.Failf(rule.Requester, "%s follows %d repair packets; the next PSN is %s", c.Rel(s.Pkt.PSN), st.behind, c.Rel(c.MAX))
+				}
+			}
+		})
+}
+
+func freshBlock() rule.Rule {
+	return encoder("LOWAR-ENC-009",
+		"A retransmission begins a block at its PSN, and the block that it interrupts has no repair packets",
+		"LOWAR IV-B2", "Packet decoding [...] in LoWAR is virtually its mirror; LoWAR will pass it to RDMA stacks to activate GBN "+
+			"retransmission and stop tracking the connection until its retransmission arrives.", "a loss that cannot be repaired",
+		func(c *rule.Context, st *stream) {
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				switch {
+				case st.broken && h.Base == st.interrupted && h.Base != b.base:
+					c.Failf(rule.Requester, "a repair packet of the block at %s, which a retransmission from %s interrupted", c.Rel(h.Base), c.Rel(b.base))
+				case !b.again || !b.complete():
+				case h.Base != b.base && h.Base.Less(b.end()):
+					c.Failf(rule.Requester, "the retransmission from %s is in a block at %s", c.Rel(b.base), c.Rel(h.Base))
+				default:
+					c.Met()
+				}
+			}
+		})
+}
+
+func responsesCoded() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-ENC-010",
+		Title: "READ responses are coded by the responder, and their repair packets say so",
+		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics), " +
+			"[...] the Encoding Controller identifies messages and routes them to the Encoding Buffer for FEC calculation."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut | rule.RepairOut, Stimulus: "a READ of 61 packets",
+		New: func(c *rule.Context) rule.Check {
+			st := newStream(c, true)
+			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
+				switch {
+				case !b.complete():
+					c.Failf(rule.Responder, "a repair packet of READ responses after %d packets of a block of %d", b.n, b.r)
+				case h.Base == b.base && int(h.N) == b.n:
+					c.Met()
+				default:
+					c.Failf(rule.Responder, "the READ responses from %s have a repair packet with bPSN %s and N %d", c.Rel(b.base), c.Rel(h.Base), h.N)
+				}
+			}
+			st.short = func(b *block) {
+				c.FailAt(b.at, b.index, rule.Responder, "the READ responses from "+c.Rel(b.base)+" lack repair packets")
+			}
+			return st.check()
+		},
+	})
+}
+
+func uncoded() rule.Rule {
+	return define(rule.Rule{
+		ID: "LOWAR-ENC-011", Level: rule.MustNot,
+		Title:  "ACKs, NAKs, READ requests and atomics are not coded",
+		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics)."},
+		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseOut | rule.RepairOut, Stimulus: "READs, atomics and acknowledgements",
+		New: func(c *rule.Context) rule.Check {
+			var bare [2]psn.PSN // the latest uncoded packet of each direction
+			var any [2]bool
+			return rule.Check{Sight: func(s *rule.Sight) {
+				k, p := 0, s.Pkt
+				if s.Point == trace.ResponderOut {
+					k = 1
+				}
+				switch {
+				case !s.Out || !s.Intact():
+				case isRepair(p):
+					if h := &p.Repair; any[k] && bare[k].In(h.Base, h.Base.Add(max(1, int(h.N)))) {
+						c.Failf(blame(k == 1), "a repair packet for %s, which is not data", c.Rel(bare[k]))
+					}
+				case p.Opcode != roce.LoWAR && coded(p.Opcode):
+					any[k] = any[k] && p.PSN != bare[k]
+				case p.Opcode != roce.LoWAR:
+					c.Met()
+					bare[k], any[k] = p.PSN, true
+				}
+			}}
+		},
+	})
+}

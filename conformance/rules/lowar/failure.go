@@ -1,0 +1,187 @@
+package lowar
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// hole watches a packet that could not be recovered, from the failure of its block until it comes: the transport above
+// sees the gap, asks once, and must not take the packet for received.
+type hole struct {
+	c     *rule.Context
+	which func(why rule.Failure, p psn.PSN) bool // the failures that the rule is about
+	quiet bool                                   // it is met by something else
+
+	failures int // of the decoder, as far as followed
+	open     bool
+	psn      psn.PSN
+	at       vtime.Time
+	index    uint64
+	ahead    bool // the transport has seen a packet behind it
+	since    vtime.Time
+	naks     int
+}
+
+// holes makes the check of a rule about failures.
+func holes(which func(c *rule.Context) func(rule.Failure, psn.PSN) bool) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		h := &hole{c: c, which: which(c)}
+		return rule.Check{Sight: h.sight, End: h.end}
+	}
+}
+
+func (h *hole) sight(s *rule.Sight) {
+	d := h.c.Decoders[0]
+	if d.Failures != h.failures {
+		h.failures = d.Failures
+		h.open = h.which(d.Why, d.Hole)
+		h.psn, h.at, h.index, h.naks, h.ahead = d.Hole, s.At, s.Index, 0, false
+	}
+	switch {
+	case !h.open:
+	case h.c.Fatal || h.c.RNRWait:
+		h.open = false
+	case s.Point == trace.ResponderIn && s.Pkt.Opcode != roce.LoWAR:
+		h.arrived(s)
+	case s.Point == trace.ResponderOut && s.Pkt.Opcode != roce.LoWAR:
+		h.response(s)
+	}
+}
+
+func (h *hole) arrived(s *rule.Sight) {
+	switch {
+	case s.Pkt.PSN == h.psn, h.psn.Less(h.c.EPSN):
+		h.close(s.At)
+	case s.Relation == rule.Ahead && h.psn.Less(s.Pkt.PSN) && !h.ahead:
+		h.ahead, h.since = true, s.At
+	}
+}
+
+// close judges when the packet has come at last.
+func (h *hole) close(now vtime.Time) {
+	h.open = false
+	switch {
+	case h.naks > 0 && h.quiet:
+	case h.naks > 0:
+		h.c.Met()
+	case h.ahead && now.Sub(h.since) > rule.Patience:
+		h.c.FailAt(h.at, h.index, rule.Responder, h.c.Rel(h.psn)+" cannot be recovered, and no NAK asks for it")
+	}
+}
+
+func (h *hole) response(s *rule.Sight) {
+	c := h.c
+	last, ok := rule.Acknowledged(s.Pkt)
+	switch {
+	case !ok:
+	case rule.Selective(s.Pkt) && s.Pkt.PSN.LessEq(h.psn) && h.psn.Less(s.Pkt.SACK.PSN):
+		// The transport above acknowledges selectively, as often as it likes, and may still lack something older.
+		h.naks = max(h.naks, 1)
+	case isNAK(s.Pkt) && s.Pkt.PSN == h.psn:
+		if h.naks++; h.naks > 1 {
+			c.Failf(rule.Responder, "a second NAK of %s, which could not be recovered", c.Rel(h.psn))
+		}
+	case h.psn.LessEq(last):
+		c.Failf(rule.Responder, "%s is acknowledged, and %s neither came nor can be recovered", c.Rel(last), c.Rel(h.psn))
+		h.open = false
+	}
+}
+
+func (h *hole) end(at vtime.Time) {
+	if h.open && h.naks == 0 && h.ahead && at.Sub(h.since) > rule.Patience && !h.c.Fatal && !h.c.Failed {
+		h.c.FailAt(h.at, h.index, rule.Responder, h.c.Rel(h.psn)+" cannot be recovered, and no NAK asks for it")
+	}
+}
+
+// repairsLost remembers which units had their repair packet lost on the way.
+type repairsLost struct {
+	c    *rule.Context
+	gone [64]roce.Repair
+	n    int
+}
+
+func (r *repairsLost) sight(s *rule.Sight) {
+	if s.Point == trace.RequesterOut && isRepair(s.Pkt) && lost(s.Rec) {
+		r.gone[r.n%len(r.gone)] = s.Pkt.Repair
+		r.n++
+	}
+}
+
+// covered reports whether the lost ones include that of p's unit.
+func (r *repairsLost) covered(p psn.PSN) bool {
+	for _, h := range r.gone[:min(r.n, len(r.gone))] {
+		if p.In(h.Base, h.Base.Add(int(h.N))) && p.Sub(h.Base)%max(1, int(h.C)) == int(h.ISN) {
+			return true
+		}
+	}
+	return false
+}
+
+func twoLost() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-DEC-005",
+		Title: "With two packets of a unit lost the transport sees the gap: one NAK, and nothing acknowledged beyond",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks " +
+			"to activate GBN retransmission."},
+		Needs: decodes, Sees: decoded, Stimulus: "packets k and k+c of a block lost",
+		New: holes(func(*rule.Context) func(rule.Failure, psn.PSN) bool {
+			return func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedUnit }
+		}),
+	})
+}
+
+func repairAlsoLost() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-DEC-006",
+		Title:  "With a packet and the repair packet of its unit lost the transport sees the gap",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "If a coding block fails to repair [...], LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a packet of a block lost, and its repair packet",
+		New: func(c *rule.Context) rule.Check {
+			gone := repairsLost{c: c}
+			h := &hole{c: c, which: func(why rule.Failure, p psn.PSN) bool { return why != rule.FailedFull && gone.covered(p) }}
+			return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }, End: h.end}
+		},
+	})
+}
+
+func repairLost() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-DEC-007",
+		Title:  "When repair packets alone are lost nothing happens",
+		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "LoWAR works transparently [...]: repair packets are generated beside the data packets, which stay as they are."},
+		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
+		New: func(c *rule.Context) rule.Check {
+			var blocks []roce.Repair // whose repair packets were lost and whose data came
+			return rule.Check{Sight: func(s *rule.Sight) {
+				switch {
+				case s.Point == trace.RequesterOut && isRepair(s.Pkt) && lost(s.Rec):
+					if len(blocks) == openLimit {
+						blocks = blocks[:copy(blocks, blocks[1:])]
+					}
+					blocks = append(blocks, s.Pkt.Repair)
+				case s.Point == trace.ResponderIn && s.Relation == rule.InOrder:
+					for i := 0; i < len(blocks); {
+						end := blocks[i].Base.Add(int(blocks[i].N))
+						if c.Decoders[0].Failures > 0 || s.Pkt.PSN.Sub(end) > openLimit {
+							blocks = append(blocks[:i], blocks[i+1:]...)
+							continue
+						}
+						if s.Pkt.PSN == end {
+							c.Met()
+						}
+						i++
+					}
+				case s.Point == trace.ResponderOut && isNAK(s.Pkt):
+					for _, h := range blocks {
+						if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
+							c.Failf(rule.Responder, "NAK of %s, of which only repair packets were lost", c.Rel(s.Pkt.PSN))
+						}
+					}
+				}
+			}}
+		},
+	})
+}

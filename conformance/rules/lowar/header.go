@@ -1,0 +1,226 @@
+package lowar
+
+import (
+	"encoding/binary"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// sent are the packets of the shim that leave a port, wherever they belong.
+const sent = rule.RepairOut | rule.Foreign
+
+// ofShim reports a packet of the shim that leaves a port, even one that does not decode.
+func ofShim(s *rule.Sight) bool {
+	b := rule.CodedBytes(s.Raw)
+	return s.Out && len(b) > 0 && roce.Opcode(b[0]) == roce.LoWAR
+}
+
+func header() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-HDR-001",
+		Title: "A repair or negotiation packet begins with 0x1F, the destination QPN and its type, and has no BTH",
+		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Quote: "Repair Header replaces the field where OpCode lies within RDMA BTH header " +
+			"with a unique value (0x1F) [...]. It also includes a target QPN field to map LoWAR packets to their connections."},
+		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if !ofShim(s) {
+					return
+				}
+				c.Met()
+				p := s.Pkt
+				switch {
+				case s.Rec.Conn < 0, peer(c, s) != 0 && p.DestQP != peer(c, s):
+					c.Failf(rule.Requester, "a packet of LoWAR to QP %#x, which is not the peer's", p.DestQP)
+				case !p.Repair.Type.Known():
+					c.Failf(rule.Requester, "a packet of LoWAR has type %d; want 1 to 3", p.Repair.Type)
+				case s.Defect() != "":
+					c.Failf(rule.Requester, "a packet of LoWAR does not decode: %s", s.Defect())
+				}
+			}}
+		},
+	})
+}
+
+// peer returns the QPN of the end that a packet goes to; 0 when it is not known.
+func peer(c *rule.Context, s *rule.Sight) uint32 {
+	if s.Rec.From == c.Req {
+		return c.PeerAttr.QPN
+	}
+	return c.Attr.QPN
+}
+
+func ports() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-HDR-002",
+		Title:  "The packets of the shim have the UDP ports of their connection",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "LoWAR packets multiplex the UDP port of their connections."},
+		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut, Stimulus: "a write",
+		New: func(c *rule.Context) rule.Check {
+			var known [2][4]byte // by sender, of data and acknowledgements
+			var heard [2]bool
+			return rule.Check{Sight: func(s *rule.Sight) {
+				off, _, ok := roce.FieldSpan(s.Raw, "udpsport")
+				if !ok || len(s.Raw) < off+4 {
+					return
+				}
+				got, side := [4]byte(s.Raw[off:]), s.Rec.From&1
+				if s.Pkt.Opcode != roce.LoWAR {
+					known[side], heard[side] = got, true
+					return
+				}
+				if !heard[side] {
+					return
+				}
+				c.Met()
+				if got != known[side] {
+					c.Failf(rule.Requester, "ports %d to %d; the connection has %d to %d", binary.BigEndian.Uint16(got[:]),
+						binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]), binary.BigEndian.Uint16(known[side][2:]))
+				}
+			}}
+		},
+	})
+}
+
+func fields() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-HDR-003",
+		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they agree with each other",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and " +
+			"ISN [...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
+		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if h := &s.Pkt.Repair; ofShim(s) && h.Type == roce.RepairData {
+					c.Met()
+					if problem := contradiction(h, s.Raw); problem != "" {
+						c.Fail(blame(h.Responses), "a repair packet with "+problem)
+					}
+				}
+			}}
+		},
+	})
+}
+
+// contradiction says what in a repair header cannot be; "" when nothing.
+func contradiction(h *roce.Repair, raw []byte) string {
+	b := rule.CodedBytes(raw)
+	const xorLen, headerLen = 18, 24
+	switch {
+	case h.Version != roce.RepairVersion:
+		return "another version than 1"
+	case len(b) > 5 && b[5]&1 != 0:
+		return "a reserved bit set"
+	case h.C == 0 || int(h.R) < int(h.C):
+		return "an (r, c) that is none"
+	case h.N == 0 || h.N > h.R:
+		return "N outside 1 to r"
+	case int(h.ISN) >= min(int(h.C), int(h.N)):
+		return "an ISN beyond its block"
+	case h.HasLast != (h.LastLen != 0):
+		return "has_Last and Last_Length that disagree"
+	case len(b) > headerLen && int(binary.BigEndian.Uint16(b[xorLen:])) != len(b)-headerLen:
+		return "a length of the XOR payload that is not its length"
+	case len(b)%4 != 0:
+		return "a payload that is not whole words"
+	}
+	return ""
+}
+
+func sealed() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-HDR-004",
+		Title: "The packets of the shim have a valid ICRC, in which byte 4, their type, is not masked",
+		Source: rule.Source{Ref: "LOWAR Fig. 8", Quote: "Repair Packet format: Eth Header, IP Header, UDP Header, Repair Header, XOR Payload, " +
+			"ICRC, FCS."},
+		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if !ofShim(s) {
+					return
+				}
+				c.Met()
+				if !roce.CheckICRC(s.Raw) {
+					c.Failf(rule.Requester, "the ICRC of a %s is wrong", s.Pkt.Name())
+				}
+			}}
+		},
+	})
+}
+
+func dataUnchanged() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-TRN-001",
+		Title:  "Data packets leave as the transport made them: no header is added, no reserved bit is used",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
+		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "a run without loss, compared with go-back-N",
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
+					return
+				}
+				b, header := rule.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
+				if len(b) < header {
+					return
+				}
+				c.Met()
+				plain := *s.Pkt
+				plain.Resv6, plain.Resv7, plain.FECN, plain.BECN, plain.TVer = 0, 0, false, false, 0
+				at := differs(b[:header], plain.AppendTransport(nil)[:header])
+				if s.Pkt.Resv6 != 0 || s.Pkt.FECN || s.Pkt.BECN {
+					at = 4
+				}
+				if at >= 0 || len(b) != plain.TransportLen() {
+					c.Failf(blame(s.Point == trace.ResponderOut), "%s is not what a reliable connection sends: byte %d", c.Rel(s.Pkt.PSN), at)
+				}
+			}}
+		},
+	})
+}
+
+// differs returns the first place where a and b differ; -1 when they are equal.
+func differs(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	if len(a) != len(b) {
+		return min(len(a), len(b))
+	}
+	return -1
+}
+
+func stockIgnores() rule.Rule {
+	r := define(rule.Rule{
+		ID:    "LOWAR-TRN-002",
+		Title: "An endpoint without the shim ignores its packets, and the connection works",
+		Source: rule.Source{Ref: "LOWAR I", Quote: "LoWAR works transparently, obviating the need for modifications to host applications or the " +
+			"network infrastructure."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "LoWAR at one end and go-back-N at the other",
+		New: func(c *rule.Context) rule.Check {
+			fresh := false // a packet of the shim has come, and no request since
+			return rule.Check{Sight: func(s *rule.Sight) {
+				switch {
+				case c.Decoders[0] != nil || c.Index < 0: // this end has the shim, or is none
+				case s.Pkt.Opcode == roce.LoWAR && !s.Out && s.Intact():
+					fresh = true
+					c.Met()
+				case s.Point == trace.ResponderIn:
+					fresh = false
+				case s.Point == trace.ResponderOut && fresh && refuses(s.Pkt) && !c.GapOpen:
+					c.Failf(rule.Responder, "a packet of LoWAR draws a NAK of %s", c.Rel(s.Pkt.PSN))
+				}
+			}}
+		},
+	})
+	r.Features, r.BlackBox = nil, "HW,RXE"
+	return r
+}
+
+// refuses reports a NAK: of a sequence, or one after which the QP is in error.
+func refuses(p *roce.Packet) bool {
+	return isNAK(p) || p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)
+}

@@ -1,0 +1,162 @@
+package lowar
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// useless watches repair packets that a decoder must not act on. A decoder that does makes up a packet: one that is missing
+// is then acknowledged without having come, or one that came is handed up twice and drawn an ACK that nothing earned.
+type useless struct {
+	c     *rule.Context
+	which func(s *rule.Sight) bool // repair packets that the rule is about; asked before the decoder has seen them
+
+	open    bool       // one has come, and the packet that is missing has not
+	missing psn.PSN    // the next packet in order, when it came
+	at      vtime.Time // when
+	quiet   bool       // no request has come since
+	acked   psn.PSN
+	heard   bool
+	repeats int // ACKs that requests have earned which came again
+}
+
+func ignores(which func(c *rule.Context) func(*rule.Sight) bool) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		u := &useless{c: c, which: which(c)}
+		return rule.Check{Sight: u.sight, Event: u.event}
+	}
+}
+
+func (u *useless) sight(s *rule.Sight) {
+	c := u.c
+	switch {
+	case c.Fatal:
+	case isRepair(s.Pkt) && s.Point == trace.ResponderIn:
+		if u.which(s) {
+			c.Met()
+			u.open, u.quiet, u.missing, u.at = true, true, c.EPSN, s.At
+		}
+	case s.Pkt.Opcode == roce.LoWAR:
+	case s.Point == trace.ResponderIn:
+		u.quiet = false
+		if s.Relation == rule.Duplicate {
+			u.repeats++
+		}
+		u.open = u.open && s.Pkt.PSN != u.missing
+	case s.Point == trace.ResponderOut:
+		u.response(s)
+	}
+}
+
+func (u *useless) response(s *rule.Sight) {
+	c := u.c
+	last, ok := rule.Acknowledged(s.Pkt)
+	if !ok {
+		return
+	}
+	if u.open && u.missing.LessEq(last) && u.missing == c.EPSN {
+		c.Failf(rule.Responder, "%s is acknowledged; a repair packet of no use is all that has come of %s", c.Rel(last), c.Rel(u.missing))
+		u.open = false
+	}
+	if s.Pkt.Opcode != roce.Acknowledge || !s.Pkt.AETH.Syndrome.IsACK() {
+		return
+	}
+	if u.heard && last == u.acked {
+		if u.repeats--; u.repeats < 0 && u.quiet {
+			c.Failf(rule.Responder, "the ACK of %s is repeated upon a repair packet of no use", c.Rel(last))
+		}
+	}
+	u.acked, u.heard, u.repeats = last, true, max(u.repeats, 0)
+}
+
+// event watches placements: at the instant when such a packet comes there is nothing to be placed.
+func (u *useless) event(e *trace.Event) {
+	if e.Kind == trace.Store && !u.c.Mine(e) && u.quiet && u.open && e.At == u.at {
+		u.c.Failf(rule.Responder, "%d bytes are placed upon a repair packet of no use", e.Len)
+		u.quiet = false
+	}
+}
+
+func mismatchIgnored() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-DEC-010",
+		Title:  "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "Only if the (r, c) parameters used for decoding calculation align with that included in repair packets will the recovered data packets be accepted."},
+		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the receiver, and a loss",
+		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
+			return func(s *rule.Sight) bool {
+				r, depth := c.Decoders[0].Scheme()
+				h := &s.Pkt.Repair
+				return (int(h.R) != r || int(h.C) != depth) && c.EPSN.In(h.Base, h.Base.Add(max(1, int(h.N))))
+			}
+		}),
+	})
+}
+
+func unsoundDiscarded() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-DEC-011",
+		Title:  "A recovered packet that cannot be what was lost, by its QPN, PSN, opcode or length, is discarded",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "These edge case parameters ensure precise trimming of recovered packets."},
+		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
+		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
+			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(s) == rule.YieldsUnsound }
+		}),
+	})
+}
+
+func repeatIgnored() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-DEC-012",
+		Title:  "A repair packet that comes twice, or late, is ignored",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "When a repair packet is received, and only one data packets that encode the repair packet is lost."},
+		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
+		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
+			var seen [64]roce.Repair
+			n := 0
+			return func(s *rule.Sight) bool {
+				h := s.Pkt.Repair
+				if h.Type != roce.RepairData {
+					return false // only a repair packet has a block to be late for
+				}
+				nothing := c.Decoders[0].Yields(s) == rule.YieldsNothing
+				for _, x := range seen[:min(n, len(seen))] {
+					if x == h {
+						return nothing
+					}
+				}
+				seen[n%len(seen)] = h
+				n++
+				// Late: the transport has had a packet behind its block.
+				// Before the first of all packets nothing is late.
+				return nothing && c.EPSN != c.Start && h.Base.Add(int(h.N)).Less(c.Decoders[0].Next)
+			}
+		}),
+	})
+}
+
+func holeExpires() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-ROB-002",
+		Title:  "A hole that is older than T_rob is given up: what waited is passed up, and the transport asks for what is missing",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+		Needs:  decodes, Sees: decoded | rule.CodedIn, Stimulus: "a packet of the last block lost, and its repair packets",
+		New: func(c *rule.Context) rule.Check {
+			h := &hole{c: c, which: func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime }}
+			return rule.Check{Sight: func(s *rule.Sight) {
+				// Passed up by the clock: the mirror has just done so, or is about to.
+				d := c.Decoders[0]
+				if s.Point == trace.ResponderOut && isNAK(s.Pkt) && d.Held > 0 && d.Tracking && s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
+					c.Failf(rule.Responder, "NAK of %s after %v; what waits for it may wait for %v", c.Rel(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
+				}
+				h.sight(s)
+			}, End: h.end}
+		},
+	})
+}
+
+// tolerance is by how much the clock of an endpoint may be ahead of that of its tap.
+func tolerance(d *rule.Decoder) vtime.Duration { return d.Wait() / 4 }

@@ -1,0 +1,135 @@
+package lowar
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func changeAnnounced() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-NEG-001",
+		Title: "Other parameters (r, c) are announced, take effect with a block, and count the epoch on",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
+			"coding block to proactively adjust coding units for decoding in the receiver."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "a change of (r, c) in the middle of a run",
+		New: func(c *rule.Context) rule.Check {
+			n := negotiation{c: c, st: newStream(c, false)}
+			n.st.repair = n.repair
+			return rule.Check{Sight: n.sight, Event: n.st.event}
+		},
+	})
+}
+
+// negotiation compares every block of requests with the announcements before it.
+type negotiation struct {
+	c      *rule.Context
+	st     *stream
+	known  bool
+	latest roce.Repair // of the latest block
+	told   bool
+	said   roce.Repair // the latest announcement
+}
+
+func (n *negotiation) sight(s *rule.Sight) {
+	if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Point == trace.RequesterOut && h.Type == roce.RepairAnnounce {
+		n.said, n.told = *h, true
+	}
+	n.st.sight(s)
+}
+
+func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, _ *block) {
+	c, before := n.c, n.latest
+	changed := n.known && (h.R != before.R || h.C != before.C)
+	switch {
+	case changed && h.Base == before.Base:
+		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s", before.R, before.C, h.R, h.C, c.Rel(h.Base))
+	case changed && h.Epoch != before.Epoch+1:
+		c.Failf(rule.Requester, "(r, c) changes with the block at %s; the epoch goes from %d to %d", c.Rel(h.Base), before.Epoch, h.Epoch)
+	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || h.Base.Less(n.said.Base)):
+		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d, which is not announced", c.Rel(h.Base), h.R, h.C, h.Epoch)
+	case changed:
+		c.Met()
+	case n.known && h.Epoch != before.Epoch:
+		c.Failf(rule.Requester, "the epoch goes from %d to %d at %s, and (%d, %d) stays", before.Epoch, h.Epoch, c.Rel(h.Base), h.R, h.C)
+	}
+	n.latest, n.known = *h, true
+}
+
+func announcementLost() rule.Rule {
+	return define(rule.Rule{
+		ID:    "LOWAR-NEG-002",
+		Title: "Packets are recovered although announcements are lost, as long as both ends have the same parameters",
+		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "Decoding will proceed even if no leading negotiation packet is received, but only if the " +
+			"(r, c) parameters used for decoding calculation align with that included in repair packets."},
+		Needs: decodes | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "every ANNOUNCE lost, and a data packet",
+		New: func(c *rule.Context) rule.Check {
+			silent := false
+			a := newAccuser(c, func(*rule.Sight) bool { return silent })
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Out && h.Type == roce.RepairAnnounce {
+					silent = lost(s.Rec)
+				}
+				a.sight(s)
+			}, End: a.end}
+		},
+	})
+}
+
+func overhead() rule.Rule {
+	return define(rule.Rule{
+		ID:     "LOWAR-OVH-001",
+		Title:  "The overhead on the wire is the repair packets: c for r data packets in a long message",
+		Source: rule.Source{Ref: "LOWAR VI-B", Quote: "The additional latency at the receiver’s end aligns closely with the transmission latency of these packets, exhibiting a direct correlation with the redundancy rate."},
+		Needs:  rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
+		New: func(c *rule.Context) rule.Check {
+			o := account{c: c}
+			st := newStream(c, false)
+			st.repair = o.repair
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Pkt.Opcode == roce.LoWAR && !isRepair(s.Pkt) && s.Out {
+					o.talk += s.Rec.WireBytes
+				}
+				st.sight(s)
+			}, Event: st.event, End: o.end}
+		},
+	})
+}
+
+// account adds up bytes on the wire over full blocks.
+type account struct {
+	c                   *rule.Context
+	data, repairs, talk int
+	due                 float64 // what the repair packets may weigh
+	blocks              int
+}
+
+// fullBlocks are enough to judge by.
+const fullBlocks = 4
+
+// slack is by how much the weight of repair packets may differ from that of as many data packets: the repair header is
+// longer than that of a MIDDLE by 20 bytes, and a FIRST has an address.
+const slack = 0.1
+
+func (o *account) repair(s *rule.Sight, _ *roce.Repair, b *block) {
+	if b.n != b.r || b.r < 2 {
+		return
+	}
+	o.repairs += s.Rec.WireBytes
+	if b.repairs == 0 {
+		o.blocks++
+		o.data += b.wire
+		o.due += float64(b.wire) * float64(b.want()) / float64(b.n)
+	}
+}
+
+func (o *account) end(vtime.Time) {
+	if o.blocks < fullBlocks {
+		return
+	}
+	o.c.Met()
+	if got := float64(o.repairs + o.talk); got > o.due*(1+slack) || got < o.due*(1-slack) {
+		o.c.Failf(rule.Requester, "%d bytes beside %d of data; %d are due", o.repairs+o.talk, o.data, int(o.due))
+	}
+}

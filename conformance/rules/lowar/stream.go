@@ -1,0 +1,272 @@
+package lowar
+
+import (
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// stream is the reference encoder: it takes the data packets that leave a port, and knows which repair packets have to
+// follow them. There is one for the requests of a half-conversation and one for its READ responses.
+//
+// "LoWAR aligns the packets within each message with the predefined coding block size for each connection, ensuring each
+// message begins its own encoding and decoding cycle to prevent cross-message coding" (LoWAR IV-B1). A block therefore
+// ends with its r-th packet or with its message. One that a retransmission interrupts ends without repair packets, and
+// the retransmission begins another.
+type stream struct {
+	c     *rule.Context
+	reads bool // of READ responses
+
+	// Hooks; nil ones are not called. Repair is called for every repair packet, with the block that was sent last, which
+	// need not be the one that the packet says it is of; ready tells that it is complete. Short is called for a complete
+	// block without all of its repair packets when it is too late for them; short.repairs is how many there were.
+	data   func(s *rule.Sight, b *block)
+	repair func(s *rule.Sight, h *roce.Repair, b *block)
+	short  func(b *block)
+	sums   bool // the rule wants the units of a block
+
+	r, depth    int
+	next        announced
+	started     bool
+	block       block
+	interrupted psn.PSN // base of the block that the latest retransmission ended, when broken is set
+	broken      bool
+	begun       psn.PSN // first packet of the latest message, when inMessage is set
+	inMessage   bool
+	unprotected int64 // blocks that the device says it had no units for
+	excused     int64
+	behind      int // repair packets since the data packet before
+}
+
+// announced is a change of parameters that is to take effect with the block at first.
+type announced struct {
+	set   bool
+	r, c  int
+	first psn.PSN
+}
+
+// block is one coding block.
+type block struct {
+	base        psn.PSN
+	r, c        int
+	n           int // data packets so far
+	first, last bool
+	again       bool // it began with a retransmission
+	lastLen     int
+	units       [][]byte // their sums, when wanted
+	checks      []uint32 // the sums of their digests
+	repairs     int      // repair packets so far
+	at          vtime.Time
+	index       uint64 // of its last packet
+	wire        int    // bytes on the wire
+	drops       []bool // of data and repair packets in the order in which they left: whether the link lost them
+}
+
+// complete reports whether repair packets are due.
+func (b *block) complete() bool { return b.n > 0 && (b.n == b.r || b.last) }
+
+// want is how many: "If a message has packets equal to or fewer than the interleaving depth, LoWAR first guarantees
+// interleaving and generates repair packets [...] as duplicates of original packets" (LoWAR IV-B1).
+func (b *block) want() int { return min(b.c, b.n) }
+
+// end is the PSN behind the block.
+func (b *block) end() psn.PSN { return b.base.Add(b.n) }
+
+// newStream returns the encoder of requests, or of READ responses.
+func newStream(c *rule.Context, reads bool) *stream {
+	st := &stream{c: c, reads: reads}
+	st.r, st.depth = scheme(st.sender())
+	return st
+}
+
+// sender returns the attributes of the end that encodes.
+func (st *stream) sender() *engine.QP {
+	if st.reads {
+		return &st.c.PeerAttr
+	}
+	return &st.c.Attr
+}
+
+// scheme returns the parameters (r, c) that an end was given.
+func scheme(q *engine.QP) (r, c int) {
+	r, c = rule.BlockSize, rule.Interleaving
+	if n, err := strconv.Atoi(q.Params["r"]); err == nil {
+		r = n
+	}
+	if n, err := strconv.Atoi(q.Params["c"]); err == nil {
+		c = n
+	}
+	return r, c
+}
+
+// mine reports whether a sight is of this stream and leaving its sender.
+func (st *stream) mine(s *rule.Sight) bool {
+	if st.reads {
+		return s.Point == trace.ResponderOut
+	}
+	return s.Point == trace.RequesterOut
+}
+
+// sight takes whatever leaves the sender's port.
+func (st *stream) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case !st.mine(s) || !s.Intact():
+	case p.Opcode == roce.LoWAR:
+		st.shim(s)
+	case coded(p.Opcode) && p.Opcode.IsReadResponse() == st.reads:
+		st.send(s)
+	case !st.reads:
+		st.finish() // an uncoded request: no packet of the block before can follow it
+	}
+}
+
+// shim takes a packet of the shim itself.
+func (st *stream) shim(s *rule.Sight) {
+	h := &s.Pkt.Repair
+	switch h.Type {
+	case roce.RepairAnnounce:
+		st.next = announced{true, int(h.R), int(h.C), h.Base}
+	case roce.RepairData:
+		if st.repair != nil {
+			st.repair(s, h, &st.block)
+		}
+		st.behind++
+		st.block.repairs++
+		st.block.drops = append(st.block.drops, lost(s.Rec))
+	}
+}
+
+// send takes a data packet.
+func (st *stream) send(s *rule.Sight) {
+	p, b := s.Pkt, &st.block
+	follows := st.started && p.PSN == b.end()
+	switch {
+	case !follows:
+		if st.started && b.end().Less(p.PSN) {
+			st.finish() // READ responses to different requests
+		}
+		st.broken = st.started && b.n > 0 && !b.complete()
+		st.interrupted = b.base
+		st.begin(p.PSN)
+		b.again = st.started && p.PSN.Less(st.high())
+	case b.complete() || p.Opcode.StartsMessage():
+		again := b.again && s.Relation == rule.Again
+		st.finish()
+		st.begin(p.PSN)
+		b.again = again
+	}
+	st.started = true
+	if p.Opcode.StartsMessage() {
+		st.begun, st.inMessage = p.PSN, true
+	}
+	b.add(s)
+	if st.data != nil {
+		st.data(s, b)
+	}
+	st.behind = 0
+}
+
+// high is the PSN behind everything that was sent before.
+func (st *stream) high() psn.PSN {
+	if st.reads {
+		return st.block.end()
+	}
+	return st.c.MAX
+}
+
+// begin opens a block at p.
+func (st *stream) begin(p psn.PSN) {
+	if st.next.set && st.next.first.LessEq(p) {
+		st.r, st.depth, st.next.set = st.next.r, st.next.c, false
+	}
+	b := &st.block
+	*b = block{base: p, r: st.r, c: st.depth, units: b.units, checks: b.checks, drops: b.drops[:0]}
+	if !st.sums {
+		return
+	}
+	if len(b.units) != b.c {
+		b.units, b.checks = make([][]byte, max(b.c, 1)), make([]uint32, max(b.c, 1))
+	}
+	clear(b.checks)
+	for i := range b.units {
+		b.units[i] = b.units[i][:0]
+	}
+}
+
+// finish tells of repair packets that never came, when the next data packet shows it.
+func (st *stream) finish() {
+	b := &st.block
+	if !st.started || !b.complete() || b.repairs >= b.want() || b.at == 0 {
+		return
+	}
+	if b.repairs == 0 && st.unprotected > st.excused {
+		st.excused++
+		return
+	}
+	if b.repairs == 0 && !st.c.Offers(rule.Probes) && st.c.Decoders[0].Crowded() {
+		return // nobody says whether there was a unit for it
+	}
+	if st.short != nil {
+		st.short(b)
+	}
+	b.at = 0 // told once
+}
+
+// event hears of blocks for which the sender had no coding units.
+func (st *stream) event(e *trace.Event) {
+	name := "enc_unprotected"
+	if st.reads {
+		name = "renc_unprotected"
+	}
+	if e.Kind == trace.Probe && e.Name == name && st.c.Mine(e) != st.reads {
+		st.unprotected = e.Value
+	}
+}
+
+// end is the end of the trace: what is due a while ago will not come.
+func (st *stream) end(at vtime.Time) {
+	if at.Sub(st.block.at) > rule.Patience && !st.c.Failed && !st.c.Fatal {
+		st.finish()
+	}
+}
+
+// check makes the check of a rule about one stream.
+func (st *stream) check() rule.Check {
+	return rule.Check{Sight: st.sight, Event: st.event, End: st.end}
+}
+
+// add puts a packet into the block.
+func (b *block) add(s *rule.Sight) {
+	p := s.Pkt
+	if len(b.units) > 0 {
+		at := b.n % len(b.units)
+		packet := rule.CodedBytes(s.Raw)
+		b.units[at] = fold(b.units[at], packet)
+		b.checks[at] += roce.RepairDigest(packet)
+	}
+	b.n++
+	b.at, b.index = s.At, s.Index
+	b.first = b.first || p.Opcode.StartsMessage()
+	if p.Opcode.EndsMessage() {
+		b.last, b.lastLen = true, p.TransportLen()
+	}
+	b.wire += s.Rec.WireBytes
+	b.drops = append(b.drops, lost(s.Rec))
+}
+
+// fold adds a packet to a unit: "Perform bit-wise XOR operation" (LoWAR Alg. 1).
+func fold(unit, packet []byte) []byte {
+	for len(unit) < len(packet) {
+		unit = append(unit, 0)
+	}
+	for i, x := range packet {
+		unit[i] ^= x
+	}
+	return unit
+}

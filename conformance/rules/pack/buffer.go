@@ -1,0 +1,165 @@
+package pack
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// settled calls f when all that the box tells of one moment has been told: at the next thing that happens later.
+type settled struct {
+	f       func()
+	pending bool
+	at      vtime.Time
+}
+
+func (s *settled) mark(at vtime.Time) { s.pending, s.at = true, at }
+
+func (s *settled) pass(at vtime.Time) {
+	if s.pending && at > s.at {
+		s.pending = false
+		s.f()
+	}
+}
+
+func bufferHolds() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-BUF-001", Level: rule.Must,
+		Title:  "Every pseudo-ACKed, not really ACKed packet is in the box buffer",
+		Source: rule.Source{Ref: ours, Quote: "What Local has been told of, nobody else can send again"},
+		Needs:  rule.Probes, Stimulus: "none", BlackBox: engines,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != toLocal || !isACK(s.Pkt) || p.paper() || p.fatal || !p.begun {
+				return
+			}
+			first, ok := p.psn("buf_first")
+			end, ok2 := p.psn("buf_end")
+			told := psn.Max(p.acked, s.Pkt.PSN.Next())
+			if !ok || !ok2 || told.LessEq(p.una) {
+				return
+			}
+			p.c.Met()
+			if p.una.Less(first) || end.Less(told) {
+				p.c.Failf(rule.Responder, "the buffer holds %s up to %s; promised and not acknowledged are %s up to %s",
+					p.c.Rel(first), p.c.Rel(end), p.c.Rel(p.una), p.c.Rel(told))
+			}
+		}}
+	})
+}
+
+func bufferCap() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-BUF-002", Level: rule.MustNot,
+		Title:  "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
+		Source: rule.Source{Ref: ours, Quote: "What does not fit is not promised, and Local's own queue depth stops it"},
+		Needs:  rule.Probes, Stimulus: "small cap", BlackBox: emulated,
+	}, func(p *path) check {
+		before := int64(-1)
+		now := settled{f: func() {
+			if p.paper() || !p.told["buffer"] {
+				return
+			}
+			if p.probe["buf_bytes"] > p.probe["buffer"] {
+				p.c.Met()
+				if before >= 0 && before != p.probe["acked"] {
+					p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"], p.probe["buffer"])
+				}
+			}
+		}}
+		return check{
+			sight: func(s *rule.Sight, _ where) { now.pass(s.At) },
+			event: func(e *trace.Event) {
+				now.pass(e.At)
+				if p.ofBox(e) && !now.pending {
+					before = -1
+					if p.told["acked"] {
+						before = p.probe["acked"]
+					}
+					now.mark(e.At)
+				}
+			},
+			end: func(at vtime.Time) { now.pass(at + 1) },
+		}
+	})
+}
+
+func bufferFrees() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-BUF-003", Level: rule.Must,
+		Title:  "Real ACK frees everything ≤ its PSN and resumes pseudo-ACKs",
+		Source: rule.Source{Ref: ours, Quote: "Remote has it, so nobody will ask for it again"},
+		Needs:  rule.Probes, Stimulus: "small cap", BlackBox: emulated,
+	}, func(p *path) check {
+		f := freeing{p: p}
+		return check{sight: f.sight, event: func(e *trace.Event) { f.look(e.At) }, end: f.look}
+	})
+}
+
+// freeing follows what Remote has acknowledged until the box has let go of it, and Local has been told of what then fits.
+// A box that runs on a host has heard of an ACK when its process has, which is later than its tap.
+type freeing struct {
+	p     *path
+	waits []freed
+}
+
+// freed is an ACK of Remote.
+type freed struct {
+	psn      psn.PSN
+	at       vtime.Time
+	record   uint64
+	full     bool    // the buffer held more than it may promise
+	room     bool    // and did no longer, afterwards
+	eligible psn.PSN // behind what Local may be told of when there is room
+}
+
+func (f *freeing) sight(s *rule.Sight, w where) {
+	f.look(s.At)
+	p := f.p
+	if w != fromRemote || !isACK(s.Pkt) || !s.Pkt.PSN.In(p.una, p.max) || p.paper() {
+		return
+	}
+	full := p.told["buffer"] && p.probe["buf_bytes"] > p.probe["buffer"]
+	if full {
+		p.c.Met()
+	}
+	f.waits = append(f.waits, freed{psn: s.Pkt.PSN, at: s.At, record: s.Index, full: full, eligible: p.eligible()})
+}
+
+// look forgets ACKs that have had their effect, and judges those that should have had it by now.
+func (f *freeing) look(now vtime.Time) {
+	for len(f.waits) > 0 {
+		a := &f.waits[0]
+		a.room = a.room || f.p.probe["buf_bytes"] <= f.p.probe["buffer"]
+		first, kept := f.kept(a)
+		told, _ := f.p.psn("acked")
+		untold := a.full && told.Less(a.eligible)
+		switch {
+		case f.p.fatal, !kept && !untold:
+		case now.Sub(a.at) <= rule.Drain:
+			return
+		case kept:
+			f.fail(a, "Remote has acknowledged %s, and the buffer begins at %s", a.psn, first)
+		case a.room:
+			f.fail(a, "there is room again, and Local is not told of %s", a.eligible.Prev())
+		}
+		f.waits = f.waits[:copy(f.waits, f.waits[1:])]
+	}
+}
+
+// kept reports whether the buffer still has what was acknowledged, and where it begins.
+func (f *freeing) kept(a *freed) (first psn.PSN, kept bool) {
+	first, ok := f.p.psn("buf_first")
+	return first, ok && f.p.find(a.psn) != nil && a.psn.Less(f.p.una) && first.LessEq(a.psn)
+}
+
+func (f *freeing) fail(a *freed, format string, psns ...psn.PSN) {
+	var rel []any
+	for _, x := range psns {
+		rel = append(rel, f.p.c.Rel(x))
+	}
+	f.p.c.FailAt(a.at, a.record, rule.Responder, fmt.Sprintf(format, rel...))
+}

@@ -1,0 +1,211 @@
+package pack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func gapRefused() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-GAP-001", Level: rule.MustNot,
+		Title:    "No pseudo-ACK beyond a LAN-side gap; pseudo-NAK 0x60(expPSN) once",
+		Source:   rule.Source{Ref: ours, Quote: "To Local the box is a responder, which refuses what comes before its turn with one NAK"},
+		Stimulus: "drop(k) on LAN", BlackBox: emulated,
+	}, func(p *path) check {
+		g := gaps{p: p}
+		return check{sight: g.sight}
+	})
+}
+
+// gaps follows what the box says while a request is missing.
+type gaps struct {
+	p      *path
+	naks   int
+	since  vtime.Time
+	record uint64
+	unsaid bool // at some time since the gap opened the box could not speak: a NAK acknowledges what is before it
+}
+
+func (g *gaps) sight(s *rule.Sight, w where) {
+	p, x := g.p, s.Pkt.PSN
+	switch {
+	case w == fromLocal && p.begun && p.exp.Less(x):
+		p.c.Met()
+		if !p.gap {
+			g.naks, g.since, g.record, g.unsaid = 0, s.At, s.Index, !p.real && !p.cm.connected
+		}
+		g.unsaid = g.unsaid || len(p.holds) > 0 || p.probe["buf_bytes"] > p.probe["buffer"]
+	case w == fromLocal && p.gap && x == p.exp:
+		if g.naks == 0 && !g.unsaid && s.At.Sub(g.since) > rule.Patience {
+			p.c.FailAt(g.since, g.record, rule.Responder, "no NAK although "+p.c.Rel(p.exp)+" is missing")
+		}
+	case w == toLocal && isACK(s.Pkt) && p.gap && p.exp.LessEq(x):
+		p.c.Failf(rule.Responder, "ACK of %s, and %s has not come", p.c.Rel(x), p.c.Rel(p.exp))
+	case w == toLocal && isNAK(s.Pkt) && p.gap:
+		if g.naks++; x != p.exp {
+			p.c.Failf(rule.Responder, "NAK of %s, missing is %s", p.c.Rel(x), p.c.Rel(p.exp))
+		} else if g.naks > 1 {
+			p.c.Failf(rule.Responder, "NAK of %s for the second time", p.c.Rel(x))
+		}
+	}
+}
+
+func duplicateAnswered() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-DUP-001", Level: rule.Must,
+		Title:    "Duplicate request → newest pseudo-ACK again, not forwarded",
+		Source:   rule.Source{Ref: ours, Quote: "To Local the box is a responder, which answers a duplicate and does not execute it"},
+		Stimulus: "dropctl(pseudo-ACK)", BlackBox: emulated,
+	}, func(p *path) check {
+		d := duplicates{p: p}
+		return check{sight: d.sight, end: d.end}
+	})
+}
+
+// duplicates are the requests of Local that the box has acknowledged before.
+type duplicates struct {
+	p      *path
+	open   bool // one waits for its answer
+	at     vtime.Time
+	record uint64
+	psn    psn.PSN
+	una    psn.PSN // what Remote had acknowledged rule.Drain ago
+	moves  []move
+	seen   vtime.Time // the sight before: what has moved since, it moved
+}
+
+// move is where una went, and when.
+type move struct {
+	at vtime.Time
+	to psn.PSN
+}
+
+// old returns what Remote had acknowledged rule.Drain before a time.
+func (d *duplicates) old(at vtime.Time) psn.PSN {
+	n := 0
+	for n < len(d.moves) && d.moves[n].at.Add(rule.Drain) < at {
+		d.una = d.moves[n].to
+		n++
+	}
+	d.moves = d.moves[:copy(d.moves, d.moves[n:])]
+	return d.una
+}
+
+// follow notes that una has moved, by what was seen last.
+func (d *duplicates) follow(now vtime.Time) {
+	una, known := d.p.una, d.una
+	if n := len(d.moves); n > 0 {
+		known = d.moves[n-1].to
+	}
+	switch {
+	case !d.p.begun || una == known:
+	case una.Less(known):
+		d.una, d.moves = una, nil // the flow has begun anew
+	default:
+		d.moves = append(d.moves, move{d.seen, una})
+	}
+	d.seen = now
+}
+
+func (d *duplicates) sight(s *rule.Sight, w where) {
+	p, x, o := d.p, s.Pkt.PSN, s.Pkt.Opcode
+	data := o.IsSend() || o.IsWrite()
+	d.follow(s.At)
+	switch {
+	case w == fromLocal && data && p.begun && x.Less(p.acked) && !p.fatal:
+		p.c.Met()
+		if !d.open {
+			d.open, d.at, d.record, d.psn = true, s.At, s.Index, x
+		}
+	case w == toLocal && d.open && o == roce.Acknowledge:
+		d.open = false
+		if isACK(s.Pkt) && x.Next().Less(p.acked) {
+			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x), p.c.Rel(p.acked.Prev()))
+		}
+	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.old(s.At)):
+		p.c.Failf(rule.Requester, "%s leaves again, and Remote has acknowledged it", p.c.Rel(x))
+	}
+}
+
+func (d *duplicates) end(at vtime.Time) {
+	if d.open && at.Sub(d.at) > rule.Patience && len(d.p.holds) == 0 && !d.p.cm.left {
+		d.p.c.FailAt(d.at, d.record, rule.Responder, "the duplicate of "+d.p.c.Rel(d.psn)+" has no answer")
+	}
+}
+
+func readNotCovered() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-READ-001", Level: rule.MustNot,
+		Title: "Pseudo-ACK never covers a PSN ≥ an unanswered READ/ATOMIC",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours, Quote: "An acknowledgement of a later request implies that the responses of a READ " +
+			"were lost"},
+		Stimulus: "WRITE,READ,WRITE", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != toLocal || s.Pkt.Opcode != roce.Acknowledge || len(p.holds) == 0 || isFatal(s.Pkt) {
+				return
+			}
+			p.c.Met()
+			covered := s.Pkt.PSN
+			if isACK(s.Pkt) {
+				covered = covered.Next()
+			}
+			if h := &p.holds[0]; h.first.Less(covered) {
+				p.c.Failf(rule.Responder, "an answer that acknowledges up to %s while the READ at %s waits for its data",
+					p.c.Rel(covered.Prev()), p.c.Rel(h.first))
+			}
+		}}
+	})
+}
+
+func readReleases() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-READ-002", Level: rule.Must,
+		Title:    "After the READ response passed, deferred pseudo-ACKs are issued",
+		Source:   rule.Source{Ref: ours, Quote: "What was held back for a READ is no longer held back when the READ is answered"},
+		Stimulus: "WRITE,READ,WRITE", BlackBox: emulated,
+	}, func(p *path) check {
+		r := releases{p: p}
+		return check{sight: r.sight, end: r.end}
+	})
+}
+
+// releases follows what became free when a READ was answered.
+type releases struct {
+	p      *path
+	due    bool
+	psn    psn.PSN // behind what Local should be told of
+	at     vtime.Time
+	record uint64
+}
+
+func (r *releases) sight(s *rule.Sight, w where) {
+	p := r.p
+	if w != toLocal {
+		return
+	}
+	if s.Pkt.Opcode == roce.Acknowledge {
+		r.due = r.due && s.Pkt.PSN.Next().Less(r.psn) && !isFatal(s.Pkt)
+		return
+	}
+	h := p.held(s.Pkt.PSN)
+	if h == nil || len(p.holds) == 0 || h != &p.holds[0] || s.Pkt.PSN.Next() != h.end {
+		return
+	}
+	free := p.asked
+	if len(p.holds) > 1 {
+		free = p.holds[1].asked
+	}
+	if h.end.Less(free) {
+		p.c.Met()
+		r.due, r.psn, r.at, r.record = true, free, s.At, s.Index
+	}
+}
+
+func (r *releases) end(at vtime.Time) {
+	if r.due && at.Sub(r.at) > rule.Patience && !r.p.fatal {
+		r.p.c.FailAt(r.at, r.record, rule.Responder, "the READ is answered, and Local was never told of "+r.p.c.Rel(r.psn.Prev()))
+	}
+}

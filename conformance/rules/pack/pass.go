@@ -1,0 +1,142 @@
+package pack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+func requestsPass() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-TRN-001", Level: rule.Must,
+		Title:    "Requests are forwarded unchanged and in order",
+		Source:   rule.Source{Ref: "NTT 5.1", Quote: "Our RDMA WAN accelerator transparently works and monitors RDMA messages"},
+		Stimulus: "none", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != toRemote || !p.begun {
+				return
+			}
+			x := s.Pkt.PSN
+			r := p.find(x)
+			switch {
+			case s.Pkt.Opcode.IsRead() && p.held(x) != nil && p.held(x).first != x:
+				return // the rest of a READ is asked for again
+			case p.max.Less(x):
+				p.c.Failf(rule.Requester, "%s leaves for Remote, %s has not", p.c.Rel(x), p.c.Rel(p.max))
+			case r == nil && p.una.LessEq(x):
+				p.c.Failf(rule.Requester, "%s leaves for Remote, and Local has not sent it", p.c.Rel(x))
+			case r != nil && r.asked:
+				p.c.Met()
+				if d := differs(r, s); d != "" {
+					p.c.Failf(rule.Requester, "%s leaves with another %s than Local gave it", p.c.Rel(x), d)
+				}
+			}
+		}}
+	})
+}
+
+// differs names what of a request is not as Local sent it.
+func differs(r *request, s *rule.Sight) string {
+	a, b := &r.packet, s.Pkt
+	switch {
+	case a.Opcode != b.Opcode:
+		return "opcode"
+	case a.BTH != b.BTH && !marked(a.BTH, b.BTH):
+		return "BTH"
+	case a.RETH != b.RETH || a.Atomic != b.Atomic || a.Imm != b.Imm || a.InvKey != b.InvKey:
+		return "extended header"
+	case a.Len != b.Len || r.sum != s.Sum:
+		return "payload"
+	}
+	return ""
+}
+
+// marked reports headers that differ in the bits that routers and congestion control may set.
+func marked(a, b roce.BTH) bool {
+	a.FECN, a.BECN, b.FECN, b.BECN = false, false, false, false
+	return a == b
+}
+
+func bothLegal() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-TRN-002", Level: rule.Must,
+		Title: "Local and Remote engines need no change; both see legal RC traces (all RC-* rules hold on both sides)",
+		Source: rule.Source{Ref: "NTT 5.1", Quote: "Our RDMA WAN accelerator transparently works and monitors RDMA messages, which are " +
+			"exchanged between Local and Remote"},
+		Stimulus: "ops", BlackBox: anyNIC,
+	}, func(p *path) check {
+		l := legality{p: p}
+		return check{sight: l.sight}
+	})
+}
+
+// legality is the order that each end relies on: acknowledgements and MSNs that never go back, messages from FIRST to
+// LAST. Everything else about a legal trace is what the rules of RC say, which judge either hop.
+type legality struct {
+	p      *path
+	ack    psn.PSN
+	msn    psn.MSN
+	acked  bool
+	inside bool
+	fresh  psn.PSN
+	any    bool
+}
+
+func (l *legality) sight(s *rule.Sight, w where) {
+	c, x := l.p.c, s.Pkt.PSN
+	switch {
+	case w == setUp && !s.Out && isREP(s.Pkt):
+		*l = legality{p: l.p}
+	case w == toLocal && isACK(s.Pkt):
+		c.Met()
+		if l.acked && x.Less(l.ack) {
+			c.Failf(rule.Responder, "ACK of %s after one of %s", c.Rel(x), c.Rel(l.ack))
+		}
+		if l.acked && s.Pkt.AETH.MSN.Less(l.msn) {
+			c.Failf(rule.Responder, "MSN %d after %d", s.Pkt.AETH.MSN, l.msn)
+		}
+		if !l.acked || l.ack.Less(x) {
+			l.ack = x
+		}
+		l.msn, l.acked = s.Pkt.AETH.MSN, true
+	case w == toRemote && (!l.any || l.fresh.LessEq(x)):
+		o := s.Pkt.Opcode
+		if l.any && o.StartsMessage() == l.inside {
+			c.Failf(rule.Requester, "%v at %s stands in the wrong place of its message", o, c.Rel(x))
+		}
+		l.inside, l.fresh, l.any = !o.EndsMessage(), x.Next(), true
+	}
+}
+
+func readPasses() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-READ-003", Level: rule.Must,
+		Title:    "READ responses and atomic ACKs pass unchanged",
+		Source:   rule.Source{Ref: ours, Quote: "Only Remote has the data"},
+		Stimulus: "ops", BlackBox: emulated,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			o := s.Pkt.Opcode
+			if w != toLocal || !o.IsReadResponse() && o != roce.AtomicAck {
+				return
+			}
+			r := p.find(s.Pkt.PSN)
+			if r == nil || !r.data.seen {
+				if p.begun && p.una.LessEq(s.Pkt.PSN) {
+					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent", p.c.Rel(s.Pkt.PSN))
+				}
+				return
+			}
+			p.c.Met()
+			d := &r.data
+			if d.len != s.Pkt.Len || d.sum != s.Sum || d.result != s.Pkt.Result {
+				p.c.Failf(rule.Responder, "the data for %s are not those of Remote", p.c.Rel(s.Pkt.PSN))
+			}
+			// The rest of a READ that the box has asked for again has the opcodes of a READ of its own.
+			if h := p.held(s.Pkt.PSN); o != d.opcode && (h == nil || d.opcode.EndsMessage() != o.EndsMessage()) {
+				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN), d.opcode)
+			}
+		}}
+	})
+}

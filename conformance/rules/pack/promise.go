@@ -1,0 +1,233 @@
+package pack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// three is the sentence of the paper about what a pseudo-ACK holds.
+const three = "three parameters have to be accurately reproduced, i.e., packet sequence number (PSN), destination QP number " +
+	"(dstQPN), and message sequence number (MSN)"
+
+func psnReceived() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-PSN-001", Level: rule.Must,
+		Title:    "Pseudo-ACK PSN = PSN of a request already received in order by the box",
+		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
+		Stimulus: "none", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != toLocal || !isACK(s.Pkt) {
+				return
+			}
+			p.c.Met()
+			if !p.begun || p.exp.LessEq(s.Pkt.PSN) {
+				p.c.Failf(rule.Responder, "ACK of %s, which the box has not received in order", p.c.Rel(s.Pkt.PSN))
+			}
+		}}
+	})
+}
+
+func qpnOfLocal() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-QPN-001", Level: rule.Must,
+		Title:    "DestQP = Local's QPN as in CM REQ",
+		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
+		Stimulus: "CM set-up", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != toLocal || !p.cm.connected {
+				return
+			}
+			p.c.Met()
+			if s.Pkt.DestQP != p.cm.local {
+				p.c.Failf(rule.Responder, "DestQP %#x, Local's QP is %#x by its set-up", s.Pkt.DestQP, p.cm.local)
+			}
+		}}
+	})
+}
+
+func msnAsReal() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-MSN-001", Level: rule.Must,
+		Title:    "MSN equals what Remote's real ACK for the same PSN carries",
+		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
+		Stimulus: "ops", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != fromRemote || !isACK(s.Pkt) {
+				return
+			}
+			// Only an ACK that says what its PSN says is compared: behind a READ that was repeated a later MSN is right.
+			r := p.find(s.Pkt.PSN)
+			if r == nil || !r.hasACK || p.based && s.Pkt.AETH.MSN != p.base.Add(r.count) {
+				return
+			}
+			p.c.Met()
+			if got, want := r.ack.AETH.MSN, s.Pkt.AETH.MSN; got != want && !(want.Less(got) && got == r.floor) {
+				p.c.Failf(rule.Responder, "the pseudo-ACK of %s had MSN %d, the real one has %d", p.c.Rel(s.Pkt.PSN), got, want)
+			}
+			r.hasACK = false
+		}}
+	})
+}
+
+func sameAsReal() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-EQ-001", Level: rule.Must,
+		Title:    "Pseudo-ACK vs real ACK of equal PSN: identical BTH/AETH except credit field; addresses and ports equal",
+		Source:   rule.Source{Ref: "NTT 5.2", Quote: "To emulate the original ACK message, " + three},
+		Stimulus: "none", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			if w != fromRemote || !isACK(s.Pkt) {
+				return
+			}
+			r := p.find(s.Pkt.PSN)
+			if r == nil || !r.hasACK {
+				return
+			}
+			p.c.Met()
+			r.hasACK = false
+			real, pseudo := s.Pkt.BTH, r.ack.BTH
+			real.FECN, real.BECN, pseudo.FECN, pseudo.BECN = false, false, false, false // what a router marks on the way
+			if real != pseudo || !r.ack.AETH.Syndrome.IsACK() {
+				p.c.Failf(rule.Responder, "the BTH of the pseudo-ACK of %s is %+v, of the real one %+v", p.c.Rel(s.Pkt.PSN), pseudo, real)
+			}
+			if a := addressOf(s.Raw); a != r.address && a != (address{}) && r.address != (address{}) {
+				p.c.Failf(rule.Responder, "the pseudo-ACK of %s goes from %v:%d to %v:%d, the real one from %v:%d to %v:%d", p.c.Rel(s.Pkt.PSN),
+					r.address.src, r.address.sport, r.address.dst, r.address.dport, a.src, a.sport, a.dst, a.dport)
+			}
+		}}
+	})
+}
+
+func goodICRC() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-ICRC-001", Level: rule.Must,
+		Title:  "Valid ICRC",
+		Source: rule.Source{Ref: "A17", Quote: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
+		Needs:  rule.Bytes, Stimulus: "none", BlackBox: anyNIC,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			r := s.Rec
+			if r.Conn != p.c.Index || r.From != trace.B || !s.Out || s.Pkt.Opcode != roce.Acknowledge || s.ICRC == trace.Unchecked {
+				return
+			}
+			p.c.Met()
+			if s.ICRC == trace.Bad {
+				p.c.Failf(rule.Responder, "the ICRC of the answer to %s is wrong", p.c.Rel(s.Pkt.PSN))
+			}
+		}}
+	})
+}
+
+func withinLAN() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-LAT-001", Level: rule.Must,
+		Title: "Local sees the ACK after LAN RTT + box delay, independent of WAN RTT",
+		Source: rule.Source{Ref: "NTT 3, 5.1", Quote: "another approach is needed such as accelerating the network performance of RDMA " +
+			"for long-distance communication to quickly return an ACK message to reduce its waiting time"},
+		Needs: rule.Probes, Stimulus: "RTT sweep", BlackBox: emulated,
+	}, func(p *path) check {
+		l := latency{p: p}
+		return check{sight: l.sight, event: l.event}
+	})
+}
+
+// latency follows whether the box could have promised what Local waits for.
+type latency struct {
+	p     *path
+	since vtime.Time // nothing could be promised then: no set-up and no ACK had been seen, or a READ was in the way
+	full  bool       // at some time since the last promise the buffer was over its cap
+	until psn.PSN
+}
+
+func (l *latency) event(e *trace.Event) {
+	if l.p.ofBox(e) && e.Name == "buf_bytes" && l.p.told["buffer"] && e.Value > l.p.probe["buffer"] {
+		l.full, l.until = true, l.p.exp
+	}
+}
+
+func (l *latency) sight(s *rule.Sight, w where) {
+	p := l.p
+	switch {
+	case w == toLocal && isACK(s.Pkt):
+		p.c.Met()
+	case w == fromRemote && isACK(s.Pkt):
+		l.real(s)
+	}
+	if len(p.holds) > 0 || !p.based && !p.cm.connected {
+		l.since = s.At
+	}
+}
+
+// real compares a real ACK with what Local knows by then. It must not be news.
+func (l *latency) real(s *rule.Sight) {
+	p, x := l.p, s.Pkt.PSN
+	r := p.find(x)
+	if !p.begun || r == nil || !r.packet.AckReq || x.Less(p.acked) || !x.In(p.una, p.max) {
+		return
+	}
+	able := max(r.at, l.since)
+	if l.full && x.Less(l.until) || p.eligible().LessEq(x) || !p.based && !p.cm.connected || s.At.Sub(able) <= rule.Drain {
+		return // it could not be promised, or there was no time to
+	}
+	p.c.Failf(rule.Responder, "Remote has acknowledged %s, and Local, who sent it %s ago, has not been told", p.c.Rel(x), s.At.Sub(r.at))
+}
+
+func realAbsorbed() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-SUP-001", Level: rule.MustNot,
+		Title:    "Real ACK for an already pseudo-ACKed PSN is not forwarded",
+		Source:   rule.Source{Ref: ours, Quote: "Local has had its ACK; a second one says nothing new"},
+		Stimulus: "none", BlackBox: emulated,
+	}, func(p *path) check {
+		due := 0 // duplicates of Local that may be answered once more
+		return check{sight: func(s *rule.Sight, w where) {
+			switch {
+			case w == fromLocal && p.begun && s.Pkt.PSN.Less(p.exp):
+				due++
+			case w == fromRemote && isACK(s.Pkt) && s.Pkt.PSN.Less(p.acked):
+				p.c.Met()
+			case w == toLocal && isACK(s.Pkt) && p.begun && s.Pkt.PSN.Less(p.acked):
+				if due == 0 {
+					p.c.Failf(rule.Responder, "ACK of %s, which Local has been told of and has not asked about again", p.c.Rel(s.Pkt.PSN))
+				}
+				due = max(0, due-1)
+			}
+		}}
+	})
+}
+
+func weakened() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-SEM-001", Level: rule.Observation,
+		Title: "Count completions at Local that precede placement at Remote (semantic weakening)",
+		Source: rule.Source{Ref: "NTT 5.1; " + ours, Quote: "Local's completion says that the box has the data, " +
+			"not that Remote has"},
+		Needs: rule.Completions, Stimulus: "none", BlackBox: emulated,
+	}, func(p *path) check {
+		total, early := 0, 0
+		return check{
+			event: func(e *trace.Event) {
+				if e.Kind != trace.CQE || e.Conn != p.c.Index || e.Body.Status != 0 {
+					return
+				}
+				p.c.Met()
+				total++
+				if p.begun && p.una.LessEq(e.Body.PSN) {
+					early++
+				}
+			},
+			end: func(vtime.Time) {
+				if early > 0 {
+					p.c.Failf(rule.Responder, "%d of %d completions at Local came before Remote had acknowledged", early, total)
+				}
+			},
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package pack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func lossAbsorbed() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-REC-001", Level: rule.Must,
+		Title:    "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
+		Source:   rule.Source{Ref: ours, Quote: "Local has been told that the request was done, so nobody else can send it again"},
+		Stimulus: "drop(k) on WAN", BlackBox: emulated,
+	}, func(p *path) check {
+		l := losses{p: p}
+		return check{sight: l.sight, end: l.end}
+	})
+}
+
+// losses follows the NAK of a request until it has been sent again.
+type losses struct {
+	p      *path
+	open   bool
+	psn    psn.PSN
+	at     vtime.Time
+	record uint64
+}
+
+func (l *losses) sight(s *rule.Sight, w where) {
+	p, x := l.p, s.Pkt.PSN
+	switch {
+	case w == fromRemote && isNAK(s.Pkt) && p.begun && x.In(p.una, p.max):
+		p.c.Met()
+		l.open, l.psn, l.at, l.record = true, x, s.At, s.Index
+	case w == toRemote && l.open && x.LessEq(l.psn):
+		l.open = false
+	case w == fromRemote && l.open && l.psn.Less(p.una):
+		l.open = false // what was on its way has filled the gap
+	case w == toLocal && isNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp):
+		p.c.Failf(rule.Responder, "NAK of %s, which the box has: Local is bothered with a loss on the WAN", p.c.Rel(x))
+	}
+}
+
+func (l *losses) end(at vtime.Time) {
+	if l.open && at.Sub(l.at) > rule.Patience && !l.psn.Less(l.p.una) {
+		l.p.c.FailAt(l.at, l.record, rule.Requester, "Remote misses "+l.p.c.Rel(l.psn)+", and the box never sent it again")
+	}
+}
+
+func silenceRecovered() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-REC-002", Level: rule.Must,
+		Title:  "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
+		Source: rule.Source{Ref: ours, Quote: "When Remote is silent for wan_rto, the box sends the oldest request again"},
+		Needs:  rule.Probes, Stimulus: "dropctl", BlackBox: emulated,
+	}, func(p *path) check {
+		q := quiet{p: p}
+		return check{sight: q.sight, end: q.end}
+	})
+}
+
+// quiet follows how long Remote has been silent while something waits for its answer.
+type quiet struct {
+	p     *path
+	since vtime.Time // the timer may have been set then: an answer, the first request out, or going back
+	last  vtime.Time // the last request left
+	waits bool
+	cause bool       // something but silence lets the box go back
+	next  psn.PSN    // behind the request that left last
+	wait  vtime.Time // end of an RNR wait
+}
+
+func (q *quiet) sight(s *rule.Sight, w where) {
+	p := q.p
+	rto := vtime.Duration(p.probe["wan_rto_ps"])
+	switch {
+	case w == fromRemote && p.begun:
+		if s.Pkt.Opcode == roce.Acknowledge && !isACK(s.Pkt) || s.Pkt.Opcode != roce.Acknowledge {
+			q.cause = true
+		}
+		if s.Pkt.PSN.In(p.una, p.max) {
+			q.since = s.At
+		}
+		if s.Pkt.AETH.Syndrome.IsRNR() && s.Pkt.Opcode == roce.Acknowledge {
+			q.wait = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
+		}
+	case w == toRemote && p.begun:
+		if !q.waits || p.una == p.max {
+			q.since = s.At
+		}
+		q.back(s, rto)
+		q.waits, q.next, q.last = true, s.Pkt.PSN.Next(), s.At
+	}
+}
+
+// back judges a request that leaves after a later one: what made the box go back was an answer of Remote, or silence.
+func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
+	x := s.Pkt.PSN
+	if !q.waits || !x.Less(q.next) || x.Less(q.p.una) || rto == 0 {
+		return
+	}
+	if q.cause {
+		q.cause = false
+		return
+	}
+	q.p.c.Met()
+	since := s.At.Sub(q.since)
+	q.since = s.At
+	if since < rto-rto/20 {
+		q.p.c.Failf(rule.Requester, "%s leaves again after a silence of %s, wan_rto is %s", q.p.c.Rel(x), since, rto)
+	}
+}
+
+func (q *quiet) end(at vtime.Time) {
+	p := q.p
+	rto := vtime.Duration(p.probe["wan_rto_ps"])
+	if !q.waits || rto == 0 || p.fatal || p.probe[engine.BrokenPromise] > 0 || !p.una.Less(p.max) || at < q.wait.Add(2*rto) {
+		return
+	}
+	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.last)) > 2*rto && last != nil && last.packet.AckReq {
+		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again", p.c.Rel(p.una), at.Sub(q.since))
+	}
+}
+
+func rnrAbsorbed() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-REC-003", Level: rule.Must,
+		Title:    "RNR NAK absorbed; retry after the coded time",
+		Source:   rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours, Quote: "The requester waits for the time that the RNR NAK names and sends the request again"},
+		Stimulus: "rnr", BlackBox: emulated,
+	}, func(p *path) check {
+		var psnOf psn.PSN
+		var until vtime.Time
+		open := false
+		return check{
+			sight: func(s *rule.Sight, w where) {
+				rnr := s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsRNR()
+				switch {
+				case w == fromRemote && rnr && s.Pkt.PSN.In(p.una, p.max) && s.At >= until:
+					p.c.Met()
+					psnOf, open = s.Pkt.PSN, true
+					until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
+				case w == toLocal && rnr:
+					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local", p.c.Rel(s.Pkt.PSN))
+				case w == toRemote && open && s.Pkt.PSN == psnOf:
+					if open = false; s.At < until {
+						p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over", p.c.Rel(psnOf), until.Sub(s.At))
+					}
+				}
+			},
+			end: func(at vtime.Time) {
+				if open && at.Sub(until) > rule.Patience && p.probe[engine.BrokenPromise] == 0 {
+					p.c.Failf(rule.Requester, "%s was never sent again after its RNR NAK", p.c.Rel(psnOf))
+				}
+			},
+		}
+	})
+}
+
+func brokenPromise() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-ERR-001", Level: rule.Must,
+		Title:    "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent success of later WRs",
+		Source:   rule.Source{Ref: ours, Quote: "A promise that cannot be kept is counted, and fails what Local does next"},
+		Stimulus: "bad rkey", BlackBox: emulated,
+	}, func(p *path) check {
+		b := breach{p: p}
+		return check{sight: b.sight, event: b.event, end: b.end}
+	})
+}
+
+// breach follows what the box does once Remote has refused what Local was told is done.
+type breach struct {
+	p       *path
+	open    bool
+	psn     psn.PSN
+	counted bool
+	failed  bool // Local's next request has been refused
+	asked   bool // Local has sent one
+	record  uint64
+	at      vtime.Time
+}
+
+func (b *breach) sight(s *rule.Sight, w where) {
+	p, x := b.p, s.Pkt.PSN
+	switch {
+	case w == fromRemote && isFatal(s.Pkt) && p.begun && x.Less(p.acked) && !b.open:
+		p.c.Met()
+		b.open, b.psn, b.at, b.record, b.counted = true, x, s.At, s.Index, false
+		b.asked = p.acked.Less(p.exp)
+	case !b.open:
+	case w == fromLocal && p.exp.LessEq(x):
+		b.asked = true
+	case w == toLocal && isFatal(s.Pkt):
+		b.failed = true
+	case w == toLocal && isACK(s.Pkt) && p.acked.LessEq(x) && s.At.Sub(b.at) > rule.Drain:
+		p.c.Failf(rule.Responder, "ACK of %s, and Remote has refused %s", p.c.Rel(x), p.c.Rel(b.psn))
+	}
+}
+
+func (b *breach) event(e *trace.Event) {
+	if b.p.ofBox(e) && e.Kind == trace.Count && e.Name == engine.BrokenPromise {
+		b.counted = true
+	}
+}
+
+func (b *breach) end(at vtime.Time) {
+	if !b.open || at.Sub(b.at) <= rule.Patience {
+		return
+	}
+	if !b.counted {
+		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+", which was promised, and nothing is counted")
+	}
+	if b.asked && !b.failed {
+		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+", which was promised, and Local's next request did not fail")
+	}
+}
+
+func sameEnd() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-INT-001", Level: rule.Must,
+		Title:  "End state equals the run without the box: memory, CQE count and order",
+		Source: rule.Source{Ref: ours, Quote: "A transparent box changes when things happen, and not what happens"},
+		Needs:  rule.Completions | rule.Image, Stimulus: "random WAN loss", BlackBox: emulated,
+	}, func(p *path) check {
+		f := finish{p: p}
+		return check{sight: f.sight, event: f.event}
+	})
+}
+
+// finish compares what Local posted with what completed, and what memory holds in the end.
+type finish struct {
+	p      *path
+	posted []uint64
+	lossy  bool
+}
+
+// mostPosted bounds the requests whose completion is waited for.
+const mostPosted = 1 << 16
+
+func (f *finish) sight(s *rule.Sight, _ where) {
+	if s.Rec.Conn != f.p.c.Index && s.Rec.Fate == trace.Dropped {
+		f.lossy = true
+	}
+}
+
+func (f *finish) event(e *trace.Event) {
+	c, onLAN := f.p.c, e.Conn == f.p.c.Index
+	switch {
+	case e.Kind == trace.Post && onLAN && e.Side == trace.A:
+		if len(f.posted) < mostPosted {
+			f.posted = append(f.posted, e.Body.ID)
+		}
+	case e.Kind == trace.CQE && onLAN && e.Body.Status == engine.StatusSuccess:
+		f.completed(e.Body.ID)
+	case e.Kind == trace.Memory && f.lossy:
+		c.Met()
+		if e.Value != 0 {
+			c.Failf(rule.Responder, "%d bytes of memory at %v are not as without the box (%s)", e.Value, e.Side, e.Name)
+		}
+	case e.Kind == trace.Count && f.p.ofBox(e) && e.Name == engine.BrokenPromise && f.lossy && !f.p.fatal:
+		c.Failf(rule.Responder, "%d messages that Local was told are done will not be executed", e.Value)
+	}
+}
+
+// completed takes a completion: those before it that had none were not signalled.
+func (f *finish) completed(id uint64) {
+	for i, x := range f.posted {
+		if x == id {
+			f.posted = f.posted[:copy(f.posted, f.posted[i+1:])]
+			return
+		}
+	}
+	if len(f.posted) < mostPosted {
+		f.p.c.Failf(rule.Requester, "wr=%d completes out of order, or twice", id)
+	}
+}

@@ -1,0 +1,148 @@
+package pack
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func startFromREP() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-LRN-001", Level: rule.Must,
+		Title: "Starting PSN Local→Remote taken from REP, not REQ",
+		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Quote: "The Starting PSN of a message is that at which the receiver of the message " +
+			"begins to send"},
+		Needs: rule.Probes, Stimulus: "REQ.PSN ≠ REP.PSN", BlackBox: engines,
+	}, func(p *path) check {
+		waits := false
+		return check{
+			sight: func(s *rule.Sight, w where) {
+				switch {
+				case w == setUp && !s.Out && isREP(s.Pkt):
+					waits = true
+				case w == fromLocal:
+					waits = false // the variable moves on with it
+				}
+			},
+			event: func(e *trace.Event) {
+				if !waits || !p.ofBox(e) || e.Name != "exp_psn" || p.cm.reqStart == p.cm.repStart {
+					return
+				}
+				waits = false
+				p.c.Met()
+				if want := p.start(); uint32(e.Value) != uint32(want) {
+					p.c.Failf(rule.Responder, "the box expects PSN %d of Local, the REP says %d (the REQ %d)", e.Value, want, p.cm.reqStart)
+				}
+			},
+		}
+	})
+}
+
+// isREP reports the message that completes a set-up.
+func isREP(p *roce.Packet) bool {
+	_, m, err := roce.DecodeCM(p.Payload)
+	return err == nil && m.Attribute() == roce.CMREP
+}
+
+func learnsFirst() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-LRN-002", Level: rule.Must,
+		Title:    "Flow without CM: no pseudo-ACK until QPN and MSN were learned from a real ACK",
+		Source:   rule.Source{Ref: ours, Quote: "dstQPN and MSN are not incorporated in a request; without set-up messages only a real ACK tells them"},
+		Stimulus: "perftest-style", BlackBox: emulated,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			switch {
+			case p.cm.asked || p.real:
+			case w == fromRemote:
+				p.c.Met()
+			case w == toLocal:
+				p.c.Failf(rule.Responder, "an answer to %s before Remote has answered anything", p.c.Rel(s.Pkt.PSN))
+			}
+		}}
+	})
+}
+
+func forgets() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-LRN-003", Level: rule.Must,
+		Title:    "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
+		Source:   rule.Source{Ref: ours, Quote: "A connection that was ended has no numbers; one that begins has new ones"},
+		Stimulus: "reconnect", BlackBox: emulated,
+	}, func(p *path) check {
+		return check{sight: func(s *rule.Sight, w where) {
+			switch {
+			case w == setUp && p.cm.left:
+				p.c.Met()
+			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge:
+				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote", p.c.Rel(s.Pkt.PSN))
+			}
+		}}
+	})
+}
+
+func managementPasses() rule.Rule {
+	return judged(rule.Rule{
+		ID: "PACK-CM-001", Level: rule.Must,
+		Title: "CM MADs pass unchanged",
+		Source: rule.Source{Ref: "NTT 5.2", Quote: "our RDMA WAN accelerator traces and estimates them by analyzing the setup messages " +
+			"of RDMA CM (communication management) before RDMA message transmission"},
+		Stimulus: "CM", BlackBox: emulated,
+	}, func(p *path) check {
+		m := messages{p: p}
+		return check{sight: m.sight, end: m.end}
+	})
+}
+
+// messages are the set-up messages that the box has and has not passed on, by sender and content. One that is repeated
+// may pass once.
+type messages struct {
+	p     *path
+	known [2][]madState
+}
+
+type madState struct {
+	sum    uint32
+	at     vtime.Time
+	record uint64
+	passed bool
+	dreq   bool
+}
+
+// mostMessages bounds what is remembered of one side.
+const mostMessages = 256
+
+func (m *messages) sight(s *rule.Sight, w where) {
+	if w != setUp {
+		return
+	}
+	list := &m.known[s.Rec.From&1]
+	for i := range *list {
+		if k := &(*list)[i]; k.sum == s.Sum {
+			k.passed = k.passed || s.Out
+			return
+		}
+	}
+	if s.Out {
+		m.p.c.Fail(rule.Responder, "a set-up message leaves the box that did not come in like this")
+		return
+	}
+	m.p.c.Met()
+	if len(*list) < mostMessages {
+		_, msg, err := roce.DecodeCM(s.Pkt.Payload)
+		*list = append(*list, madState{s.Sum, s.At, s.Index, false, err == nil && msg.Attribute() == roce.CMDREQ})
+	}
+}
+
+// end finds what never passed. A DREQ waits for data that Remote does not have yet.
+func (m *messages) end(at vtime.Time) {
+	p := m.p
+	for _, list := range m.known {
+		for _, k := range list {
+			if !k.passed && at.Sub(k.at) > rule.Patience && !(k.dreq && p.una.Less(p.exp)) {
+				p.c.FailAt(k.at, k.record, rule.Responder, "a set-up message never left the box")
+			}
+		}
+	}
+}

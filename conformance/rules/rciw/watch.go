@@ -1,0 +1,129 @@
+package rciw
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// watch reads a connection for a check: what the requester of the half-conversation sends and the peer receives, and what the
+// peer sends. A nil function is not called.
+type watch struct {
+	c         *rule.Context
+	out, in   stream.Conn // as sent, and as it arrives
+	sent      func(u *stream.Unit)
+	arrived   func(u *stream.Unit)
+	answered  func(u *stream.Unit) // sent by the peer
+	segment   func(s *rule.Sight, a *stream.Arrival)
+	lastWords vtime.Time // when the peer ended its direction with FIN or RST; vtime.Never before
+}
+
+// newWatch reads for one check.
+func newWatch(c *rule.Context) *watch {
+	w := &watch{c: c, lastWords: vtime.Never}
+	w.out.On = func(dir int, u *stream.Unit) {
+		if trace.Side(dir) == c.Req {
+			call(w.sent, u)
+		} else {
+			call(w.answered, u)
+		}
+	}
+	w.in.On = func(dir int, u *stream.Unit) {
+		if trace.Side(dir) == c.Req {
+			call(w.arrived, u)
+		}
+	}
+	return w
+}
+
+func call(f func(*stream.Unit), u *stream.Unit) {
+	if f != nil {
+		f(u)
+	}
+}
+
+// sight takes a packet where it leaves, and where it arrives if its receiver can use it. Where an end has no tap, what
+// arrives at the other stands for what it sent.
+func (w *watch) sight(s *rule.Sight) {
+	if s.Pkt.Opcode != roce.TCP {
+		return
+	}
+	from := s.Rec.From & 1
+	conn := &w.in
+	if s.Out {
+		conn = &w.out
+	} else if !s.Intact() {
+		return
+	}
+	a, ok := conn.Add(int(from), s.Pkt.Payload)
+	if !ok {
+		return
+	}
+	if !s.Out && !w.tapped(from) {
+		w.out.Add(int(from), s.Pkt.Payload)
+	}
+	if s.Out && from != w.c.Req && w.lastWords == vtime.Never && a.Header.Flags&(tcp.FIN|tcp.RST) != 0 {
+		w.lastWords = s.At
+	}
+	if w.segment != nil {
+		w.segment(s, &a)
+	}
+}
+
+// tapped reports whether what a side sends was seen where it left.
+func (w *watch) tapped(side trace.Side) bool {
+	if side == w.c.Req {
+		return w.c.Offers(rule.TapRequester)
+	}
+	return w.c.Offers(rule.TapResponder)
+}
+
+// missing reports whether the peer has a hole in what the requester sent: later bytes have come, earlier ones have not.
+func (w *watch) missing() bool { return w.in.Next(int(w.c.Req)) < w.in.High(int(w.c.Req)) }
+
+// sends counts the SENDs whose last segment a direction has shown, with their place in the stream.
+type sends struct {
+	ends  []int64
+	first int // number of the first in ends
+}
+
+// sendLimit bounds the SENDs that a check remembers.
+const sendLimit = 1 << 16
+
+// add takes a unit.
+func (l *sends) add(u *stream.Unit) bool {
+	if !whole(u) || !u.Segment.Opcode.IsSend() || !u.Segment.Last {
+		return false
+	}
+	if len(l.ends) == sendLimit {
+		l.ends, l.first = append(l.ends[:0], l.ends[sendLimit/2:]...), l.first+sendLimit/2
+	}
+	l.ends = append(l.ends, u.To)
+	return true
+}
+
+// end returns where the n-th SEND ends, -1 when it has not been seen.
+func (l *sends) end(n int) int64 {
+	if n -= l.first; n < 0 || n >= len(l.ends) {
+		return -1
+	}
+	return l.ends[n]
+}
+
+// count returns how many SENDs there were.
+func (l *sends) count() int { return l.first + len(l.ends) }
+
+// whole reports an FPDU with a segment that decodes.
+func whole(u *stream.Unit) bool { return u.FPDU != nil && u.Err == nil }
+
+// terminate reads the body of a Terminate.
+func terminate(u *stream.Unit) (t iwarp.TerminateBody, ok bool) {
+	if !whole(u) || u.Segment.Opcode != iwarp.Terminate {
+		return t, false
+	}
+	return t, t.Decode(u.Segment.Payload) == nil
+}

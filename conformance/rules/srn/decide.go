@@ -1,0 +1,175 @@
+package srn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func decisions() rule.Rule {
+	return define(rule.Rule{
+		ID: "SRN-RTX-001", Level: rule.Must,
+		Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
+		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Quote: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
+		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "lost packets",
+		New: func(c *rule.Context) rule.Check {
+			d := decider{c: c, sacked: map[psn.PSN]int{}, again: map[psn.PSN]bool{}}
+			return rule.Check{Sight: d.sight, Event: d.event, End: d.end}
+		},
+	})
+}
+
+const (
+	// lag is how many packets may leave before an endpoint has certainly acted on an answer: what it had handed to its port.
+	lag = 8
+	// overdue is how many new packets may pass one that has to be sent again.
+	overdue = 64
+)
+
+// decider is the reference: what of the requests is acknowledged, and what may be sent again.
+type decider struct {
+	c     *rule.Context
+	begun bool
+
+	una, next psn.PSN
+	sent      int             // packets that have left
+	past      [lag]psn.PSN    // una when each of the latest packets left
+	sacked    map[psn.PSN]int // and when that was said
+	high      psn.PSN         // newest that was
+	again     map[psn.PSN]bool
+	recovery  bool
+	recover   psn.PSN // newest that had been sent when a packet was last sent again
+	quiet     bool    // until all is acknowledged: the peer has refused something
+	due       bool    // the packet due0 has to be sent again
+	due0      psn.PSN
+	passed    int // new packets since
+}
+
+func (d *decider) sight(s *rule.Sight) {
+	c, p := d.c, s.Pkt
+	if !d.begun && c.Started {
+		d.start(c.Start)
+	}
+	switch {
+	case p.Opcode.NumberedApart() || c.Failed:
+	case s.Point == trace.RequesterOut && !p.PSN.Less(d.next):
+		d.fresh(p.PSN)
+	case s.Point == trace.RequesterOut && p.Opcode.IsRead() && p.PSN.Less(d.una):
+		// It asks once more for data that do not come.
+	case s.Point == trace.RequesterOut:
+		d.repeat(p.PSN)
+	case s.Intact() && c.Addressed(s):
+		d.heard(p)
+	}
+}
+
+// start sets the first PSN.
+func (d *decider) start(p psn.PSN) {
+	d.begun, d.una, d.next, d.high = true, p, p, p
+	for i := range d.past {
+		d.past[i] = p
+	}
+}
+
+// leaves notes that a packet leaves, and returns the una that its sender certainly knew.
+func (d *decider) leaves() (known psn.PSN) {
+	known = d.past[d.sent%lag]
+	d.past[d.sent%lag] = d.una
+	d.sent++
+	return known
+}
+
+// fresh takes a new packet.
+func (d *decider) fresh(p psn.PSN) {
+	d.leaves()
+	d.next = p.Next()
+	if d.passed++; d.due && d.passed > overdue {
+		d.due = false
+		d.c.Failf(rule.Requester, "%s is missing and not sent again, and %d new packets are", d.c.Rel(d.due0), overdue)
+	}
+}
+
+// repeat judges a packet that is sent again.
+func (d *decider) repeat(p psn.PSN) {
+	known, name := d.leaves(), d.c.Rel(p)
+	said, arrived := d.sacked[p]
+	switch {
+	case d.quiet || p.Less(d.una) && !p.Less(known):
+		return
+	case p.Less(d.una):
+		d.c.Failf(rule.Requester, "%s is sent again although it is acknowledged", name)
+	case arrived && p != d.una && d.sent-said > lag:
+		d.c.Failf(rule.Requester, "%s is sent again although a SACK says that it arrived", name)
+	case !d.recovery && p != d.una:
+		d.c.Failf(rule.Requester, "%s is sent again first, the expected packet is %s", name, d.c.Rel(d.una))
+	case d.again[p]:
+		d.c.Failf(rule.Requester, "%s is sent again a second time in one recovery", name)
+	case p != d.una && !p.Less(d.high):
+		d.c.Failf(rule.Requester, "%s is sent again, and nothing above it has arrived", name)
+	default:
+		d.c.Met()
+	}
+	d.recovery, d.recover, d.again[p] = true, d.next.Prev(), true
+	d.due = d.due && d.due0 != p
+}
+
+// heard takes an answer.
+func (d *decider) heard(p *roce.Packet) {
+	last, ok := rule.Acknowledged(p)
+	if !ok || d.next.LessEq(last) {
+		return
+	}
+	if p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK() {
+		d.quiet = true
+	}
+	if d.una.LessEq(last) {
+		d.advance(last.Next())
+	}
+	if !rule.Selective(p) {
+		return
+	}
+	if q := p.SACK.PSN; q.In(d.una.Next(), d.next) {
+		if _, before := d.sacked[q]; !before {
+			d.sacked[q] = d.sent
+		}
+		d.high = psn.Max(d.high, q)
+	}
+	if p.PSN == d.una && !d.recovery && !d.quiet && !d.due {
+		d.due, d.due0, d.passed = true, d.una, 0
+	}
+}
+
+// advance moves una, and ends recovery when what had been sent by the last retransmission is acknowledged.
+func (d *decider) advance(una psn.PSN) {
+	d.una = una
+	d.high = psn.Max(d.high, una)
+	for p := range d.sacked {
+		if p.Less(una) {
+			delete(d.sacked, p)
+		}
+	}
+	d.due = d.due && !d.due0.Less(una)
+	d.quiet = d.quiet && una != d.next
+	if d.recovery && d.recover.Less(una) {
+		d.recovery = false
+		clear(d.again)
+	}
+}
+
+// event takes a timeout, after which everything may go again, the expected packet first; and whatever was sent before it is
+// taken for lost.
+func (d *decider) event(e *trace.Event) {
+	if e.Kind == trace.Timeout && d.c.Mine(e) {
+		d.recovery, d.due = false, false
+		d.high = psn.Max(d.high, d.next)
+		clear(d.again)
+	}
+}
+
+func (d *decider) end(vtime.Time) {
+	if d.due && !d.quiet && !d.c.Failed && d.passed > lag {
+		d.c.Failf(rule.Requester, "%s is missing and never sent again", d.c.Rel(d.due0))
+	}
+}

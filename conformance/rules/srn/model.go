@@ -1,0 +1,109 @@
+package srn
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func throughputLoss() rule.Rule {
+	return define(rule.Rule{
+		ID: "SRN-MOD-001", Level: rule.Should,
+		Title: "A flow that keeps the pipeline busy loses k p T_q / (t + k p T_q) of its throughput, within 2 %",
+		Source: rule.Source{Ref: "FASR II-A, Figure 2", Quote: "Every time the pipeline waits for the result of a software SR query, the backlog of " +
+			"packets waiting to be processed will also increase, and the loss of throughput at 1% packet loss on 400Gbps bandwidth can be as high as 40%."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "random loss in a flow of one QP at the rate of the pipeline",
+		New: func(c *rule.Context) rule.Check {
+			f := flow{c: c, pipe: pipeOf(c), last: vtime.Never}
+			return rule.Check{Sight: f.sight, End: f.end}
+		},
+	})
+}
+
+// What makes a flow one to be measured.
+const (
+	leastPackets  = 64
+	leastRefilled = 4
+	tightShare    = 0.8  // of its packets are answered one behind the other at the rate of the pipeline
+	tightSlack    = 1.1  // times what a packet takes
+	tolerance     = 0.02 // of the throughput
+)
+
+// flow measures the throughput of one QP by its answers, one for each packet that has passed the pipeline, and what its
+// retransmissions must cost by its arrivals.
+type flow struct {
+	c    *rule.Context
+	pipe pipe
+
+	high     psn.PSN        // newest packet that came out of order
+	packets  int            // that came
+	refilled int            // of them below one that is held: retransmissions
+	work     vtime.Duration // what the packets take without queries
+	each     vtime.Duration // what the latest takes
+
+	last    vtime.Time // of the answer before
+	answers int        // but for those after a pause
+	tight   int        // right behind the one before
+	span    vtime.Duration
+}
+
+func (f *flow) sight(s *rule.Sight) {
+	switch p := s.Pkt; {
+	case p.Opcode.NumberedApart():
+	case s.Point == trace.ResponderOut:
+		f.answered(s.At)
+	case s.Intact() && f.c.Addressed(s):
+		f.arrived(s)
+	}
+}
+
+func (f *flow) arrived(s *rule.Sight) {
+	held, p := f.c.Held > 0, s.Pkt
+	f.each = f.pipe.time(p)
+	f.work += f.each
+	f.packets++
+	switch {
+	case s.Relation == rule.Ahead && (!held || f.high.Less(p.PSN)):
+		f.high = p.PSN
+	case held && s.Relation != rule.Duplicate:
+		f.refilled++
+	}
+}
+
+// answered takes the time between two answers: one packet, one packet and its queries, or a pause.
+func (f *flow) answered(at vtime.Time) {
+	gap := at.Sub(f.last)
+	first := f.last == vtime.Never
+	f.last = at
+	switch {
+	case first || gap > 3*(f.pipe.stall()+f.each):
+		return // the flow stood still: a timeout, or nothing to send
+	case gap <= vtime.Duration(tightSlack*float64(f.each)):
+		f.tight++
+	}
+	f.answers++
+	f.span += gap
+}
+
+func (f *flow) end(vtime.Time) {
+	if f.packets < leastPackets || f.refilled < leastRefilled || float64(f.tight) < tightShare*float64(f.packets) {
+		return
+	}
+	mean := float64(f.work) / float64(f.packets)
+	got := 1 - float64(f.answers)*mean/float64(f.span)
+	cost := float64(f.refilled) * float64(f.pipe.stall())
+	want := cost / (float64(f.work) + cost)
+	if got < want-tolerance || got > want+tolerance {
+		f.c.FailAt(f.last, rule.NoRecord, rule.Responder, percent(got, want))
+		return
+	}
+	f.c.Met()
+}
+
+// percent says what was measured and what was expected.
+func percent(got, want float64) string {
+	return fmt.Sprintf("the flow lost %.1f %% of its throughput, the queries of its retransmissions cost %.1f %%", 100*got, 100*want)
+}

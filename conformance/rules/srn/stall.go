@@ -1,0 +1,165 @@
+package srn
+
+import (
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// stateBytes is "12B of state overhead per QP" (FaSR V-A).
+const stateBytes = 12
+
+func stateSize() rule.Rule {
+	return define(rule.Rule{
+		ID: "SRN-QP-001", Level: rule.Must,
+		Title: "The SR state of a QP on the chip is 12 bytes, with no bitmap: it does not grow when packets wait",
+		Source: rule.Source{Ref: "FASR V-A", Quote: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
+			"the bitmaps."},
+		Needs: rule.Probes, Stimulus: "none",
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Event: func(e *trace.Event) {
+				switch {
+				case e.Kind != trace.Probe || e.Name != "qp_sr_bytes" || c.Mine(e):
+				case e.Value != stateBytes:
+					c.Failf(rule.Responder, "the SR state on the chip takes %d bytes", e.Value)
+				default:
+					c.Met()
+				}
+			}}
+		},
+	})
+}
+
+func stalls() rule.Rule {
+	return define(rule.Rule{
+		ID: "SRN-STL-001", Level: rule.Must,
+		Title: "Each bitmap query stalls the receive pipeline T_q: a retransmission is answered after its queries",
+		Source: rule.Source{Ref: "FASR II-A", Quote: "Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after " +
+			"receiving the retransmitted packet."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a lost packet",
+		New: func(c *rule.Context) rule.Check {
+			w := stallWatch{c: c, pipe: pipeOf(c), queries: map[string]int64{}}
+			return rule.Check{Sight: w.sight, Event: w.event}
+		},
+	})
+}
+
+// stallWatch holds the answer to a retransmission against the time that its queries take, and the stalls that an engine
+// reports against its queries.
+type stallWatch struct {
+	c       *rule.Context
+	pipe    pipe
+	queries map[string]int64 // reported, by the prefix of the half
+
+	waiting bool // for the answer to
+	psn     psn.PSN
+	until   vtime.Time // before which it cannot leave
+}
+
+func (w *stallWatch) sight(s *rule.Sight) {
+	c, p := w.c, s.Pkt
+	if s.Point == trace.ResponderIn {
+		// It fills the hole, and what is held behind it is what the bitmap must be asked for.
+		if s.Relation == rule.InOrder && s.Legal && c.Held > 0 && !w.waiting {
+			w.waiting, w.psn, w.until = true, p.PSN, s.At.Add(w.pipe.stall())
+		}
+		return
+	}
+	last, ok := rule.Acknowledged(p)
+	switch {
+	case !w.waiting || !ok:
+	case p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
+		w.waiting = false // it was refused, or has to wait for a receive
+	case last.Less(w.psn):
+	default:
+		w.waiting = false
+		if s.At < w.until {
+			c.Failf(rule.Responder, "%s fills a hole and is answered %v before its %d queries of %v are over", c.Rel(w.psn),
+				w.until.Sub(s.At), w.pipe.queries, w.pipe.query)
+			return
+		}
+		c.Met()
+	}
+}
+
+// halves are the prefixes by which the halves of a QP report, the requester's first.
+var halves = [2]string{"req_", "resp_"}
+
+// reported returns the half that a variable is about, when it is the one of its side in this half-conversation.
+func reported(c *rule.Context, e *trace.Event) (half, name string, ok bool) {
+	half = halves[1]
+	if c.Mine(e) {
+		half = halves[0]
+	}
+	name, ok = strings.CutPrefix(e.Name, half)
+	return half, name, ok && e.Kind == trace.Probe
+}
+
+func (w *stallWatch) event(e *trace.Event) {
+	half, name, ok := reported(w.c, e)
+	switch {
+	case !ok:
+	case name == "bitmap_queries":
+		w.queries[half] = e.Value
+	case name != "stalled_ps":
+	case e.Value != w.queries[half]*int64(w.pipe.query):
+		w.c.Failf(blame(half), "%d queries of %v have stalled the pipeline for %v", w.queries[half], w.pipe.query, vtime.Duration(e.Value))
+	case e.Value > 0:
+		w.c.Met()
+	}
+}
+
+func blame(half string) rule.Blame {
+	if half == halves[0] {
+		return rule.Requester
+	}
+	return rule.Responder
+}
+
+func noStall() rule.Rule {
+	return define(rule.Rule{
+		ID: "SRN-STL-002", Level: rule.MustNot,
+		Title: "The pipeline does not stall for a QP that has lost nothing",
+		Source: rule.Source{Ref: "FASR V-C1", Quote: "SRNIC and FaSR maintain the highest throughput with little change when " +
+			"the number of QPs increases from 16 to 5K, as they keep the QPC of 5K QPs entirely in on-chip memory without cache misses."},
+		Needs: rule.Both | rule.Probes, Sees: rule.RequestIn | rule.Responses | rule.ReadAckIn, Stimulus: "none",
+		New: func(c *rule.Context) rule.Check {
+			w := lossWatch{c: c}
+			return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
+		},
+	})
+}
+
+// lossWatch notes whether anything came out of order, and wants no stall before.
+type lossWatch struct {
+	c       *rule.Context
+	lost    bool
+	arrived int // requests in order
+}
+
+func (w *lossWatch) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Relation == rule.Ahead, rule.Selective(p) && !p.AETH.Syndrome.IsACK():
+		w.lost = true
+	case s.Point == trace.ResponderIn && s.Relation == rule.InOrder:
+		w.arrived++
+	}
+}
+
+func (w *lossWatch) event(e *trace.Event) {
+	half, name, ok := reported(w.c, e)
+	if ok && name == "stalled_ps" && !w.lost {
+		w.c.Failf(blame(half), "the pipeline has stalled for %v, and everything came in order", vtime.Duration(e.Value))
+	}
+}
+
+func (w *lossWatch) end(vtime.Time) {
+	if w.arrived > 0 && !w.lost {
+		w.c.Met()
+	}
+}

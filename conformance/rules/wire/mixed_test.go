@@ -1,0 +1,34 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Two ends of different kinds have a dialect each; one end has one, and two ends of one kind share it.
+func TestDialectsOfTwoEnds(t *testing.T) {
+	const (
+		each = "A>B F_WRITE_ONLY psn=+0 len=8 A\nB>A RACK psn=+0 msn=0 sack=+1 PSN_SEQ_ERR\n"
+		two  = "A>B F_WRITE_ONLY psn=+0 len=8 A\nA>B X_WRITE_ONLY psn=+1 len=8 A\n"
+	)
+	for _, c := range []struct {
+		name, text string
+		ends       *[2]rule.End
+		want       rule.Status
+	}{
+		{"one kind", each, nil, rule.Fail}, {"two kinds", each, &[2]rule.End{}, rule.Pass}, {"an end with two", two, &[2]rule.End{}, rule.Fail},
+	} {
+		f, err := trace.ParseFixture(strings.NewReader(c.text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := rule.NewJudge(f.Header, []rule.Rule{opcodeRegistered()}, rule.Options{Features: []string{"rc"}, Ends: c.ends})
+		f.Play(trace.NewTimeline(&f.Header, j))
+		if v := j.Verdicts()[0]; v.Status != c.want {
+			t.Errorf("%s: %s %s %v, want %s", c.name, v.Status, v.Reason, v.Findings, c.want)
+		}
+	}
+}

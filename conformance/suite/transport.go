@@ -1,0 +1,43 @@
+package suite
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+)
+
+// ofRC is the feature of implementations that speak RoCEv2 over reliable connections.
+const ofRC = "rc"
+
+// suits reports whether a scenario is for the transport of an implementation. What exercises one scheme of RoCEv2 exercises
+// the others as well, and is run for them all; what exercises another transport has other parameters, other packets, and no
+// rule that could judge.
+func (cfg *Config) suits(impl string, sc *scenarios.Scenario) bool {
+	declared := cfg.Features[impl]
+	if len(declared) == 0 || len(sc.Rules) == 0 {
+		return true
+	}
+	for _, r := range rules.All() {
+		if slices.Contains(sc.Rules, r.ID) && (r.AppliesTo(declared) || slices.Contains(declared, ofRC) && !cfg.elsewhere(&r)) {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere reports whether a rule can judge implementations of other transports only.
+func (cfg *Config) elsewhere(r *rule.Rule) bool {
+	other := false
+	for _, declared := range cfg.Features {
+		if !r.AppliesTo(declared) {
+			continue
+		}
+		if slices.Contains(declared, ofRC) {
+			return false
+		}
+		other = true
+	}
+	return other
+}

@@ -1,0 +1,45 @@
+// Package waivers is the waivers that come with the program: the known deviations of devices that everybody has.
+package waivers
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+)
+
+//go:embed *.txt
+var files embed.FS
+
+// Read returns the waivers of a file, or, for a name without a dot or a slash such as "rxe", those that come with the
+// program. The error names the file and the line.
+func Read(name string) ([]rule.Waiver, error) {
+	var in io.ReadCloser
+	var err error
+	if strings.ContainsAny(name, "./") {
+		in, err = os.Open(name)
+	} else {
+		in, err = files.Open(name + ".txt")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("waivers %s: want a file such as ./waivers.txt, or one of: %s", name, strings.Join(Names(), " "))
+	}
+	defer in.Close()
+	list, err := rule.ParseWaivers(in)
+	if err != nil {
+		return nil, fmt.Errorf("waivers %s:%w", name, err)
+	}
+	return list, nil
+}
+
+// Names lists the waivers that come with the program.
+func Names() (names []string) {
+	entries, _ := files.ReadDir(".") // embedded
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".txt"))
+	}
+	return names
+}

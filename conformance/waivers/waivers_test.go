@@ -1,0 +1,45 @@
+package waivers
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+)
+
+// TestShipped checks that every file parses and names rules that exist.
+func TestShipped(t *testing.T) {
+	known := map[string]bool{}
+	for _, r := range rules.All() {
+		known[r.ID] = true
+	}
+	for _, name := range Names() {
+		list, err := Read(name)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, w := range list {
+			if !known[w.Rule] {
+				t.Errorf("%s waives %s, which is no rule", name, w.Rule)
+			}
+		}
+	}
+	if !slices.Contains(Names(), "rxe") {
+		t.Errorf("names: %v, want rxe among them", Names())
+	}
+}
+
+func TestReadNamesTheLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.txt")
+	if err := os.WriteFile(path, []byte("# mine\nwaive X\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{path: "mine.txt:2: ", "nobody": "one of: rxe", "./nothing.txt": "want a file"} {
+		if _, err := Read(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
