@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -26,9 +28,16 @@ import (
 // conformFlags are the flags of conform.
 type conformFlags struct {
 	impl, bench, link, out, color string
+	dut                           string
 	suite                         suite.Options
+	peer                          string
 	attempts                      int
+	known                         catalogue
 	list, quiet                   bool
+	waivers                       waiverFlag
+	waived                        []rule.Waiver
+	kernel                        string // of the machine that the scenarios ran on, when they did
+	guest                         guestFlags
 }
 
 func conformCommand() *cobra.Command {
@@ -39,43 +48,98 @@ func conformCommand() *cobra.Command {
 		Long: `Run the conformance scenarios against an implementation and judge every rule.
 
 A scenario fails when a required rule is broken, and when a rule that it is there for was not exercised. Scenarios are
-selected by name (--focus) and by label: impl:NAME, sim or netns, family:GBN, level:must, rule IDs, faults, random.`,
+selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
+
+With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
+requester. It is driven by perftest, with this program as the peer; what no stock tool does is left out.`,
 		Example: `  gauntlet conform --impl gbn
   gauntlet conform --bench netns --label-filter 'family:GBN && !random' --junit conform.xml
   gauntlet conform --label-filter GBN-NAK-002 --out runs/nak
-  gauntlet conform --list --focus read`,
+  gauntlet conform --list --focus read
+  gauntlet conform --dut rxe --waivers rxe --bench lab --deterministic`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := onBench(c, f.bench); err != nil {
+				return usage(err)
+			}
+			if f.dut != "" {
+				f.guest.drivers, f.guest.programs = dut.Modules(), dut.Files()
+			}
+			if elsewhere(f.bench) && !f.list {
+				return f.guest.again(c.Context(), 1, existing(f.waivers.names), given(f.out, f.suite.JUnit, f.suite.JSON))
+			}
+			return f.execute(c.Context())
+		},
 	}
 	d := c.Flags()
-	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas (see: list impls)")
-	d.StringVar(&f.bench, "bench", "sim", "where to run: sim (virtual time) or netns (real packets between network namespaces)")
-	d.StringVar(&f.link, "link", "auto", "netns: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&f.impl, "impl", "", "implementations, separated by commas (default: all that the bench can run; see: list impls)")
+	d.StringVar(&f.peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, there and in --impl")
+	d.StringVar(&f.dut, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root and perftest")
+	d.StringVar(&f.bench, "bench", "sim", benchHelp)
+	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.suite.LabelFilter, "label-filter", "", "select by label, such as 'family:NEG || GBN-NAK-001'")
 	d.StringArrayVar(&f.suite.Focus, "focus", nil, "select by a regular expression on 'IMPL SCENARIO'; may be repeated")
 	d.StringArrayVar(&f.suite.Skip, "skip", nil, "leave out by a regular expression; may be repeated")
 	d.StringVar(&f.suite.JUnit, "junit", "", "write a JUnit report to this file")
 	d.StringVar(&f.suite.JSON, "json", "", "write a JSON report with all verdicts and findings to this file")
 	d.StringVar(&f.out, "out", "", "keep a run folder for each scenario below this one (default: keep none)")
-	d.IntVar(&f.attempts, "attempts", 3, "netns: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", 3, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	f.waivers.define(c)
 	d.BoolVar(&f.list, "list", false, "list what would run, and run nothing")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	f.guest.define(c)
 	return c
+}
+
+// given leaves out the names that are not set.
+func given(names ...string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}
+
+// declarations is what each implementation declares.
+func (f *conformFlags) declarations(impls []string) map[string][]string {
+	m := map[string][]string{}
+	for _, i := range all.Implementations() {
+		m[i.Name] = i.Declares()
+	}
+	for _, name := range impls {
+		if i, err := f.known.find(name); err == nil { // the role of a device is not there
+			m[name] = i.Declares()
+		}
+	}
+	return m
+}
+
+// reference is the implementations that have to exercise every rule that a scenario is there for: ours. A program tells
+// less, and two different ends share fewer rules.
+func (f *conformFlags) reference(impls []string) []string {
+	if f.peer != "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(impls), isProgram)
 }
 
 // execute registers the specs, runs those selected, and prints what they found.
 func (f *conformFlags) execute(ctx context.Context) error {
-	impls, err := f.implementations()
+	b := benchOnDemand{name: f.bench}
+	impls, err := f.implementations(&b)
 	if err != nil {
+		return err
+	}
+	if f.waived, err = f.waivers.read(); err != nil {
 		return usage(err)
 	}
 	t := newConformTable(impls, f.color)
-	b := benchOnDemand{name: f.bench}
-	cfg := suite.Config{Implementations: impls, Reference: impls, Scenarios: scenarios.All(), Bench: f.bench,
+	t.peer = f.peer
+	cfg := suite.Config{Implementations: impls, Reference: f.reference(impls), Scenarios: scenarios.All(), Bench: f.bench,
+		Features: f.declarations(impls), Peer: f.peer, Lacks: f.known.lacks,
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*model.Result, error) {
 			return f.run(ctx, &b, impl, sc, s)
 		}}
+	if f.dut != "" {
+		f.judgeDevice(&cfg)
+	}
 	bar := newProgress(os.Stderr, !f.quiet)
 	var selected []suite.Spec
 	cfg.Observe = func(o *suite.Outcome) {
@@ -107,6 +171,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 
 // conclude prints the findings and the table, and turns the worst outcome into the exit code.
 func (f *conformFlags) conclude(ctx context.Context, out io.Writer, t *conformTable, selected int) error {
+	t.expect(f.waived, f.kernel, run.Today())
 	if err := t.print(out, f.quiet); err != nil {
 		return exit{exitBroken, err.Error()}
 	}
@@ -121,12 +186,29 @@ func (f *conformFlags) conclude(ctx context.Context, out io.Writer, t *conformTa
 	return nil
 }
 
-// implementations reads --impl.
-func (f *conformFlags) implementations() ([]string, error) {
+// implementations reads --impl and --peer. On the netns bench, the default leaves out what it cannot run. Programs are asked
+// what they can do, which needs the privilege that the bench gets.
+func (f *conformFlags) implementations(b *benchOnDemand) ([]string, error) {
+	f.known = catalogue{}
+	if f.dut != "" {
+		names, err := f.roles()
+		return names, usage(err)
+	}
 	names := strings.Split(f.impl, ",")
-	for _, name := range names {
-		if _, ok := all.Find(name); !ok {
-			return nil, fmt.Errorf("implementation %q: unknown; known: %s", name, strings.Join(all.Names(), " "))
+	if f.impl == "" {
+		names = all.Names()
+	}
+	for _, name := range append(slices.Clone(names), cmp.Or(f.peer, names[0])) {
+		if err := enginesOnly(f.bench, name); err != nil {
+			return nil, usage(err)
+		}
+		if isProgram(name) && b.Bench == nil {
+			if err := b.open(); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := f.known.find(name); err != nil {
+			return nil, err
 		}
 	}
 	slices.Sort(names)
@@ -155,18 +237,42 @@ func (f *conformFlags) run(ctx context.Context, b bench.Bench, impl string, sc *
 	}
 }
 
+// conformJob is what a scenario becomes.
+type conformJob struct {
+	spec  *scenario.Spec
+	bench bench.Bench
+	impls [2]engine.Implementation
+}
+
+// job puts an implementation at both ends, or a device at one.
+func (f *conformFlags) job(b bench.Bench, impl string, s *scenario.Spec) (*conformJob, error) {
+	if f.dut != "" {
+		return deviceJob(b, impl, s)
+	}
+	i, _ := f.known.find(impl) // both have been found before
+	peer, _ := f.known.find(cmp.Or(f.peer, impl))
+	return &conformJob{s, b, [2]engine.Implementation{i, peer}}, nil
+}
+
 func (f *conformFlags) once(ctx context.Context, b bench.Bench, impl string, sc *scenarios.Scenario, s *scenario.Spec, attempt int) (*model.Result, error) {
-	i, _ := all.Find(impl)
+	job, err := f.job(b, impl, s)
+	if err != nil {
+		return nil, err
+	}
 	folder := ""
 	if f.out != "" {
-		folder = filepath.Join(f.out, impl, filepath.FromSlash(sc.Name))
+		folder = filepath.Join(f.out, short(impl), filepath.FromSlash(sc.Name))
 		if attempt > 1 {
 			folder += fmt.Sprintf("-attempt-%d", attempt)
 		}
 	}
-	return run.Execute(ctx, run.Options{
-		Spec: s, Bench: b, Name: f.bench, Impls: [2]engine.Implementation{i, i}, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: f.link,
-		Command: fmt.Sprintf("gauntlet conform --impl %s --bench %s --focus ' %s$'", impl, f.bench, sc.Name),
-		Version: version(), Commit: commit(),
+	r, err := run.Execute(ctx, run.Options{
+		Spec: job.spec, Bench: job.bench, Name: f.bench, Impls: job.impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: f.link,
+		Command: again(impl, f.peer, f.bench, sc.Name),
+		Version: version(), Commit: commit(), Waivers: f.waived, Subject: impl, Several: true,
 	})
+	if r != nil {
+		f.kernel = run.Device(r).Kernel
+	}
+	return r, err
 }

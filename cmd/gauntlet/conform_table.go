@@ -3,27 +3,33 @@ package main
 import (
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 )
 
 // conformTable gathers outcomes into one line per rule: its worst status over all scenarios, by implementation.
 type conformTable struct {
 	impls []string
+	peer  string                     // of all of them; "" is the implementation itself
 	cells map[[2]string]*conformCell // by rule and implementation
 	bad   []*suite.Outcome           // those that did not pass
+	unfit []*suite.Outcome           // those of scenarios that ask for what is not declared
 	done  int
 	worst rule.Status
 	paint bool
 }
 
 // conformCell is what all scenarios together say of a rule. A rule that one scenario did not exercise and another did is
-// exercised, so INCONCLUSIVE stands only where nothing else does.
+// exercised, so INCONCLUSIVE stands only where nothing else does. A rule without a cell applied to no scenario.
 type conformCell struct {
 	status rule.Status
 	judged int // scenarios that exercised it
@@ -37,6 +43,10 @@ func newConformTable(impls []string, color string) *conformTable {
 // add takes one outcome in.
 func (t *conformTable) add(o *suite.Outcome) {
 	t.done++
+	if o.Status == rule.NotApplicable {
+		t.unfit = append(t.unfit, o)
+		return
+	}
 	t.worst = max(t.worst, o.Status)
 	if !o.Passed() {
 		t.bad = append(t.bad, o)
@@ -45,10 +55,9 @@ func (t *conformTable) add(o *suite.Outcome) {
 		if v.Status == rule.Inconclusive || v.Status == rule.NotApplicable {
 			continue
 		}
-		c := t.cells[[2]string{v.Rule, o.Impl}]
-		if c == nil {
-			c = &conformCell{}
-			t.cells[[2]string{v.Rule, o.Impl}] = c
+		c := t.cell(v.Rule, o.Impl)
+		if c.judged == 0 {
+			c.status = v.Status
 		}
 		c.judged++
 		c.status = max(c.status, v.Status)
@@ -56,23 +65,89 @@ func (t *conformTable) add(o *suite.Outcome) {
 			c.broken = append(c.broken, o.Scenario)
 		}
 	}
+	for _, id := range o.Unseen {
+		t.cell(id, o.Impl)
+	}
+}
+
+// expect marks the waived rules that no scenario broke as XPASS: the waiver must go. What a waiver excuses is in the outcomes.
+func (t *conformTable) expect(waivers []rule.Waiver, kernel, today string) {
+	for key, c := range t.cells {
+		w := rule.Covering(waivers, key[0], rule.Device{Names: []string{key[1]}, Kernel: kernel})
+		if w != nil && c.status == rule.Pass && w.Expires >= today {
+			c.status = rule.XPass
+			t.worst = max(t.worst, rule.XPass)
+		}
+	}
+}
+
+// cell returns the cell of a rule that applies to an implementation, and makes it if it is new.
+func (t *conformTable) cell(id, impl string) *conformCell {
+	key := [2]string{id, impl}
+	c := t.cells[key]
+	if c == nil {
+		c = &conformCell{status: rule.Inconclusive}
+		t.cells[key] = c
+	}
+	return c
 }
 
 // print writes what failed, the table, and one line of totals.
 func (t *conformTable) print(out io.Writer, short bool) error {
 	for _, o := range t.bad {
-		fmt.Fprintf(out, "%s\n  again: gauntlet conform --impl %s --bench %s --focus ' %s$' --out runs/again\n\n", o, o.Impl, o.Bench, o.Scenario)
+		fmt.Fprintf(out, "%s\n  again: %s --out runs/again\n\n", o, again(o.Impl, t.peer, o.Bench, o.Scenario))
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
+	foreign := 0
 	for _, r := range rules.All() {
-		t.row(w, &r, short)
+		if !t.row(w, &r, short) {
+			foreign++
+		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not: %s\n", t.done, t.done-len(t.bad), len(t.bad), t.painted(t.worst))
+	if foreign > 0 {
+		fmt.Fprintf(out, "\n%d rules are %s: they are about other systems, or about what the scenarios did not ask for\n", foreign, t.painted(rule.NotApplicable))
+	}
+	unfit := ""
+	if len(t.unfit) > 0 {
+		unfit = fmt.Sprintf(", %d %s", len(t.unfit), t.painted(rule.NotApplicable))
+		fmt.Fprintln(out)
+	}
+	for reason, names := range t.reasons() {
+		fmt.Fprintf(out, "%s: %s\n", reason, strings.Join(names, " "))
+	}
+	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s\n", t.done, t.done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.worst))
 	return err
+}
+
+// reasons yields why scenarios were not applicable, sorted, each with their names.
+func (t *conformTable) reasons() iter.Seq2[string, []string] {
+	by := map[string][]string{}
+	for _, o := range t.unfit {
+		by[o.Reason] = append(by[o.Reason], o.Scenario)
+	}
+	return func(yield func(string, []string) bool) {
+		for _, reason := range slices.Sorted(maps.Keys(by)) {
+			if !yield(reason, by[reason]) {
+				return
+			}
+		}
+	}
+}
+
+// again is the command that runs one scenario again. A device is in one of its roles; without a peer an implementation meets
+// itself.
+func again(impl, peer, bench, scenario string) string {
+	if impl == asResponder || impl == asRequester {
+		return fmt.Sprintf("gauntlet conform --dut %s --bench %s --focus '%s %s$'", dut.Name, bench, impl, scenario)
+	}
+	if peer != "" {
+		impl += " --peer " + peer
+	}
+	return fmt.Sprintf("gauntlet conform --impl %s --bench %s --focus ' %s$'", impl, bench, scenario)
 }
 
 // heads are the names of the columns of statuses. They bear colour codes as long as those of statuses, because the
@@ -88,16 +163,17 @@ func (t *conformTable) heads() []string {
 	return heads
 }
 
-// row writes the line of one rule.
-func (t *conformTable) row(w io.Writer, r *rule.Rule, short bool) {
+// row writes the line of one rule, and reports whether there is one: not when the rule applies to nothing here.
+func (t *conformTable) row(w io.Writer, r *rule.Rule, short bool) bool {
 	var states, notes []string
-	plain := true
+	plain, applies := true, false
 	for _, impl := range t.impls {
 		c := t.cells[[2]string{r.ID, impl}]
 		if c == nil {
-			c = &conformCell{status: rule.Inconclusive}
+			c = &conformCell{status: rule.NotApplicable}
 		}
-		plain = plain && c.status == rule.Pass
+		applies = applies || c.status != rule.NotApplicable
+		plain = plain && (c.status == rule.Pass || c.status == rule.NotApplicable)
 		states = append(states, t.painted(c.status))
 		note := fmt.Sprint(c.judged)
 		if len(c.broken) > 0 {
@@ -105,9 +181,10 @@ func (t *conformTable) row(w io.Writer, r *rule.Rule, short bool) {
 		}
 		notes = append(notes, note)
 	}
-	if !short || !plain {
+	if applies && !(short && plain) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Level, strings.Join(states, "\t"), strings.Join(notes, "; "))
 	}
+	return applies
 }
 
 // painted colours a status on a terminal: green is good, red is bad, yellow is neither.

@@ -100,13 +100,15 @@ func encode(w io.Writer, v any) error {
 type progress struct {
 	out   io.Writer
 	on    bool
+	plain bool // not a terminal: what is said goes there line by line
 	began time.Time
 	last  time.Time
 	drawn bool
 }
 
 func newProgress(f *os.File, wanted bool) *progress {
-	return &progress{out: f, on: wanted && term.IsTerminal(int(f.Fd())), began: time.Now()}
+	terminal := term.IsTerminal(int(f.Fd()))
+	return &progress{out: f, on: wanted && terminal, plain: wanted && !terminal, began: time.Now()}
 }
 
 // show draws the line, ten times a second at most.
@@ -129,6 +131,16 @@ func remaining(spent time.Duration, share float64) string {
 	}
 	return (time.Duration(float64(spent) * (1 - share) / share)).Round(time.Second).String() + " left"
 }
+
+// say writes a line of its own where nothing is rewritten.
+func (p *progress) say(what string) {
+	if p.plain {
+		fmt.Fprintln(p.out, what)
+	}
+}
+
+// restart begins to estimate again, for work of another kind.
+func (p *progress) restart() { p.began = time.Now() }
 
 // done removes the line.
 func (p *progress) done() {

@@ -3,6 +3,7 @@ package main
 import (
 	"syscall"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
@@ -10,7 +11,7 @@ import (
 // network looks at what the netns bench needs.
 func network() []finding {
 	privileged := netns.Privileged() == nil
-	out := []finding{privilege(privileged)}
+	out := []finding{privilege(privileged), guests()}
 	s := tc.Probe()
 	link := finding{Name: "link", State: "ok", Found: "tc-netem of kernel " + s.Kernel}
 	switch {
@@ -19,12 +20,27 @@ func network() []finding {
 		link.Remedy = "sudo gauntlet doctor"
 	case !s.Netem:
 		link.State, link.Found = "ok", "the user-space relay will be used: kernel "+s.Kernel+" has no netem ("+s.Reason+")"
-		link.Remedy = "modprobe sch_netem, or install the kernel's extra modules, if you want the kernel's netem"
+		link.Remedy = "modprobe sch_netem, install the kernel's extra modules, or use --bench lab, if you want the kernel's netem"
 	case !s.Seed:
 		link.State, link.Found = "limited", link.Found+"; "+s.Reason
 		link.Remedy = "use --link relay for losses that repeat"
 	}
 	return append(out, link)
+}
+
+// guests says whether the lab can boot one.
+func guests() finding {
+	f := finding{Name: "bench lab", State: "missing"}
+	if f.Found, f.Remedy = lab.Missing(); f.Found != "" {
+		return f
+	}
+	k, err := lab.Latest()
+	if err != nil {
+		f.Found, f.Remedy = err.Error(), "gauntlet lab fetch"
+		return f
+	}
+	f.State, f.Found = "ok", "a guest with kernel "+k.String()
+	return f
 }
 
 // privilege says how the netns bench will get what it needs.

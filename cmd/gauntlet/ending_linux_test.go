@@ -55,11 +55,11 @@ type pending struct {
 }
 
 // begin starts a run that would take long, and waits until its endpoints run.
-func begin(t *testing.T, ready int) *pending {
+func begin(t *testing.T, impl string, ready int) *pending {
 	t.Helper()
 	needNetns(t)
 	p := &pending{dir: filepath.Join(t.TempDir(), "r"), scratch: t.TempDir(), links: left(t, "/sys/class/net")}
-	p.cmd = command(t, t.TempDir(), "run", "--bench", "netns", "--json", "--rate", "50M", "--rtt", "10ms", "--duration", "60s", "--out", p.dir)
+	p.cmd = command(t, t.TempDir(), "run", "--impl", impl, "--bench", "netns", "--json", "--rate", "50M", "--rtt", "10ms", "--duration", "60s", "--out", p.dir)
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+p.scratch)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	must(t, p.cmd.Start())
@@ -71,7 +71,7 @@ func begin(t *testing.T, ready int) *pending {
 			t.Fatalf("after 20 s these run: %v", p.processes)
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); ready == 3 && !p.spooled(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ready > 1 && !p.spooled(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no traffic within 30 s")
 		}
@@ -91,11 +91,11 @@ func (p *pending) spooled() bool {
 	return false
 }
 
-// find returns the process whose command line ends in a role.
+// find returns the process of a role.
 func (p *pending) find(t *testing.T, role string) int {
 	t.Helper()
 	for pid, line := range p.processes {
-		if strings.HasSuffix(line, "process "+role+" ") {
+		if strings.Contains(line, "process "+role+" ") {
 			return pid
 		}
 	}
@@ -126,20 +126,23 @@ func (p *pending) gone(t *testing.T) {
 func TestEndings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		ready int // processes to wait for: the relay comes first, then the endpoints
+		impl  string
+		ready int // processes to wait for: the relays come first, then the endpoints and the box
 		kill  func(t *testing.T, p *pending)
 		says  string
 		whole bool // there was traffic, so there is a trace
 	}{
-		{"interrupt", 3, signalled(syscall.SIGINT), "interrupt", true},
-		{"terminate", 3, signalled(syscall.SIGTERM), "interrupted: terminated", true},
-		{"hang up", 3, signalled(syscall.SIGHUP), "interrupted: hangup", true},
-		{"interrupt at once", 1, signalled(syscall.SIGINT), "interrupt", false},
-		{"endpoint killed", 3, killed("endpoint"), " ended in the middle of the run: signal: killed", true},
-		{"relay killed", 3, killed("relay"), "relay ended in the middle of the run: signal: killed", true},
+		{"interrupt", "gbn", 3, signalled(syscall.SIGINT), "interrupt", true},
+		{"terminate", "gbn", 3, signalled(syscall.SIGTERM), "interrupted: terminated", true},
+		{"hang up", "gbn", 3, signalled(syscall.SIGHUP), "interrupted: hangup", true},
+		{"interrupt at once", "gbn", 1, signalled(syscall.SIGINT), "interrupt", false},
+		{"endpoint killed", "gbn", 3, killed("endpoint"), " ended in the middle of the run: signal: killed", true},
+		{"relay killed", "gbn", 3, killed("relay"), "relay ended in the middle of the run: signal: killed", true},
+		{"interrupt with a box", "pseudoack", 5, signalled(syscall.SIGINT), "interrupt", true},
+		{"box killed", "pseudoack", 5, killed("box"), "box ended in the middle of the run: signal: killed", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, c.ready)
+			p := begin(t, c.impl, c.ready)
 			c.kill(t, p)
 			_ = p.cmd.Wait()
 			p.gone(t)
@@ -174,10 +177,12 @@ func killed(role string) func(*testing.T, *pending) {
 
 // The kernel ends the children of a process that could not.
 func TestNothingSurvivesSIGKILL(t *testing.T) {
-	p := begin(t, 3)
-	must(t, p.cmd.Process.Kill())
-	_ = p.cmd.Wait()
-	p.gone(t)
+	for impl, processes := range map[string]int{"gbn": 3, "pseudoack": 5} {
+		p := begin(t, impl, processes)
+		must(t, p.cmd.Process.Kill())
+		_ = p.cmd.Wait()
+		p.gone(t)
+	}
 }
 
 // A full disk is said in one line, and what was written before can be read.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
@@ -17,6 +19,8 @@ import (
 func judgeCommand() *cobra.Command {
 	var scheme, color, report string
 	var asJSON bool
+	var known waiverFlag
+	var device rule.Device
 	c := &cobra.Command{
 		Use:   "judge FOLDER|FILE",
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
@@ -31,7 +35,11 @@ A capture of one port is enough; rules that need the other port, or what only an
 			if known := slices.Sorted(maps.Keys(schemes())); scheme != "" && !slices.Contains(known, scheme) {
 				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
 			}
-			result, err := run.Judge(run.JudgeOptions{Path: args[0], Rules: rules.All(), Scheme: scheme, Schemes: schemes(),
+			list, err := known.read()
+			if err != nil {
+				return usage(err)
+			}
+			result, err := run.Judge(run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: schemes(),
 				Command: commandLine(), Version: version(), Commit: commit(), Report: report})
 			if err != nil {
 				return exit{exitBroken, err.Error()}
@@ -43,19 +51,24 @@ A capture of one port is enough; rules that need the other port, or what only an
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
+	known.define(c)
+	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
+	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
 	complete(c, "color", choices["color"]...)
 	complete(c, "scheme", slices.Sorted(maps.Keys(schemes()))...)
 	return c
 }
 
-// schemes maps the implementations, and their recovery schemes, to the features that they declare.
-func schemes() map[string][]string {
-	m := map[string][]string{}
+// schemes lists the implementations by name, and by their recovery schemes: the first of each.
+func schemes() map[string]engine.Implementation {
+	m := map[string]engine.Implementation{}
 	for _, i := range all.Implementations() {
-		if m[i.Recover] == nil {
-			m[i.Recover] = i.Declares()
+		if _, taken := m[i.Recover]; !taken {
+			m[i.Recover] = i
 		}
-		m[i.Name] = i.Declares()
+	}
+	for _, i := range all.Implementations() {
+		m[i.Name] = i
 	}
 	return m
 }

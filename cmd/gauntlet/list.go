@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,11 +12,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
 func listCommand() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List implementations, rules, scenarios or link models", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List implementations, rules, scenarios, link models, links of the matrix or targets of perf", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	for _, l := range []struct {
 		use, short string
@@ -26,6 +28,8 @@ func listCommand() *cobra.Command {
 		{"rules", "conformance rules, with what each needs and whether it is built", ruleRows, printRules},
 		{"scenarios", "conformance scenarios", scenarioRows, printScenarios},
 		{"links", "link impairments and loss models", linkRows, printLinks},
+		{"matrix", "links that the matrix runs over", matrixRows, printMatrix},
+		{"targets", "claims of the papers that perf measures", targetRows, printTargets},
 	} {
 		var asJSON bool
 		sub := &cobra.Command{Use: l.use, Short: l.short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
@@ -119,6 +123,14 @@ func printScenarios(w io.Writer) {
 	}
 }
 
+func matrixRows() any { return matrix.Links() }
+
+func printMatrix(w io.Writer) {
+	for _, l := range matrix.Links() {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", l.Name, l.Title, strings.ReplaceAll(l.Text, "\n", "; "))
+	}
+}
+
 // linkRow is one word of the link language.
 type linkRow struct {
 	Name    string `json:"name"`
@@ -134,6 +146,8 @@ func links() []linkRow {
 		{"delay", "link delay=20ms", "one-way propagation", true},
 		{"jitter", "link jitter=1ms", "uniform variation of the delay; packets may overtake", true},
 		{"queue", "link queue=1000", "packets that may wait for the line", true},
+		{"port", "link port=100G", "the sender's port is faster than the line, so that a queue builds up", false},
+		{"ecn", "link ecn-min=5 ecn-max=200 ecn-p=1%", "the queue marks packets: a step, or a share that rises", false},
 		{"reorder", "link reorder=0.1%", "share of packets that skip the delay", true},
 		{"duplicate", "link duplicate=0.1%", "share of packets delivered twice", true},
 		{"corrupt", "link corrupt=1e-4", "share of packets with one flipped bit", true},

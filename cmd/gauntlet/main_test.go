@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -19,11 +20,12 @@ import (
 const asProgram = "GAUNTLET_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	program := os.Getenv(asProgram) != "" || os.Getpid() == 1 && lab.Inside()
+	os.Setenv(asProgram, "1")
+	if program {
 		main()
 		return
 	}
-	os.Setenv(asProgram, "1")
 	os.Exit(m.Run())
 }
 
@@ -115,6 +117,9 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"run --rate fast", 2, "want bits per second"},
 		{"run --mtu 1000", 2, "want 256, 512, 1024, 2048 or 4096"},
 		{"run --msg 9TiB", 2, "want a size from 0 to 1GiB"},
+		{"run --cdf 1KiB:50%", 2, "the last share must be 1"},
+		{"run --offered 130%", 2, "offered=130%"},
+		{"run --every -1s", 2, "is negative"},
 		{"run --count -1", 2, "count=-1"},
 		{"run --qd 0", 2, "qd=0"},
 		{"run --queue -1", 2, "queue=-1"},
@@ -147,6 +152,16 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"judge --scheme nope .", 2, `--scheme "nope": want one of`},
 		{"ladder .", 3, "holds neither"},
 		{"ladder --count 0 .", 3, "count 0: want 1 to"},
+		{"datasheet", 2, "name a trace, a run folder or an implementation"},
+		{"datasheet nope", 3, `"nope" is neither a file nor an implementation`},
+		{"datasheet --diff gbn", 2, "--diff: name two"},
+		{"datasheet --param x gbn", 2, "want name=value"},
+		{"datasheet --param nope=1 gbn", 3, "parameter nope is not known"},
+		{"run --waivers nobody", 2, "waivers nobody: want a file such as ./waivers.txt, or one of: rxe"},
+		{"judge --waivers " + write("waivers.txt", "waive X\n") + " .", 2, "waivers.txt:1: waiver"},
+		{"conform --dut nic", 2, `--dut "nic": want rxe`},
+		{"conform --dut rxe --impl gbn", 2, "name one of the two"},
+		{"conform --waivers ./nothing.txt", 2, "want a file such as"},
 		{"list nope", 2, "unknown command"},
 		{"nope", 2, "unknown command"},
 		{"version x", 2, "unknown command"},
@@ -183,6 +198,33 @@ func TestRunSim(t *testing.T) {
 	}
 }
 
+// Rules about an option of a scheme judge the runs that have it, also when the trace is judged later.
+func TestVariantsAreDeclared(t *testing.T) {
+	status := func(r *model.Result, id string) string {
+		for _, v := range r.Verdicts {
+			if v.Rule == id {
+				return v.Status.String()
+			}
+		}
+		return "not judged"
+	}
+	dir := t.TempDir()
+	base := []string{"run", "--rate", "100M", "--loss", "5%", "--count", "30", "--json", "--quiet", "--out"}
+	plain := gauntlet(t, dir, append(base, "plain")...).result(t)
+	with := gauntlet(t, dir, append(base, "with", "--param", "nack_interval=12ms", "--param", "backto0=4096")...).result(t)
+	for id, want := range map[string][2]string{"GBN-NAK-004": {"NOT-APPLICABLE", "PASS"}, "GBN-BT0-001": {"NOT-APPLICABLE", "PASS"}} {
+		if got := [2]string{status(plain, id), status(with, id)}; got != want {
+			t.Errorf("%s: %v, want %v", id, got, want)
+		}
+		if again := status(gauntlet(t, dir, "judge", "with", "--json").result(t), id); again != want[1] {
+			t.Errorf("%s judged again: %s", id, again)
+		}
+	}
+	if with.Status != "PASS" {
+		t.Errorf("%s %s", with.Status, with.Reason)
+	}
+}
+
 // A flag changes what the file says and leaves the rest.
 func TestFlagsChangeASpecFile(t *testing.T) {
 	dir := t.TempDir()
@@ -195,6 +237,18 @@ func TestFlagsChangeASpecFile(t *testing.T) {
 	}
 	if names := left(t, filepath.Join(dir, "runs")); len(names) != 1 || !strings.Contains(names[0], "-gbn-sim-"+r.SpecHash[:8]) {
 		t.Errorf("run folders: %v", names)
+	}
+}
+
+// Flows of varied sizes that arrive by the clock leave the right image, and their slowdown is measured.
+func TestFlowsThatArrive(t *testing.T) {
+	o := gauntlet(t, t.TempDir(), strings.Fields("run --json --codec on --impl gobackone --rate 1G --rtt 4ms --qps 8 --loss 1e-3 --offered 50% --count 20 --cdf 1KiB:30%,64KiB:1")...)
+	r := o.result(t)
+	if r.Status != "PASS" || r.Slowdown == nil || r.Slowdown.All.Count != 160 {
+		t.Fatalf("%s %s, slowdown %+v; want PASS and 160 flows", r.Status, r.Reason, r.Slowdown)
+	}
+	if s := r.Slowdown.All; s.P50 < 1 || s.P50 > s.P95 || s.Smallest >= 1<<10 || s.Largest <= 1<<10 {
+		t.Errorf("%+v: flows cannot be faster than alone, and there are small and large ones", s)
 	}
 }
 
@@ -219,7 +273,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
-	for _, what := range []string{"impls", "rules", "scenarios", "links"} {
+	for _, what := range []string{"impls", "rules", "scenarios", "links", "matrix"} {
 		text := gauntlet(t, t.TempDir(), "list", what)
 		var rows []map[string]any
 		o := gauntlet(t, t.TempDir(), "list", what, "--json")

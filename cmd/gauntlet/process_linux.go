@@ -2,14 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
@@ -21,8 +24,11 @@ import (
 func processCommands() []*cobra.Command {
 	parent := &cobra.Command{Use: "process", Hidden: true, Short: "Bodies of the processes that a bench starts"}
 	parent.AddCommand(
-		&cobra.Command{Use: "endpoint", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
-			return broken(netns.EndpointMain(os.Stdin, os.Stdout, all.Find))
+		&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+			return refused(netns.EndpointMain(os.Stdin, os.Stdout, names[0], all.Find))
+		}},
+		&cobra.Command{Use: "box IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+			return refused(netns.BoxMain(os.Stdin, os.Stdout, names[0], all.Find))
 		}},
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))
@@ -30,11 +36,22 @@ func processCommands() []*cobra.Command {
 		&cobra.Command{Use: "privileged", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(netns.Privileged())
 		}},
+		&cobra.Command{Use: "guest", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			return broken(lab.GuestMain())
+		}},
 		&cobra.Command{Use: "janitor NAME...", Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, names []string) error {
 			return broken(netns.JanitorMain(names, os.Stdin))
 		}},
 	)
 	return []*cobra.Command{parent}
+}
+
+// refused tells the error of a program that lacks what it was asked for from one that broke.
+func refused(err error) error {
+	if errors.Is(err, contract.ErrUnsupported) {
+		return exit{contract.Unsupported, err.Error()}
+	}
+	return broken(err)
 }
 
 // dialect teaches a relay RoCEv2: its configuration is the text of the Spec, from which connections are known.

@@ -16,21 +16,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
+	"github.com/rdma-gauntlet/gauntlet/harness/rate"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
 // runFlags are the flags of run, as text: they become scenario lines, so that a flag and a line of a Spec file mean the
 // same and are checked by the same code.
 type runFlags struct {
-	impl, bench, rate, rtt, jitter, loss, burst, msg, op, out, link, codec, color, expose string
-	queue, mtu, qps, qd, cqmod, count, timeout, store                                     int
-	duration                                                                              time.Duration
-	seed                                                                                  uint64
-	params, faults                                                                        []string
-	json, quiet                                                                           bool
+	impl, bench, rate, rtt, jitter, loss, burst, msg, cdf, offered, op, cc, out, link, codec, color, expose string
+	queue, mtu, qps, qd, cqmod, count, timeout, store                                                       int
+	duration, every                                                                                         time.Duration
+	seed                                                                                                    uint64
+	params, faults                                                                                          []string
+	json, quiet                                                                                             bool
+	waivers                                                                                                 waiverFlag
+	guest                                                                                                   guestFlags
 }
 
 func runCommand() *cobra.Command {
@@ -53,6 +57,10 @@ The common case is given by flags, everything by a Spec file; flags change what 
 			if err != nil {
 				return usage(err)
 			}
+			if elsewhere(f.bench) {
+				out := f.folder(s)
+				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, tapes(s), existing(f.waivers.names)), []string{out}, "--out", out)
+			}
 			return f.execute(c.Context(), s)
 		},
 	}
@@ -63,8 +71,8 @@ The common case is given by flags, everything by a Spec file; flags change what 
 // define declares the flags.
 func (f *runFlags) define(c *cobra.Command) {
 	d := c.Flags()
-	d.StringVar(&f.impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls)")
-	d.StringVar(&f.bench, "bench", "sim", "where to run: sim (virtual time) or netns (real packets between network namespaces)")
+	d.StringVar(&f.impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls); exec:PATH is a program of yours")
+	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&f.rate, "rate", "1G", "line rate, layer 1: 100M, 10G; 0 is unlimited")
 	d.StringVar(&f.rtt, "rtt", "10ms", "round-trip propagation delay")
 	d.StringVar(&f.jitter, "jitter", "0s", "each packet's one-way delay varies by up to this much")
@@ -73,33 +81,44 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.IntVar(&f.queue, "queue", 0, "packets that may wait for the line (default: twice the bandwidth-delay product, 1000 at least)")
 	d.IntVar(&f.mtu, "mtu", 1024, "path MTU: 256, 512, 1024, 2048 or 4096")
 	d.StringVar(&f.msg, "msg", "64KiB", "message size")
+	d.StringVar(&f.cdf, "cdf", "", "sizes of messages that vary: websearch, fb-hadoop, or corners such as 1KiB:50%,1MiB:1")
+	d.StringVar(&f.offered, "offered", "", "messages arrive by the clock (Poisson) and offer such a share of the rate: 30%")
+	d.DurationVar(&f.every, "every", 0, "messages arrive by the clock, on all connections at once: 10ms")
 	d.StringVar(&f.op, "op", "write", "operation: write, write-imm, send, send-imm or read")
+	d.StringVar(&f.cc, "cc", "none", "rate control: none, dcqcn or dctcp; it hears of congestion when the link marks (link ecn-min=…)")
 	d.IntVar(&f.qps, "qps", 1, "connections")
 	d.IntVar(&f.qd, "qd", 128, "queue depth: requests outstanding per connection")
 	d.IntVar(&f.cqmod, "cqmod", 1, "one signalled completion in so many")
-	d.IntVar(&f.count, "count", 0, "messages per connection (default 100, unless --duration is given)")
+	d.IntVar(&f.count, "count", 0, "messages per connection (default 100, or with many connections so many that all have 10000; none with --duration)")
 	d.DurationVar(&f.duration, "duration", 0, "run for so long instead of a count")
 	d.IntVar(&f.timeout, "timeout", -1, "local ACK timeout code (default: 14, or what covers 1.5 RTT)")
 	d.Uint64Var(&f.seed, "seed", 1, "seed of every random stream")
 	d.StringArrayVar(&f.params, "param", nil, "parameter of the scheme, name=value; may be repeated")
 	d.StringArrayVar(&f.faults, "fault", nil, "scripted fault, such as 'drop A psn=+2 tx=1'; may be repeated")
-	d.StringVar(&f.link, "link", "auto", "netns: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
 	d.BoolVar(&f.json, "json", false, "print the result as JSON")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
+	f.waivers.define(c)
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	f.guest.define(c)
 	for _, flag := range slices.Sorted(maps.Keys(choices)) {
 		complete(c, flag, choices[flag]...)
 	}
 	complete(c, "impl", all.Names()...)
+	complete(c, "cdf", workload.Names()...)
 }
+
+// benchHelp explains --bench.
+const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces) or lab (the same on a guest's kernel)"
 
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"bench": {"sim", "netns"},
+	"bench": {"sim", "netns", "lab"},
+	"cc":    append([]string{"none"}, rate.Names()...),
 	"codec": {"auto", "on", "off"},
 	"color": {"auto", "always", "never"},
 	"link":  {"auto", "netem", "relay"},
@@ -119,13 +138,29 @@ func (f *runFlags) check(c *cobra.Command) error {
 			return err
 		}
 	}
-	for flag, bench := range map[string]string{"link": "netns", "expose": "netns", "codec": "sim"} {
+	for flag, bench := range map[string]string{"expose": "netns", "codec": "sim"} {
 		if c.Flags().Changed(flag) && f.bench != bench {
 			return fmt.Errorf("--%s: means nothing on the %s bench; add --bench %s or leave it out", flag, f.bench, bench)
 		}
 	}
+	if err := onBench(c, f.bench); err != nil {
+		return err
+	}
 	if f.store < 1 {
 		return fmt.Errorf("--store %d: want 1 or more packet records", f.store)
+	}
+	return nil
+}
+
+// onBench checks the flags that mean something on some benches only.
+func onBench(c *cobra.Command, bench string) error {
+	if c.Flags().Changed("link") && bench == "sim" {
+		return fmt.Errorf("--link: means nothing on the sim bench; add --bench netns or leave it out")
+	}
+	for _, flag := range guestOnly {
+		if c.Flags().Changed(flag) && bench != "lab" {
+			return fmt.Errorf("--%s: means nothing on the %s bench; add --bench lab or leave it out", flag, bench)
+		}
 	}
 	return nil
 }
@@ -160,7 +195,7 @@ func (f *runFlags) spec(c *cobra.Command, args []string) (*scenario.Spec, error)
 			return nil, err
 		}
 	}
-	if len(args) == 0 || c.Flags().Changed("msg") || c.Flags().Changed("count") || c.Flags().Changed("op") {
+	if len(args) == 0 || slices.ContainsFunc(loadFlags, c.Flags().Changed) {
 		s.Loads = nil
 		if err := s.Line(f.load()); err != nil {
 			return nil, err
@@ -194,6 +229,7 @@ func (f *runFlags) lines(given func(string) bool) ([]string, error) {
 	add("qps", "qp count=%d", f.qps)
 	add("qd", "qp qd=%d", f.qd)
 	add("cqmod", "qp cqmod=%d", f.cqmod)
+	add("cc", "qp cc=%s", f.cc)
 	add("seed", "seed %d", f.seed)
 	if f.duration < 0 || f.duration > longest {
 		return nil, fmt.Errorf("--duration %s: want more than 0 and at most %s", f.duration, longest)
@@ -221,13 +257,30 @@ func (f *runFlags) lossModel() string {
 	return f.loss
 }
 
+// allMessages bounds what all connections send when nobody says how much: 650 MB of the default size, some seconds of 1 Gb/s.
+const allMessages = 10_000
+
+// loadFlags are those that make the workload line; one of them replaces the workload of a file.
+var loadFlags = []string{"msg", "cdf", "offered", "every", "count", "op"}
+
 // load is the workload line of the flags.
 func (f *runFlags) load() string {
 	count := f.count
 	if count == 0 && f.duration == 0 {
-		count = 100
+		count = min(100, max(1, allMessages/max(1, f.qps)))
 	}
-	return fmt.Sprintf("load %s msg=%s count=%d", f.op, f.msg, count)
+	size := "msg=" + f.msg
+	if f.cdf != "" {
+		size = "cdf=" + f.cdf
+	}
+	line := fmt.Sprintf("load %s %s count=%d", f.op, size, count)
+	if f.offered != "" {
+		line += " offered=" + f.offered
+	}
+	if f.every != 0 {
+		line += fmt.Sprintf(" every=%s", vtime.FromStd(f.every))
+	}
+	return line
 }
 
 // fit chooses what the flags left open from what they said: a queue that holds the bandwidth-delay product twice, and a
@@ -251,11 +304,18 @@ func (f *runFlags) fit(s *scenario.Spec, c *cobra.Command, flagsOnly bool) {
 
 // execute runs the Spec and prints the result.
 func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
-	impls, err := implementations(s)
+	if err := enginesOnly(f.bench, s.Impl[:]...); err != nil {
+		return usage(err)
+	}
+	known, err := f.waivers.read()
 	if err != nil {
 		return usage(err)
 	}
-	b, err := findBench(f.bench, f.expose)
+	b, err := findBench(f.bench, f.expose) // which may start this process again, with the privilege that programs need
+	if err != nil {
+		return err
+	}
+	impls, err := implementations(s)
 	if err != nil {
 		return err
 	}
@@ -263,6 +323,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	result, err := run.Execute(ctx, run.Options{
 		Spec: s, Bench: b, Name: f.bench, Impls: impls, Rules: rules.All(), Folder: f.folder(s), Codec: run.Codec(f.codec), Link: f.link,
 		Store: f.store, Command: commandLine(), Version: version(), Commit: commit(), Progress: bar.show,
+		Waivers: known,
 	})
 	bar.done()
 	return printResult(result, f.json, f.color, err)
@@ -270,17 +331,44 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 
 // implementations finds those of both sides and lets them look at their attributes and parameters.
 func implementations(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
+	known := catalogue{}
 	for side, name := range s.Impl {
-		impl, ok := all.Find(name)
-		if !ok {
-			return impls, fmt.Errorf("implementation %q: unknown; known: %s", name, strings.Join(all.Names(), " "))
-		}
-		if _, _, err := impl.New(s.Ends(0)[side], &memory.Host{}); err != nil {
+		if impls[side], err = known.find(name); err != nil {
 			return impls, err
 		}
-		impls[side] = impl
+		if err := impls[side].Try(s.Ends(0)[side], &memory.Host{}); err != nil {
+			return impls, usage(err)
+		}
+	}
+	if err := together(impls); err != nil {
+		return impls, usage(err)
+	}
+	if what := known.lacks(s); what != "" {
+		return impls, usage(fmt.Errorf("%s: NOT-APPLICABLE", what))
+	}
+	if _, err = s.Fit(impls); err != nil {
+		return impls, usage(err)
 	}
 	return impls, nil
+}
+
+// enginesOnly refuses programs on a bench that cannot start them.
+func enginesOnly(bench string, names ...string) error {
+	for _, name := range names {
+		if isProgram(name) && bench != "netns" {
+			return fmt.Errorf("implementation %s: a program needs real packets; add --bench netns", name)
+		}
+	}
+	return nil
+}
+
+// together checks that two implementations can be at the two ends: both speak RoCEv2, whatever the scheme, or they are the same.
+func together(impls [2]engine.Implementation) error {
+	a, b := &impls[0], &impls[1]
+	if a.Name != b.Name && (a.OverIP() || b.OverIP()) {
+		return fmt.Errorf("implementations %s and %s: they do not speak the same protocol; name one, or two that speak RoCEv2", a.Name, b.Name)
+	}
+	return nil
 }
 
 // folder is where the run is kept: --out, or a new folder below runs/.
@@ -288,7 +376,7 @@ func (f *runFlags) folder(s *scenario.Spec) string {
 	if f.out != "" {
 		return f.out
 	}
-	name := fmt.Sprintf("%s-%s-%s-%s", time.Now().UTC().Format("20060102-150405"), strings.Join(unique(s.Impl[:]), "+"), f.bench, s.Hash()[:8])
+	name := fmt.Sprintf("%s-%s-%s-%s", time.Now().UTC().Format("20060102-150405"), strings.Join(unique([]string{short(s.Impl[0]), short(s.Impl[1])}), "+"), f.bench, s.Hash()[:8])
 	dir := filepath.Join("runs", name)
 	for n := 2; ; n++ {
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -10,6 +11,8 @@ import (
 type Options struct {
 	Rates [2]unit.Rate // line rate of each direction, by sender; 0 is unlimited
 	Timed bool         // the run was cut by a duration: Elapsed runs to End
+	// Ideal is what a flow of so many bytes that come from a side takes alone on the link; nil leaves Summary.Slowdown out.
+	Ideal func(data trace.Side, bytes uint32) vtime.Duration
 }
 
 // Collector measures a trace as it streams by. It is a trace.Viewer; its memory is the packets in flight and a fixed
@@ -18,6 +21,7 @@ type Collector struct {
 	opts   Options
 	header *trace.Header
 	halves [][2]*half // by connection and requester; nil until the first packet
+	flows  []*flow    // by connection, of those over TCP
 
 	sum       Summary
 	wire      int64    // layer-1 bytes of data packets
@@ -29,6 +33,8 @@ type Collector struct {
 
 	fct, recovery sample
 	timeline      bins
+	datagrams     datagrams
+	arrivals      arrivals
 	budget        int // slots that all windows together may still take
 }
 
@@ -36,15 +42,16 @@ var _ trace.Viewer = (*Collector)(nil)
 
 // NewCollector returns a collector for a trace with header h, which must not change afterwards.
 func NewCollector(h *trace.Header, o Options) *Collector {
-	return &Collector{opts: o, header: h, halves: make([][2]*half, len(h.Conns)), timeline: newBins(), budget: totalSlots}
+	return &Collector{opts: o, header: h, halves: make([][2]*half, len(h.Conns)), flows: make([]*flow, len(h.Conns)), timeline: newBins(),
+		arrivals: arrivals{ideal: o.Ideal}, budget: totalSlots}
 }
 
 // Sight implements trace.Viewer. A packet counts as sent where it leaves, or where it arrives when the sender has no
-// tap. What the harness forged counts as nothing.
+// tap. What the harness forged counts as nothing, and of a divided path only the last hop counts.
 func (c *Collector) Sight(s *trace.Sight) {
 	r := s.Rec
-	if r.Fate == trace.Injected {
-		return
+	if r.Fate == trace.Injected || c.header.On(r.Conn) == trace.LANHop {
+		return // of a path with a box, the hop behind it is measured: what arrives there has arrived
 	}
 	sent := s.Out || !c.header.Taps[r.From&1]
 	arrived := !s.Out || !c.header.Taps[r.From&1^1]
@@ -53,6 +60,16 @@ func (c *Collector) Sight(s *trace.Sight) {
 		if taken(r) {
 			c.sum.Lost++
 		}
+	}
+	switch r.Packet.Opcode {
+	case roce.UDP:
+		c.datagrams.sight(c, s, sent)
+		return
+	case roce.TCP:
+		if f := c.flow(r.Conn); f != nil {
+			f.sight(s, sent, arrived)
+		}
+		return
 	}
 	h := c.half(r)
 	if h == nil || !intact(s) {
@@ -68,8 +85,8 @@ func (c *Collector) Sight(s *trace.Sight) {
 // half finds the half-conversation of a packet by what was sent; nil for what belongs to none.
 func (c *Collector) half(r *trace.Record) *half {
 	o := r.Packet.Opcode
-	if r.Conn < 0 || r.Conn >= len(c.halves) {
-		return nil
+	if r.Conn < 0 || r.Conn >= len(c.halves) || r.Packet.DestQP == roce.CMQueuePair {
+		return nil // connection management carries no message of the workload
 	}
 	side := r.From & 1
 	switch {
@@ -107,6 +124,8 @@ func (c *Collector) Event(e *trace.Event) {
 	if e.Kind == trace.Timeout {
 		c.sum.Timeouts++
 	}
+	c.datagrams.event(c, e)
+	c.arrivals.event(e)
 }
 
 // End implements trace.Viewer.
@@ -141,8 +160,9 @@ func (c *Collector) Summary() Summary {
 		s.ThroughputBps = float64(c.wire) * 8 / t
 		s.Utilisation = c.utilisation(s.GoodputBps)
 	}
+	s.Slowdown = c.arrivals.slowdown()
 	s.RecoveryNs, s.FCT = c.recovery.spread(), c.fct.spread()
-	s.Messages = s.FCT.Count
+	s.Messages, s.Fairness = s.FCT.Count+c.datagrams.untimed, c.fairness()
 	return s
 }
 

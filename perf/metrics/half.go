@@ -28,6 +28,9 @@ type half struct {
 	apart    queue[message] // READs of the extension classes, which complete in their own order
 	inside   bool           // the newest message has begun and not ended
 
+	got  int64      // bytes delivered
+	last vtime.Time // when the last of them was
+
 	plot *plot // nil beyond the first connections
 }
 

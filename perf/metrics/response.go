@@ -72,7 +72,7 @@ func (h *half) credit(at vtime.Time, upTo int64) {
 	}
 	if h.credited < upTo {
 		h.credited = upTo
-		h.c.credit(at, h.side, n)
+		h.deliver(at, h.side, n)
 	}
 }
 
@@ -109,7 +109,7 @@ func (h *half) data(s *trace.Sight, sent, arrived bool) {
 	r := h.reads.front()
 	if r != nil && r.next == o {
 		r.next++
-		h.c.credit(s.At, h.side.Other(), int64(s.Pkt.Len))
+		h.deliver(s.At, h.side.Other(), int64(s.Pkt.Len))
 		h.responses.advance(r.next)
 		if r.end == open && s.Pkt.Opcode.EndsMessage() {
 			h.closeRead(r)
@@ -174,5 +174,5 @@ func (h *half) dataApart(s *trace.Sight, sent, arrived bool) {
 		}
 		sp.advance(sp.lo + 1)
 	}
-	h.c.credit(s.At, h.side.Other(), n)
+	h.deliver(s.At, h.side.Other(), n)
 }

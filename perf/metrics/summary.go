@@ -17,6 +17,7 @@ type Summary struct {
 	ThroughputBps float64 `json:"throughput_bps"` // layer-1 bits of data packets put on the link, retransmissions included, per second of Elapsed
 	Utilisation   float64 `json:"utilisation"`    // goodput as a share of the line rate of the direction that carries it; 0 when unlimited
 	ElapsedNs     int64   `json:"elapsed_ns"`     // first packet sent to last byte delivered, or to the end of a timed run
+	Fairness      float64 `json:"fairness"`       // Jain's index of the goodputs of all connections and directions with requests; 0 for one
 	Messages      int64   `json:"messages"`       // completed
 	PayloadBytes  int64   `json:"payload_bytes"`  // delivered once
 
@@ -32,6 +33,8 @@ type Summary struct {
 	RetransmitByte int64  `json:"retransmitted_bytes"`   // payload bytes sent again
 	RecoveryNs     Spread `json:"recovery_ns"`           // from the first loss of a data packet to the first delivery of its PSN
 	FCT            Spread `json:"fct_ns"`                // flow completion time of a message
+
+	Slowdown *Slowdown `json:"slowdown,omitempty"` // of flows that arrive by the clock or vary in size; nil for others
 }
 
 // Spread describes a distribution of durations in nanoseconds; all zero when Count is.

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bad is one way in which a program can break the contract: a change of the example.
+type bad struct {
+	name     string
+	old, new string // in main.c unless file says otherwise
+	file     string
+	want     string // in the one line that says what is wrong
+}
+
+// begins is the first statement of the example.
+const begins = `host.repaired = argc > 1`
+
+// starts is where it has just been told to start.
+const starts = "host.start = number(line, \"at_ns\");\n"
+
+func badPrograms() []bad {
+	return []bad{
+		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 10s"},
+		{name: "garbage", old: begins, new: "say(\"hello\");\n" + begins, want: `1 of 5 line 1: "hello" is no line of the contract`},
+		{name: "a flood without an end", old: begins, new: "for (;;) fputs(\"xxxxxxxx\", stdout);\n" + begins, want: "1 of 5 line 1: longer than 65536 bytes"},
+		{name: "ignores what it does not know", old: `unsupported(op, "order");`, new: ";", want: "1 of 5 asked for parameter gauntlet_no_such_parameter"},
+		{name: "exit code", file: "lines.c", old: "exit(127)", new: "exit(1)", want: "1 of 5 it ended with exit status 1; want exit code 127"},
+		{name: "ignores the end of input", old: "\texit(0);", new: "\tfor (;;) pause();", want: "2 of 5 it went on for 2s and was killed"},
+		{name: "ignores SIGTERM", old: "signal(SIGTERM, end)", new: "signal(SIGTERM, SIG_IGN)", want: "3 of 5 it went on for 2s and was killed"},
+		{name: "lies about a capability", old: `!w->receive && !w->send && strcmp(op, "WRITE")`, new: "!w->receive", want: "5 of 5 exit status 127: example-c: operation SEND: not supported"},
+		{name: "dies", file: "requester.c", old: "	r->completed++;", new: "	__builtin_trap();", want: "5 of 5 ended in the middle of the run"},
+		{name: "a flood of good lines", old: starts, new: starts + "\tfor (;;) say(\"{\\\"event\\\":\\\"share\\\"}\");\n", want: "4 of 5 it said more than 1048576 lines"},
+		{name: "reports from the future", file: "requester.c", old: "clock_now(), q->n, n->wr", new: "2 * clock_now(), q->n, n->wr", want: "5 of 5 has not come yet"},
+		{name: "others' QPs", file: "wire.c", old: "put(bth + 4, 4, q->peer_qpn)", new: "put(bth + 4, 4, q->peer_qpn + 1)", want: "4 of 5"},
+		{name: "malformed frames", file: "wire.c", old: "(uint8_t)(crc >> 8 * i)", new: "(uint8_t)(~crc >> 8 * i)", want: "4 of 5 WIRE-ICRC-001"},
+	}
+}
+
+// A program that breaks the contract is told so in one line, within bounded time, and leaves nothing behind.
+func TestCheckContractNamesWhatIsWrong(t *testing.T) {
+	needExample(t)
+	for _, b := range badPrograms() {
+		t.Run(b.name, func(t *testing.T) {
+			path := b.build(t)
+			o := gauntlet(t, t.TempDir(), "check-contract", path)
+			lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+			step, why := "", ""
+			if n := len(lines); n > 1 {
+				step, why = lines[n-2], lines[n-1]
+			}
+			at, want, _ := strings.Cut(b.want+" ", " of 5 ")
+			if o.code != exitFailure || !strings.Contains(step, "FAIL  "+at+" of 5") || !strings.Contains(why+" ", strings.TrimSpace(want)) {
+				t.Errorf("exit %d\n%s%s\nwant %q", o.code, o.stdout, o.stderr, b.want)
+			}
+			gone(t, path)
+		})
+	}
+}
+
+// A program that starts others keeps the contract; they end with it, whatever they did to escape.
+func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
+	needExample(t)
+	b := bad{old: begins, new: "if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1000); _exit(0); }\n" + begins}
+	path := b.build(t)
+	if o := gauntlet(t, t.TempDir(), "check-contract", path); o.code != 0 || strings.Count(o.stdout, "ok ") != 5 {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	gone(t, path)
+}
+
+// build makes the example with the change.
+func (b *bad) build(t *testing.T) string {
+	t.Helper()
+	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "bad")
+	sources, err := filepath.Glob("../../images/example-c/*.[ch]")
+	must(t, err)
+	args := []string{"-std=gnu11", "-D_GNU_SOURCE", "-w", "-include", "signal.h", "-include", "unistd.h", "-o", path}
+	changed := false
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		must(t, err)
+		name := filepath.Base(source)
+		if name == b.file || b.file == "" && name == "main.c" {
+			changed = strings.Contains(string(text), b.old)
+			text = []byte(strings.Replace(string(text), b.old, b.new, 1))
+		}
+		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+		if strings.HasSuffix(name, ".c") {
+			args = append(args, filepath.Join(dir, name))
+		}
+	}
+	if !changed {
+		t.Fatalf("the example has no %q any more", b.old)
+	}
+	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("cc: %v\n%s", err, out)
+	}
+	return path
+}
+
+// gone checks that no process of a program is left.
+func gone(t *testing.T, path string) {
+	t.Helper()
+	running, err := filepath.Glob("/proc/[0-9]*/exe")
+	must(t, err)
+	left := slices.DeleteFunc(running, func(exe string) bool {
+		target, _ := os.Readlink(exe)
+		return target != path
+	})
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

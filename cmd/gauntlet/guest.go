@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+)
+
+// guestFlags are the flags of every command that boots a guest.
+type guestFlags struct {
+	kernel, modules, console string
+	deterministic            bool
+	memory                   int
+	limit                    time.Duration
+
+	drivers, programs []string // what the command needs in the guest beside itself: kernel modules, and what is brought along
+}
+
+// guestOnly names them, for benches that have no guest.
+var guestOnly = []string{"kernel", "modules", "deterministic", "guest-memory", "guest-limit", "guest-console"}
+
+func (f *guestFlags) define(c *cobra.Command) {
+	d := c.Flags()
+	d.StringVar(&f.kernel, "kernel", "", "lab: kernel image to boot, with --modules (default: the one fetched last)")
+	d.StringVar(&f.modules, "modules", "", "lab: folder of that kernel's modules, such as /lib/modules/6.1.0-56-amd64")
+	d.BoolVar(&f.deterministic, "deterministic", false, "lab: count instructions instead of time; the same command then gives the same bytes")
+	d.IntVar(&f.memory, "guest-memory", lab.DefaultMemory, "lab: memory of the guest in MiB")
+	d.DurationVar(&f.limit, "guest-limit", lab.DefaultLimit, "lab: end a guest that runs for longer")
+	d.StringVar(&f.console, "guest-console", "", "lab: keep what the guest's kernel says in this file")
+}
+
+// tapes lists the files of a Spec.
+func tapes(s *scenario.Spec) (files []string) {
+	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
+		if l.Loss.File != "" {
+			files = append(files, filepath.Clean(l.Loss.File))
+		}
+	}
+	return files
+}
+
+// existing keeps the names that are files.
+func existing(names []string) (files []string) {
+	for _, n := range names {
+		if info, err := os.Stat(n); err == nil && info.Mode().IsRegular() {
+			files = append(files, n)
+		}
+	}
+	return files
+}

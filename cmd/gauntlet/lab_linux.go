@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+)
+
+// guest makes the Guest that the flags describe.
+func (f *guestFlags) guest() (*lab.Guest, error) {
+	g := &lab.Guest{Deterministic: f.deterministic, Memory: f.memory, Limit: f.limit, Console: f.console, Stdout: os.Stdout, Stderr: os.Stderr}
+	if (f.kernel == "") != (f.modules == "") {
+		return nil, usage(fmt.Errorf("--kernel and --modules go together: an image without its modules has no netem"))
+	}
+	if f.memory < 512 || f.limit <= 0 {
+		return nil, usage(fmt.Errorf("--guest-memory %d, --guest-limit %s: want 512 MiB or more, and more than 0", f.memory, f.limit))
+	}
+	var err error
+	if f.kernel != "" {
+		g.Kernel, err = lab.Own(f.kernel, f.modules)
+	} else {
+		g.Kernel, err = lab.Latest()
+	}
+	if err == nil {
+		g.Dir, err = os.Getwd()
+	}
+	return g, broken(err)
+}
+
+func labCommands() []*cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Use the kernel of a QEMU guest, for machines without netem or soft-RoCE",
+		Long: `Use a distribution's stock kernel in a QEMU guest, which has the kernel's netem and soft-RoCE on any machine.
+
+Nothing is installed on this machine and the guest has no network. KVM is used where it works. With --deterministic time
+in the guest is a count of instructions: slower, and the same command gives the same bytes every time, on any machine.`,
+	}
+	c.AddCommand(labFetchCommand(), labRunCommand(), labShellCommand(), labCompareCommand())
+	return []*cobra.Command{c}
+}
+
+func labFetchCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "fetch [PACKAGE[=VERSION]]",
+		Short: "Download a kernel package with apt and unpack it without installing it",
+		Long: fmt.Sprintf(`Download a kernel package of Debian with apt, which checks its signature, and unpack it into the cache without installing it.
+
+The default is %s, which is always the current one. Version and hash are recorded in every report. Mirrors drop old
+versions, so a version that is asked for may be gone. The kernel that was fetched last is the one that guests boot.`, lab.StockPackage),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cache, err := lab.Cache()
+			if err != nil {
+				return broken(err)
+			}
+			k, err := lab.Fetch(c.Context(), cache, append(args, lab.StockPackage)[0])
+			if err != nil {
+				return broken(err)
+			}
+			if asJSON {
+				return broken(encode(os.Stdout, k))
+			}
+			fmt.Printf("%s\nsha256 %s\nin %s\n", k, k.SHA256, filepath.Dir(filepath.Dir(k.Image)))
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print what was fetched as JSON")
+	return c
+}
+
+func labRunCommand() *cobra.Command {
+	var f guestFlags
+	var with, modules, outputs []string
+	var seed uint64
+	c := &cobra.Command{
+		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command in a guest",
+		Long: `Run a command in a guest, in a folder of the same name as this one. The program and its libraries come from this machine.
+The exit code is that of the command, or 3 when the guest broke.`,
+		Example: `  gauntlet lab run -- gauntlet doctor
+  gauntlet lab run --with ip -- sh -c 'ip link add v type veth && tc qdisc add dev v root netem loss 1%'
+  gauntlet lab run --module crc32_generic --module rdma_rxe --with /etc/libibverbs.d -- ibv_devices
+  gauntlet lab run --output taps -- tests/mine --out taps`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			g, err := f.guest()
+			if err != nil {
+				return err
+			}
+			g.Command, g.With, g.Modules, g.Seed = args, with, modules, seed
+			if g.Outputs, err = absolute(outputs); err != nil {
+				return usage(err)
+			}
+			return boot(c.Context(), g)
+		},
+	}
+	d := c.Flags()
+	f.define(c)
+	d.StringArrayVar(&with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
+	d.StringArrayVar(&modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
+	d.StringArrayVar(&outputs, "output", nil, "file or folder to bring back; may be repeated")
+	d.Uint64Var(&seed, "seed", 1, "of everything that is random in a deterministic guest")
+	return c
+}
+
+// shellTools are what a shell is given, as far as this machine has them.
+var shellTools = []string{"cat", "dmesg", "ip", "ls", "lsmod", "ping", "ps", "rdma", "tc", "tshark"}
+
+func labShellCommand() *cobra.Command {
+	var f guestFlags
+	var with, modules []string
+	c := &cobra.Command{
+		Use:   "shell",
+		Short: "Open a shell in a guest",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			g, err := f.guest()
+			if err != nil {
+				return err
+			}
+			g.Shell, g.Command, g.Modules, g.With = true, []string{"sh"}, modules, with
+			g.Env = []string{"HOME=/", "PS1=lab# ", "TERM=" + os.Getenv("TERM")}
+			for _, tool := range shellTools {
+				if _, err := exec.LookPath(tool); err == nil {
+					g.With = append(g.With, tool)
+				}
+			}
+			return boot(c.Context(), g)
+		},
+	}
+	f.define(c)
+	c.Flags().StringArrayVar(&with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
+	c.Flags().StringArrayVar(&modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
+	return c
+}
+
+// absolute makes paths absolute.
+func absolute(paths []string) (out []string, err error) {
+	for _, p := range paths {
+		if p, err = filepath.Abs(p); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// boot runs the guest, says on standard error what it cost, and ends with the exit code of its command.
+func boot(ctx context.Context, g *lab.Guest) error {
+	o, err := g.Run(ctx)
+	if err != nil {
+		return broken(err)
+	}
+	fmt.Fprintln(os.Stderr, "lab:", o.String()+",", g.Kernel)
+	if o.Code != 0 {
+		return exit{code: o.Code}
+	}
+	return nil
+}

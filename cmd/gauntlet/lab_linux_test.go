@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here.
+var needLab = func() func(*testing.T) {
+	fetch := sync.OnceValue(func() error {
+		_, err := lab.Latest()
+		if !errors.Is(err, lab.ErrNoKernel) {
+			return err
+		}
+		if out, err := exec.Command(os.Args[0], "lab", "fetch").CombinedOutput(); err != nil {
+			return fmt.Errorf("no kernel: %s", out)
+		}
+		return nil
+	})
+	return func(t *testing.T) {
+		t.Helper()
+		if testing.Short() {
+			t.Skip("-short: boots guests")
+		}
+		if what, remedy := lab.Missing(); what != "" {
+			t.Skip(what, "; ", remedy)
+		}
+		if err := fetch(); err != nil {
+			t.Skip(err)
+		}
+	}
+}()
+
+// Whatever ends a guest, the exit code and one line say what it was.
+func TestGuestEndings(t *testing.T) {
+	needLab(t)
+	for _, c := range []struct {
+		name, flags, script string
+		code                int
+		stdout, stderr      string
+	}{
+		{"exits", "", "uname -r; echo warned >&2; exit 7", 7, "-amd64\n", "warned\nlab: "},
+		{"no memory", "--guest-memory 512", "tail /dev/zero", exitBroken, "", "Out of memory"},
+		{"panic", "", "echo before; sleep 1; echo c > /proc/sysrq-trigger", exitBroken, "before\n", "sysrq triggered crash"},
+		{"hangs", "--guest-limit 30s", "echo before; while :; do :; done", exitBroken, "before\n", "still running after 30s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"lab", "run", "--with", "uname", "--with", "tail", "--with", "sleep"}, strings.Fields(c.flags)...)
+			o := gauntlet(t, t.TempDir(), append(args, "--", "sh", "-c", c.script)...)
+			if o.code != c.code || !strings.Contains(o.stdout, c.stdout) || !strings.Contains(o.stderr, c.stderr) {
+				t.Errorf("exit %d, %q %q", o.code, o.stdout, o.stderr)
+			}
+			if c.code == exitBroken && strings.Count(o.stderr, "\n") != 1 {
+				t.Errorf("more than a line: %q", o.stderr)
+			}
+		})
+	}
+}
+
+// What is missing is named before anything boots, with the remedy.
+func TestGuestRefusals(t *testing.T) {
+	needLab(t)
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "vmlinuz"), []byte("not a kernel"), 0o644))
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"lab run -- no-such-program", exitBroken, "no-such-program: not found; install it"},
+		{"lab run --module no_such -- sh", exitBroken, "has no module no_such"},
+		{"lab run --kernel vmlinuz -- sh", exitUsage, "--kernel and --modules go together"},
+		{"lab run --kernel vmlinuz --modules /nowhere -- sh", exitBroken, `no folder "kernel"`},
+		{"lab run --guest-memory 1 -- sh", exitUsage, "want 512 MiB or more"},
+		{"run --bench sim --deterministic", exitUsage, "--deterministic: means nothing on the sim bench; add --bench lab"},
+		{"matrix --bench lab --jobs 2", exitUsage, "one after the other"},
+	} {
+		o := gauntlet(t, dir, strings.Fields(c.args)...)
+		if o.code != c.code || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d, %q", c.args, o.code, o.stderr)
+		}
+	}
+	t.Run("no QEMU", func(t *testing.T) {
+		c := command(t, dir, "lab", "run", "--", "/bin/sh")
+		c.Env = append(os.Environ(), "PATH=/nowhere")
+		if o := finish(t, c); o.code != exitBroken || !strings.Contains(o.stderr, "apt-get install qemu-system-x86") {
+			t.Errorf("exit %d, %q", o.code, o.stderr)
+		}
+	})
+	t.Run("no kernel fetched", func(t *testing.T) {
+		c := command(t, dir, "lab", "run", "--", "sh")
+		c.Env = append(os.Environ(), "XDG_CACHE_HOME="+dir)
+		if o := finish(t, c); o.code != exitBroken || !strings.Contains(o.stderr, "gauntlet lab fetch") {
+			t.Errorf("exit %d, %q", o.code, o.stderr)
+		}
+	})
+}
+
+// QEMU dies with the program, however that ends.
+func TestNoOrphanedGuest(t *testing.T) {
+	needLab(t)
+	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		t.Run(how.String(), func(t *testing.T) {
+			c := command(t, t.TempDir(), "lab", "run", "--with", "sleep", "--", "sleep", "600")
+			must(t, c.Start())
+			var processes map[int]string
+			emulated := func() bool {
+				processes = descendants(c.Process.Pid)
+				return strings.Contains(fmt.Sprint(processes), "qemu")
+			}
+			for deadline := time.Now().Add(20 * time.Second); !emulated(); time.Sleep(50 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("no QEMU within 20 s")
+				}
+			}
+			must(t, c.Process.Signal(how))
+			_ = c.Wait()
+			for pid, line := range processes {
+				for deadline := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(50 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatalf("process %d lives on: %.80s", pid, line)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The kernel's netem, in the guest: everything that the project sets reads back.
+func TestRealNetemReadsBack(t *testing.T) {
+	needLab(t)
+	dir := t.TempDir()
+	test := filepath.Join(dir, "tc.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", test, "../../netem/tc").CombinedOutput(); err != nil {
+		t.Skipf("go test -c: %v: %s", err, out)
+	}
+	o := gauntlet(t, dir, "lab", "run", "--", test, "-test.v", "-test.run", "Apply|Request")
+	if o.code != 0 || !strings.Contains(o.stdout, "--- PASS: TestApplyReadsBack") {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// Two deterministic runs over the kernel's netem leave the same bytes: trace, captures, verdicts, samples and report.
+func TestDeterministicRunRepeats(t *testing.T) {
+	needLab(t)
+	var said [2]string
+	var dirs [2]string
+	for n := range dirs {
+		dirs[n] = t.TempDir()
+		o := gauntlet(t, dirs[n], strings.Fields("run --bench lab --deterministic --rate 50M --rtt 10ms --loss 1e-2 --count 10 --seed 5 --out r")...)
+		if o.code != 0 {
+			t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+		}
+		said[n] = o.stdout
+	}
+	if said[0] != said[1] {
+		t.Errorf("first\n%s\nthen\n%s", said[0], said[1])
+	}
+	names := left(t, filepath.Join(dirs[0], "r"))
+	if len(names) < len(inFolder) {
+		t.Errorf("files %v", names)
+	}
+	if out, err := exec.Command("diff", "-r", filepath.Join(dirs[0], "r"), filepath.Join(dirs[1], "r")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%.2000s", err, out)
+	}
+}
+
+// The scenarios of the comparison do what their names say, in the simulator, whose link is exact.
+func TestComparedLinks(t *testing.T) {
+	for _, l := range compared {
+		s, err := scenario.Parse(strings.NewReader("seed 1\n" + comparedBase + "\n" + l.lines + "\n"))
+		must(t, err)
+		f, err := measured(t.Context(), s, "sim", "auto")
+		must(t, err)
+		ab := &s.Link.AB
+		if want := float64(ab.Loss.Mean()); ab.Queue > 100 && (f.Lost < want/2 || f.Lost > want*2) || f.Sent < 1000 {
+			t.Errorf("%s: lost %.3f of %d, want %.3f", l.name, f.Lost, f.Sent, want)
+		}
+		queued := int64(ab.Queue+2) * int64(ab.Rate.Time(1106)/vtime.Nanosecond)
+		if most := int64((ab.Delay+ab.Jitter)/vtime.Nanosecond) + queued; ab.Queue < 100 && (f.Lost == 0 || f.DelayNs[4] > most) {
+			t.Errorf("%s: lost %.3f, longest delay %d ns, want %d at most", l.name, f.Lost, f.DelayNs[4], most)
+		}
+		t.Logf("%s: %+v", l.name, f)
+	}
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
+)
+
+// matrixFlags are the flags of matrix.
+type matrixFlags struct {
+	impl, bench, links, link, out, html, color string
+	with, params                               []string
+	seed                                       uint64
+	jobs, attempts, store                      int
+	broken, json, quiet                        bool
+	guest                                      guestFlags
+}
+
+func matrixCommand() *cobra.Command {
+	var f matrixFlags
+	var names []string
+	for _, l := range matrix.Links() {
+		names = append(names, l.Name)
+	}
+	c := &cobra.Command{
+		Use:   "matrix",
+		Short: "Run every implementation over a set of links and compare",
+		Long: `Run every implementation over a set of links, judge each run, and print one table.
+
+A link is a few lines of scenario text. --links takes names of those that come with the program and files of your own,
+such as ./mine.txt; a file may change anything, the workload as well. Every cell is a run of its own, with the same seed
+and with a run folder below --out, where matrix.json, matrix.md and matrix.html are written too.
+
+With --broken the engines that are wrong on purpose run as well, in virtual time: the rules must fail on each of them.`,
+		Example: `  gauntlet matrix
+  gauntlet matrix --impl gbn,fasr,fasr+gbn --links clean,burst,./mine.txt --with 'link rate=10G delay=20ms'
+  gauntlet matrix --bench netns --html matrix.html --json > matrix.json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
+	}
+	d := c.Flags()
+	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B")
+	d.StringVar(&f.bench, "bench", "sim", benchHelp)
+	d.StringVar(&f.links, "links", strings.Join(names, ","), "links, separated by commas: names, or files such as ./mine.txt")
+	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringArrayVar(&f.with, "with", nil, "scenario line for every cell, such as 'load write msg=1MiB count=50'; may be repeated")
+	d.StringArrayVar(&f.params, "param", nil, "parameter of a scheme, impl:name=value; may be repeated")
+	d.Uint64Var(&f.seed, "seed", 1, "seed of every cell")
+	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
+	d.IntVar(&f.attempts, "attempts", 3, "runs of a cell until its link is valid; other outcomes are not repeated")
+	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
+	d.StringVar(&f.out, "out", "", "folder of the run folders (default: a new one below runs/)")
+	d.IntVar(&f.store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
+	d.StringVar(&f.html, "html", "", "also write the page to this file, or into this folder")
+	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.quiet, "quiet", false, "no progress")
+	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	f.guest.define(c)
+	for _, flag := range []string{"bench", "link", "color"} {
+		complete(c, flag, choices[flag]...)
+	}
+	complete(c, "impl", all.Names()...)
+	complete(c, "links", names...)
+	return c
+}
+
+// execute runs the matrix and prints it.
+func (f *matrixFlags) execute(c *cobra.Command) error {
+	o, err := f.options(c)
+	if err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		return usage(err)
+	}
+	if o.Folder, err = f.folder(); err != nil {
+		return exit{exitBroken, err.Error()}
+	}
+	if elsewhere(f.bench) {
+		return f.again(c.Context(), o.Folder)
+	}
+	if o.Bench, err = findBench(f.bench, ""); err != nil {
+		return err
+	}
+	bar := newProgress(os.Stderr, !f.quiet)
+	ended := 0
+	o.Progress = bar.show
+	o.Done = func(cell *model.Cell) {
+		ended++
+		bar.say(fmt.Sprintf("%d/%d %s %s: %s", ended, len(o.Rows)*len(o.Links), cell.Impl, cell.Link, cell.Status))
+	}
+	ctx := c.Context()
+	m := matrix.Run(ctx, *o)
+	if f.broken && ctx.Err() == nil {
+		bar.restart()
+		o.Jobs = max(o.Jobs, runtime.GOMAXPROCS(0)) // in virtual time, whatever the bench of the cells
+		m.Kills = matrix.Hunt(ctx, *o, brokenEngines())
+		m.Settle()
+	}
+	bar.done()
+	return f.conclude(ctx, m)
+}
+
+// again runs the matrix in a guest.
+func (f *matrixFlags) again(ctx context.Context, folder string) error {
+	outputs, more := []string{folder}, []string{"--out", folder}
+	if f.html != "" {
+		outputs, more = append(outputs, f.page()), append(more, "--html", f.page())
+	}
+	return f.guest.again(ctx, f.seed, existing(strings.Split(f.links, ",")), outputs, more...)
+}
+
+// options reads the flags.
+func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
+	for _, flag := range []string{"bench", "color", "link"} {
+		if err := oneOf(c, flag); err != nil {
+			return nil, err
+		}
+	}
+	if err := onBench(c, f.bench); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Flags().Changed("jobs") && f.bench != "sim" && f.jobs != 1:
+		return nil, fmt.Errorf("--jobs %d: cells of the %s bench run one after the other, in real time; leave it out", f.jobs, f.bench)
+	case f.jobs < 1 || f.attempts < 1 || f.store < 1:
+		return nil, fmt.Errorf("--jobs %d, --attempts %d, --store %d: want 1 or more", f.jobs, f.attempts, f.store)
+	}
+	if f.bench != "sim" {
+		f.jobs = 1
+	}
+	o := &matrix.Options{More: f.with, Seed: f.seed, Name: f.bench, Link: f.link, Rules: rules.All(), Jobs: f.jobs, Attempts: f.attempts, Store: f.store,
+		Command: commandLine(), Version: version(), Commit: commit()}
+	for name := range strings.SplitSeq(f.links, ",") {
+		l, err := matrix.FindLink(name)
+		if err != nil {
+			return nil, err
+		}
+		o.Links = append(o.Links, l)
+	}
+	for name := range strings.SplitSeq(f.impl, ",") {
+		row, err := matrixRow(name)
+		if err != nil {
+			return nil, err
+		}
+		o.Rows = append(o.Rows, row)
+	}
+	var err error
+	o.Params, err = f.parameters()
+	return o, err
+}
+
+// matrixRow reads "a" or "a+b".
+func matrixRow(name string) (matrix.Row, error) {
+	row := matrix.Row{Name: name}
+	a, b, two := strings.Cut(name, "+")
+	if !two {
+		b = a
+	}
+	for side, n := range []string{a, b} {
+		impl, ok := all.Find(n)
+		if !ok {
+			return row, fmt.Errorf("implementation %q: unknown; known: %s", n, strings.Join(all.Names(), " "))
+		}
+		row.Impls[side] = impl
+	}
+	return row, together(row.Impls)
+}
+
+// parameters reads --param, which names the implementation because no other knows the parameter.
+func (f *matrixFlags) parameters() (map[string][]string, error) {
+	params := map[string][]string{}
+	for _, p := range f.params {
+		impl, assignment, ok := strings.Cut(p, ":")
+		if _, known := all.Find(impl); !ok || !known {
+			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s", p, strings.Join(all.Names(), " "))
+		}
+		params[impl] = append(params[impl], assignment)
+	}
+	return params, nil
+}
+
+// folder is where the runs are kept: --out, or a new folder below runs/. One that holds a matrix is not overwritten.
+func (f *matrixFlags) folder() (string, error) {
+	dir := f.out
+	if dir == "" {
+		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-matrix-"+f.bench)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "matrix.json")); err == nil {
+		return "", fmt.Errorf("matrix: %s already holds a matrix; choose another folder or remove it", dir)
+	}
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// conclude writes the files, prints the table and turns the status into an exit code.
+func (f *matrixFlags) conclude(ctx context.Context, m *model.Matrix) error {
+	err := f.write(m)
+	var printErr error
+	if f.json {
+		printErr = encode(os.Stdout, m)
+	} else {
+		printErr = terminal.Matrix(os.Stdout, m, terminal.Options{Color: colored(f.color, os.Stdout)})
+	}
+	switch err = errors.Join(err, printErr); {
+	case err != nil:
+		return exit{exitBroken, err.Error()}
+	case ctx.Err() != nil:
+		return exit{exitBroken, "matrix: interrupted"}
+	}
+	switch m.Status {
+	case "PASS":
+		return nil
+	case "INVALID", "ERROR":
+		return exit{code: exitBroken}
+	}
+	return exit{code: exitFailure}
+}
+
+// write writes the documents beside the run folders, and the page to --html.
+func (f *matrixFlags) write(m *model.Matrix) error {
+	page := func(dir string) func(io.Writer) error {
+		return func(w io.Writer) error { return html.Matrix(w, m, dir) }
+	}
+	files := []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{filepath.Join(m.Folder, "matrix.json"), func(w io.Writer) error { return encode(w, m) }},
+		{filepath.Join(m.Folder, "matrix.md"), func(w io.Writer) error { return markdown.Matrix(w, m) }},
+		{filepath.Join(m.Folder, "matrix.html"), page(m.Folder)},
+	}
+	if f.html != "" {
+		path := f.page()
+		files = append(files, files[len(files)-1])
+		files[len(files)-1].path, files[len(files)-1].write = path, page(filepath.Dir(path))
+	}
+	var errs []error
+	for _, out := range files {
+		errs = append(errs, writeFile(out.path, out.write))
+	}
+	return errors.Join(errs...)
+}
+
+// page is the file that --html names.
+func (f *matrixFlags) page() string {
+	if info, err := os.Stat(f.html); err == nil && info.IsDir() || strings.HasSuffix(f.html, "/") {
+		return filepath.Join(f.html, "matrix.html")
+	}
+	return f.html
+}
+
+// writeFile makes a file, and the folder that it lies in.
+func writeFile(path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	w, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(w), w.Close())
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
+)
+
+// perfFlags are the flags of perf.
+type perfFlags struct {
+	class, html, markdown, bench, color string
+	targets                             []string
+	jobs, seeds                         int
+	confidence                          float64
+	json, quiet                         bool
+}
+
+func perfCommand() *cobra.Command {
+	var f perfFlags
+	c := &cobra.Command{
+		Use:   "perf",
+		Short: "Hold the numbers of five papers against their models and against measurements",
+		Long: `Measure the quantitative claims of five papers in virtual time, at full scale, and print them claim by claim: what the
+paper says, what the model says, what was measured, and what follows.
+
+Claims of class A (a closed form), V (virtual time) and E (emulated) gate: a measurement outside its bound is a failure.
+Claims of class H (hardware) and X (undefined) are reported with the reason. Runs in which chance has a part are made with
+seeds 1 to --seeds; all implementations meet the same losses under a seed.`,
+		Example: `  gauntlet perf
+  gauntlet perf --class A,V --json > new.json
+  gauntlet perf --target PT-LW-05,PT-FS --seeds 12
+  gauntlet perf compare old.json new.json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
+	}
+	d := c.Flags()
+	d.StringVar(&f.class, "class", "A,V,E,H,X", "classes of claims, separated by commas")
+	d.StringSliceVar(&f.targets, "target", nil, "claims, such as PT-LW-05, or families, such as PT-LW")
+	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
+	d.IntVar(&f.seeds, "seeds", 6, "seeds of a run in which chance has a part")
+	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
+	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.StringVar(&f.html, "html", "", "also write a page to this file")
+	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
+	d.StringVar(&f.bench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
+	d.BoolVar(&f.quiet, "quiet", false, "no progress")
+	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	complete(c, "color", choices["color"]...)
+	c.AddCommand(perfCompareCommand())
+	return c
+}
+
+// execute measures and prints.
+func (f *perfFlags) execute(c *cobra.Command) error {
+	o, err := f.options(c)
+	if err != nil {
+		return usage(err)
+	}
+	if err := enoughMemory(o); err != nil {
+		return usage(err)
+	}
+	bar := newProgress(os.Stderr, !f.quiet)
+	o.Progress = bar.show
+	m, err := suite.Measure(c.Context(), *o)
+	bar.done()
+	if err != nil {
+		return usage(err)
+	}
+	m.Version, m.Commit, m.Command, m.Bench = version(), commit(), commandLine(), "sim"
+	return f.conclude(c.Context(), m)
+}
+
+// options reads the flags.
+func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
+	if err := oneOf(c, "color"); err != nil {
+		return nil, err
+	}
+	if f.jobs < 1 {
+		return nil, fmt.Errorf("--jobs %d: want 1 or more", f.jobs)
+	}
+	if !(f.confidence > 0.5 && f.confidence < 1) {
+		return nil, fmt.Errorf("--confidence %g: want more than 0.5 and less than 1, such as 0.95", f.confidence)
+	}
+	classes, err := targets.ParseClasses(f.class)
+	if err != nil {
+		return nil, fmt.Errorf("--class: %w", err)
+	}
+	all := targets.All()
+	if len(f.targets) > 0 {
+		if all, err = targets.Find(all, f.targets); err != nil {
+			return nil, fmt.Errorf("--target: %w", err)
+		}
+	}
+	if all = suite.Select(all, classes); len(all) == 0 {
+		return nil, fmt.Errorf("--class %s: no claim of that class among those asked for", f.class)
+	}
+	return &suite.Options{Targets: all, Seeds: f.seeds, Jobs: f.jobs, Confidence: f.confidence, Accounts: accounts(), Run: measure, Cost: cost}, nil
+}
+
+// conclude writes the files, prints the table and turns the status into an exit code.
+func (f *perfFlags) conclude(ctx context.Context, m *model.Perf) error {
+	var errs []error
+	for _, out := range []struct {
+		path  string
+		write func(io.Writer, *model.Perf) error
+	}{{f.html, html.Perf}, {f.markdown, markdown.Perf}, {f.bench, goBench}} {
+		if out.path != "" {
+			errs = append(errs, writeFile(out.path, func(w io.Writer) error { return out.write(w, m) }))
+		}
+	}
+	if f.json {
+		errs = append(errs, encode(os.Stdout, m))
+	} else {
+		errs = append(errs, terminal.Perf(os.Stdout, m, terminal.Options{Color: colored(f.color, os.Stdout)}))
+	}
+	switch err := errors.Join(errs...); {
+	case err != nil:
+		return exit{exitBroken, err.Error()}
+	case ctx.Err() != nil:
+		return exit{exitBroken, "perf: interrupted"}
+	}
+	switch m.Status {
+	case model.Broken:
+		return exit{code: exitFailure}
+	case model.Open, model.Unknown:
+		return exit{code: exitBroken}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+)
+
+// measure runs a Spec in virtual time for its numbers alone: no rule, no folder, and bytes only where a scheme computes with
+// them, which is five times as fast as "gauntlet run".
+func measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+	out := targets.Run{Spec: s}
+	impls, err := implementations(s)
+	if err != nil {
+		return out, err
+	}
+	var numbers *metrics.Collector
+	job := &bench.Job{Spec: s, Impls: impls, Bytes: needsBytes(impls), Open: func(h trace.Header) (trace.Sink, error) {
+		numbers = metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}, Timed: s.For > 0})
+		return trace.NewTimeline(&h, numbers), nil
+	}}
+	ev, err := sim.Bench{}.Run(ctx, job)
+	if err != nil {
+		return out, err
+	}
+	out.Summary, out.Shared = numbers.Summary(), map[string]float64{}
+	for _, v := range ev.Shared {
+		if out.Shared[v[0]], err = strconv.ParseFloat(v[1], 64); err != nil {
+			return out, fmt.Errorf("variable %s: %w", v[0], err)
+		}
+	}
+	return out, nil
+}
+
+func needsBytes(impls [2]engine.Implementation) bool {
+	return slices.ContainsFunc(impls[:], func(i engine.Implementation) bool { return i.NeedsBytes || i.OverIP() })
+}
+
+// cost estimates the time of a run: a packet with bytes is encoded and decoded, which takes five times as long.
+func cost(s *scenario.Spec) float64 {
+	n := run.ExpectedPackets(s)
+	if impls, err := implementations(s); err == nil && needsBytes(impls) {
+		n *= 5
+	}
+	return n
+}
+
+// enoughMemory compares what the largest runs take, as many as there are at once, with what the machine has. Where that is
+// not known nothing is refused.
+func enoughMemory(o *suite.Options) error {
+	free, ok := availableMemory()
+	specs, err := o.Specs()
+	if err != nil || !ok {
+		return err
+	}
+	var need []unit.Size
+	for _, s := range specs {
+		impls, err := implementations(s)
+		if err != nil {
+			return err
+		}
+		need = append(need, sim.Memory(s, needsBytes(impls)))
+	}
+	slices.SortFunc(need, func(a, b unit.Size) int { return int(b - a) })
+	total := unit.Size(0)
+	for _, n := range need[:min(o.Jobs, len(need))] {
+		total += n
+	}
+	if total > free {
+		return fmt.Errorf("perf: %d runs at once need up to %d MiB of memory, and %d MiB are available; use fewer --jobs", o.Jobs, total/unit.MiB, free/unit.MiB)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// perfOf reads what perf --json prints.
+func perfOf(t *testing.T, o exited) *model.Perf {
+	t.Helper()
+	var m model.Perf
+	if err := json.Unmarshal([]byte(o.stdout), &m); err != nil {
+		t.Fatalf("exit %d, %v\n%s%s", o.code, err, o.stdout, o.stderr)
+	}
+	return &m
+}
+
+// Some cheap claims of each kind, and every document of them.
+func TestPerf(t *testing.T) {
+	dir := t.TempDir()
+	o := gauntlet(t, dir, "perf", "--target", "PT-NT-02,PT-NT-04,PT-FS-04,PT-FS-15", "--seeds", "2", "--json",
+		"--html", "out/perf.html", "--markdown", "out/perf.md", "--gobench", "out/perf.txt")
+	m := perfOf(t, o)
+	if o.code != 0 || m.Status != model.Holds || len(m.Claims) != 4 || m.Runs != 3 || m.Count(model.Reported) != 1 {
+		t.Fatalf("exit %d, %+v\n%s", o.code, m, o.stderr)
+	}
+	for name, want := range map[string]string{"perf.html": "PT-NT-02", "perf.md": "| PT-FS-04 | V |"} {
+		if text, err := os.ReadFile(filepath.Join(dir, "out", name)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: no %q, %v", name, want, err)
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, "out", "perf.txt"))
+	must(t, err)
+	defer f.Close()
+	lines := map[string]int{}
+	for in := benchfmt.NewReader(f, "perf.txt"); in.Scan(); {
+		if r, ok := in.Result().(*benchfmt.Result); ok {
+			lines[r.Name.String()]++
+		}
+	}
+	if lines["PT-NT-02//goodput"] != 1 || lines["PT-FS-04/go-back-N_at_0.1_%/share_of_ceiling"] != 2 {
+		t.Errorf("benchmarks %v", lines)
+	}
+}
+
+func TestPerfRejects(t *testing.T) {
+	for want, args := range map[string][]string{
+		"class \"Q\"":        {"--class", "A,Q"},
+		"no claim of that":   {"--class", "X", "--target", "PT-NT"},
+		"unknown; see":       {"--target", "PT-ZZ-99"},
+		"--jobs 0":           {"--jobs", "0"},
+		"0 seeds":            {"--seeds", "0", "--target", "PT-NT-04"},
+		"--confidence 1":     {"--confidence", "1"},
+		"use fewer --jobs":   {"--jobs", "100000"},
+		"--color \"bright\"": {"--color", "bright"},
+	} {
+		if o := gauntlet(t, t.TempDir(), append([]string{"perf"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d, %q, want %q", args, o.code, o.stderr, want)
+		}
+	}
+}
+
+// Every account that a target names is kept.
+func TestAccounts(t *testing.T) {
+	kept := accounts()
+	for _, target := range targets.All() {
+		for _, c := range target.Checks {
+			if _, ok := kept[c.Account]; c.Account != "" && !ok {
+				t.Errorf("%s: no account %q", target.ID, c.Account)
+			}
+		}
+	}
+}
+
+func TestListTargets(t *testing.T) {
+	o := gauntlet(t, t.TempDir(), "list", "targets", "--json")
+	var rows []targetRow
+	if err := json.Unmarshal([]byte(o.stdout), &rows); err != nil || o.code != 0 || len(rows) != len(targets.All()) {
+		t.Errorf("exit %d, %d rows, %v", o.code, len(rows), err)
+	}
+	if o = gauntlet(t, t.TempDir(), "list", "targets"); o.code != 0 || !strings.Contains(o.stdout, "PT-FS-08") {
+		t.Errorf("exit %d, %s", o.code, o.stdout)
+	}
+}
+
+// A run depends on its Spec alone, so that the runs of two commits meet the same losses.
+func TestMeasureRepeats(t *testing.T) {
+	o := suite.Options{Targets: targets.All(), Seeds: 1, Cost: cost}
+	o.Targets, _ = targets.Find(o.Targets, []string{"PT-FS-02"})
+	specs, err := o.Specs()
+	must(t, err)
+	first, err := measure(t.Context(), specs[0])
+	must(t, err)
+	again, err := measure(t.Context(), specs[0])
+	if err != nil || first.Summary != again.Summary || first.Lost == 0 {
+		t.Errorf("%+v\n%+v\n%v", first.Summary, again.Summary, err)
+	}
+}

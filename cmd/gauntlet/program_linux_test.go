@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// needExample skips where the example cannot be built or run, with the reason.
+func needExample(t *testing.T) {
+	t.Helper()
+	needNetns(t)
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler (apt-get install gcc libc6-dev)")
+	}
+}
+
+// example builds the program of images/example-c and returns the folder of its executables.
+func example(t *testing.T) string {
+	t.Helper()
+	needExample(t)
+	dir, err := filepath.Abs("../../images/example-c")
+	must(t, err)
+	out := t.TempDir()
+	if text, err := exec.Command("make", "-C", dir, "OUT="+filepath.Join(out, "gbn")).CombinedOutput(); err != nil {
+		t.Fatalf("make: %v\n%s", err, text)
+	}
+	script, err := os.ReadFile(filepath.Join(dir, "gbn-repaired"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(out, "gbn-repaired"), script, 0o755))
+	return "exec:" + out
+}
+
+// A program that shares no code with this repository is judged like an engine, at either end: as it is, by the one rule
+// that its planted fault breaks, and repaired by none.
+func TestForeignProgram(t *testing.T) {
+	dir := example(t)
+	lossy := []string{"--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--count", "5", "--fault", "drop A psn=+70 tx=1", "--impl"}
+	for _, c := range []struct {
+		impls  string
+		broken []string
+	}{
+		{dir + "/gbn," + dir + "/gbn", []string{"GBN-NAK-002"}},
+		{"gbn," + dir + "/gbn", []string{"GBN-NAK-002"}},
+		{dir + "/gbn,gbn", nil}, // its requester is right
+		{"gbn," + dir + "/gbn-repaired", nil},
+		{dir + "/gbn-repaired," + dir + "/gbn-repaired", nil},
+	} {
+		t.Run(strings.ReplaceAll(c.impls, dir+"/", ""), func(t *testing.T) {
+			r, _ := onNetns(t, append(slices.Clone(lossy), c.impls)...)
+			if got := brokenRules(r); !slices.Equal(got, c.broken) || r.Messages != 5 {
+				t.Errorf("%s, broken %v, want %v; %d messages\n%s", r.Status, got, c.broken, r.Messages, strings.Join(failures(r), "\n"))
+			}
+			if judged := judgedRules(r); judged < 35 {
+				t.Errorf("%d rules had something to judge", judged)
+			}
+		})
+	}
+}
+
+// brokenRules lists the required rules that failed.
+func brokenRules(r *model.Result) (ids []string) {
+	for _, v := range r.Verdicts {
+		if v.Status == rule.Fail && v.Required {
+			ids = append(ids, v.Rule)
+		}
+	}
+	return ids
+}
+
+func judgedRules(r *model.Result) (n int) {
+	for _, v := range r.Verdicts {
+		if v.Status == rule.Pass || v.Status == rule.Fail {
+			n++
+		}
+	}
+	return n
+}
+
+// What a program does not declare is not run, and said to be so; what it does declare is.
+func TestForeignProgramIsAskedForWhatItHas(t *testing.T) {
+	repaired := example(t) + "/gbn-repaired"
+	o := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--impl", repaired, "--op", "read")
+	if want := "gbn-repaired does not declare operation READ: NOT-APPLICABLE"; o.code != exitUsage || !strings.Contains(o.stderr, want) {
+		t.Errorf("exit %d, %q; want %q", o.code, o.stderr, want)
+	}
+	o = gauntlet(t, t.TempDir(), "run", "--bench", "sim", "--impl", repaired)
+	if want := "a program needs real packets; add --bench netns"; o.code != exitUsage || !strings.Contains(o.stderr, want) {
+		t.Errorf("exit %d, %q; want %q", o.code, o.stderr, want)
+	}
+	o = gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--focus", " (read-depth|loss-first)$")
+	for _, want := range []string{"does not declare operation READ: read-depth", "1 NOT-APPLICABLE"} {
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("no %q in\n%s", want, o.stdout)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+)
+
+// waiverFlag is --waivers.
+type waiverFlag struct{ names []string }
+
+func (f *waiverFlag) define(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.names, "waivers", nil, "file of known failures, or the name of one that comes with the program; may be repeated")
+	complete(c, "waivers", waivers.Names()...)
+}
+
+// read returns the waivers of all files, and complains of each that has expired: it waives nothing any more.
+func (f *waiverFlag) read() ([]rule.Waiver, error) {
+	var all []rule.Waiver
+	for _, name := range f.names {
+		list, err := waivers.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	for _, w := range rule.Expired(all, run.Today()) {
+		fmt.Fprintf(os.Stderr, "gauntlet: the waiver of %s for %s expired on %s: %s must renew it or see to the device\n", w.Rule, w.Impl, w.Expires, w.Owner)
+	}
+	return all, nil
+}

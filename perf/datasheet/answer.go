@@ -1,0 +1,54 @@
+package datasheet
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// kind is what a response says.
+type kind uint8
+
+const (
+	positive  kind = iota
+	sequence       // a NAK: something is missing, send it and what follows
+	selective      // something is missing, and this has arrived
+	duplicate      // an acknowledgement that says nothing new: TCP's way to say that something is missing
+	notReady       // no receive is posted
+	refusal        // a fatal NAK
+	data           // of a READ or atomic
+	kinds          // how many there are
+)
+
+// answer is a response.
+type answer struct {
+	at    vtime.Time
+	kind  kind
+	named int64 // the offset of its PSN
+	upTo  int64 // everything before it has arrived
+	code  uint8 // of notReady
+}
+
+// classify reads the kind off a packet. An ACK includes the PSN it names; all others name the PSN that is expected, and so
+// acknowledge what is before it (IBTA 9.7.5.1, 9.7.5.2).
+func (a *answer) classify(p *roce.Packet) {
+	a.upTo = a.named
+	switch syn := p.AETH.Syndrome; {
+	case p.Opcode.IsReadResponse() || p.Opcode == roce.AtomicAck:
+		a.kind, a.upTo = data, a.named+1
+	case p.Opcode != roce.Acknowledge:
+		a.kind = selective
+	case syn.IsACK():
+		a.kind, a.upTo = positive, a.named+1
+	case syn.IsRNR():
+		a.kind, a.code = notReady, syn.Timer()
+	case syn == roce.SyndromePSNSeqErr:
+		a.kind = sequence
+	default:
+		a.kind = refusal
+	}
+}
+
+// missing reports an answer that says that something was lost.
+func (a *answer) missing() bool {
+	return a.kind == sequence || a.kind == selective || a.kind == duplicate
+}

@@ -1,0 +1,144 @@
+package datasheet
+
+// Findings is what traces show of one device, in both roles. Times are nanoseconds, all else is counted.
+type Findings struct {
+	Transports map[string]int // packets sent, by what they belong to
+	Remote     bool           // the device's own port was not tapped: times hold the round trip to it
+
+	// As a requester.
+	ResendLatency   sample // from what says that something is missing to the first packet sent again
+	ResentOnNAK     sample // packets that were sent again one after the other,
+	WholeOnNAK      int    // and how often that was everything from there on
+	ResentOnTimeout sample // the same, after a timeout
+	WholeOnTimeout  int
+	Ladder          []int64 // the longest row of timeouts without progress
+	Retries         sample  // timeouts after which the device gave up
+	RetriesSurvived int     // the most timeouts after which it had not
+	RNRWait         sample  // from an RNR NAK to the next attempt
+	RNRCode         sample  // the codes of those NAKs
+	RNRRetries      sample  // attempts after which the device gave up
+	ReadGap         sample  // from a READ response after a missing one to the READ that asks again
+	AckReqEvery     sample  // packets from one AckReq to the next
+	Messages        int
+	MessagesAsking  int // those whose last packet asks for an acknowledgement
+	Packets         Depth
+	Outstanding     Depth // messages
+
+	// As a responder.
+	NAKs          [kinds]int // sent, by kind
+	NAKLatency    sample     // from the packet that shows a gap to the first answer that names it
+	NAKsPerGap    sample
+	NAKsPerEarly  sample // per hundred packets that came early, for gaps with several of them
+	Unanswered    int    // gaps that no answer named
+	Repairs       int    // repair packets that came
+	Repaired      int    // gaps that the device filled without the packet that was missing
+	PacketsPerAck sample
+	AskedPerAck   sample // packets with AckReq
+	AckDelay      sample // from the packet that an ACK names to the ACK
+	RNRSent       sample // codes
+}
+
+// ladderRungs bounds the timeouts that are remembered. No retry count is higher but TCP's.
+const ladderRungs = 16
+
+// Depth is how much a requester has in flight.
+type Depth struct {
+	Most int
+	Held int // how often it waited for an acknowledgement with so much in flight
+}
+
+// inFlight notes how much is in flight.
+func (f *Findings) inFlight(packets, messages int) {
+	f.Packets.reach(packets)
+	f.Outstanding.reach(messages)
+}
+
+// held notes that the device waited for an acknowledgement with so much in flight.
+func (f *Findings) held(n [2]int) {
+	f.Packets.hold(n[0])
+	f.Outstanding.hold(n[1])
+}
+
+func (d *Depth) reach(n int) {
+	if n > d.Most {
+		*d = Depth{Most: n}
+	}
+}
+
+func (d *Depth) hold(n int) {
+	if n == d.Most {
+		d.Held++
+	}
+}
+
+// climbed takes a row of timeouts, after which the device gave up or did not.
+func (f *Findings) climbed(ladder []int64, gaveUp bool) {
+	if len(ladder) > len(f.Ladder) {
+		f.Ladder = ladder
+	}
+	switch {
+	case len(ladder) == 0:
+	case gaveUp:
+		f.Retries.add(int64(len(ladder)))
+	default:
+		f.RetriesSurvived = max(f.RetriesSurvived, len(ladder))
+	}
+}
+
+// gap counts a gap that is filled.
+func (f *Findings) gap(g *gap) {
+	if g.naks == 0 {
+		if g.alone && g.early > 0 {
+			f.Unanswered++
+		}
+		return
+	}
+	f.NAKsPerGap.add(int64(g.naks))
+	if g.opened != 0 && g.early > 1 {
+		f.NAKsPerEarly.add(int64(100 * g.naks / g.early))
+	}
+}
+
+// samples lists every sample, so that two findings are added up without forgetting one.
+func (f *Findings) samples() []*sample {
+	return []*sample{&f.ResendLatency, &f.ResentOnNAK, &f.ResentOnTimeout, &f.Retries, &f.RNRWait, &f.RNRCode, &f.RNRRetries, &f.ReadGap,
+		&f.AckReqEvery, &f.NAKLatency, &f.NAKsPerGap, &f.NAKsPerEarly, &f.PacketsPerAck, &f.AskedPerAck, &f.AckDelay, &f.RNRSent}
+}
+
+// Add adds what another trace, or the device at the other end of the same trace, shows.
+func (f *Findings) Add(o *Findings) {
+	if f.Transports == nil {
+		f.Transports = map[string]int{}
+	}
+	for name, n := range o.Transports {
+		f.Transports[name] += n
+	}
+	f.Remote = f.Remote || o.Remote
+	theirs := o.samples()
+	for i, s := range f.samples() {
+		s.merge(theirs[i])
+	}
+	f.WholeOnNAK += o.WholeOnNAK
+	f.WholeOnTimeout += o.WholeOnTimeout
+	f.Messages += o.Messages
+	f.MessagesAsking += o.MessagesAsking
+	f.Unanswered += o.Unanswered
+	f.Repaired += o.Repaired
+	f.Repairs += o.Repairs
+	if len(o.Ladder) > len(f.Ladder) {
+		f.Ladder = o.Ladder
+	}
+	f.RetriesSurvived = max(f.RetriesSurvived, o.RetriesSurvived)
+	for k := range f.NAKs {
+		f.NAKs[k] += o.NAKs[k]
+	}
+	f.Packets.add(o.Packets)
+	f.Outstanding.add(o.Outstanding)
+}
+
+func (d *Depth) add(o Depth) {
+	d.reach(o.Most)
+	if o.Most == d.Most {
+		d.Held += o.Held
+	}
+}

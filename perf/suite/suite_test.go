@@ -1,0 +1,169 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+const (
+	clean = "link rate=10G delay=1ms\nload write msg=1KiB count=1"
+	lossy = "link rate=10G delay=1ms\nloss random p=1%\nload write msg=1KiB count=1"
+)
+
+var rate = targets.Metric{Name: "goodput", Unit: "b/s", Runs: 1, Of: func(r []targets.Run) float64 { return r[0].GoodputBps }}
+
+var ratio = targets.Metric{Name: "ratio", Runs: 2, Of: func(r []targets.Run) float64 { return r[0].GoodputBps / r[1].GoodputBps }}
+
+// one is a list of one claim with one check.
+func one(class targets.Class, c targets.Check) []targets.Target {
+	return []targets.Target{{ID: "PT-XX-01", Source: "a paper", Claim: "a claim", Class: class, Reason: "a reason", Checks: []targets.Check{c}}}
+}
+
+// options measure with runs whose goodput is ten thousand without loss, and the seed above ninety with it.
+func options(list []targets.Target) Options {
+	return Options{Targets: list, Seeds: 4, Jobs: 3, Confidence: 0.95, Accounts: map[string]float64{"size": 12},
+		Cost: func(*scenario.Spec) float64 { return 1 },
+		Run: func(_ context.Context, s *scenario.Spec) (targets.Run, error) {
+			r := targets.Run{Spec: s, Summary: metrics.Summary{GoodputBps: 10_000}}
+			if targets.Random(s) {
+				r.GoodputBps = 90 + float64(s.Seed)
+			}
+			return r, nil
+		}}
+}
+
+func measure(t *testing.T, o Options) *model.Perf {
+	t.Helper()
+	m, err := Measure(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestVerdicts(t *testing.T) {
+	bound := func(low, high float64) targets.Bound { return targets.Bound{Low: low, High: high} }
+	for _, tt := range []struct {
+		name            string
+		class           targets.Class
+		check           targets.Check
+		status, finding string
+	}{
+		{"exact", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(10_000, 10_000), Paper: 10_000}, model.Holds, model.Reproduced},
+		{"mean 92.5", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(92, 93)}, model.Holds, ""},
+		{"reaches in", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(93, 100)}, model.Open, ""},
+		{"outside", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 97}, model.Broken, model.Reproduced},
+		{"not gated", targets.Hardware, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 200}, model.Reported, model.NotReproduced},
+		{"both are high", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(35, math.Inf(1)), Paper: 35}, model.Holds, model.Reproduced},
+		{"of the model", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Model: 5, Bound: bound(4, 6), Paper: 9}, model.Holds, model.NotReproduced},
+		{"account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "size", Bound: bound(4, 6)}, model.Broken, ""},
+		{"no account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "weight", Bound: bound(4, 6)}, model.Unknown, ""},
+	} {
+		m := measure(t, options(one(tt.class, tt.check)))
+		if got := m.Claims[0]; got.Status != tt.status || got.Finding != tt.finding || m.Status != tt.status {
+			t.Errorf("%s: %s, %q, all %s; want %s, %q", tt.name, got.Status, got.Finding, m.Status, tt.status, tt.finding)
+		}
+	}
+}
+
+// A run is made once, however many claims read it; one without chance stands for every seed of the others.
+func TestRunsAreShared(t *testing.T) {
+	any := targets.Bound{Low: 0, High: 1e9}
+	list := []targets.Target{
+		{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{{Metric: ratio, Runs: []string{lossy, clean}, Bound: any}}},
+		{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{{Metric: rate, Runs: []string{lossy}, Bound: any}, {Name: "b", Metric: rate, Runs: []string{clean}, Bound: any}}},
+	}
+	o := options(list)
+	var runs atomic.Int32
+	inner, last := o.Run, 0.0
+	o.Run = func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+		runs.Add(1)
+		return inner(ctx, s)
+	}
+	o.Progress = func(share float64, _ string) {
+		if share <= last {
+			t.Errorf("progress went from %v to %v", last, share)
+		}
+		last = share
+	}
+	m := measure(t, o)
+	specs, err := o.Specs()
+	if runs.Load() != 5 || m.Runs != 5 || len(specs) != 5 || err != nil || last != 1 {
+		t.Errorf("%d runs, %d said, %d listed, %v, progress to %v", runs.Load(), m.Runs, len(specs), err, last)
+	}
+	got := m.Claims[0].Measured[0]
+	if len(got.Values) != 4 || got.Values[2] != 93.0/10_000 || !got.Random || got.Seeds[3] != 4 {
+		t.Errorf("%+v", got)
+	}
+	if exact := m.Claims[1].Measured[1]; exact.Random || len(exact.Values) != 1 {
+		t.Errorf("%+v", exact)
+	}
+}
+
+// What a run does to its own row it does to no other, and a number that is none is an ERROR, not a verdict.
+func TestTrouble(t *testing.T) {
+	wide := targets.Bound{Low: -1e9, High: 1e9}
+	for want, o := range map[string]Options{
+		"is NaN": options(one(targets.Virtual, targets.Check{Metric: targets.Metric{Name: "x", Runs: 1, Of: func([]targets.Run) float64 { return math.NaN() }},
+			Runs: []string{clean}, Bound: wide})),
+		"out of memory": func() Options {
+			o := options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: wide}))
+			o.Run = func(context.Context, *scenario.Spec) (targets.Run, error) {
+				return targets.Run{}, errors.New("out of memory")
+			}
+			return o
+		}(),
+	} {
+		m := measure(t, o)
+		if got := m.Claims[0].Measured[0]; got.Status != model.Unknown || !strings.Contains(got.Trouble, want) {
+			t.Errorf("%+v, want trouble with %q", got, want)
+		}
+	}
+	o := options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: targets.Bound{Low: 200, High: 300}}))
+	o.Seeds = 1
+	if m := measure(t, o); m.Status != model.Open {
+		t.Errorf("%s from one seed outside the bound", m.Status)
+	}
+	for _, seeds := range []int{0, -1, MostSeeds + 1} {
+		o.Seeds = seeds
+		if _, err := Measure(t.Context(), o); err == nil {
+			t.Errorf("%d seeds are accepted", seeds)
+		}
+	}
+	o.Targets[0].Source = ""
+	o.Seeds = 1
+	if _, err := Measure(t.Context(), o); err == nil || !strings.Contains(err.Error(), "PT-XX-01: no source") {
+		t.Error(err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m, err := Measure(ctx, options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: targets.Bound{High: 1}})))
+	if err != nil || m.Status != model.Unknown || !strings.Contains(m.Claims[0].Measured[0].Trouble, "canceled") {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	all := targets.All()
+	gating := Select(all, []targets.Class{targets.Analytic, targets.Virtual})
+	rest := Select(all, []targets.Class{targets.Undefined})
+	if len(gating) < 30 || len(gating) >= len(all) || len(rest) != 3 {
+		t.Errorf("%d gate, %d are undefined, of %d", len(gating), len(rest), len(all))
+	}
+}

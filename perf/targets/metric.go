@@ -1,0 +1,100 @@
+package targets
+
+import (
+	"math"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/perf/models"
+)
+
+// Run is a measured run, as metrics see it.
+type Run struct {
+	metrics.Summary
+	Spec   *scenario.Spec
+	Shared map[string]float64 // what the QPs of side A or B shared when it ended: "A pool_blocks_high"
+}
+
+// Metric turns the runs of a check into its number.
+type Metric struct {
+	Name          string // "goodput"
+	Unit          string // "Gb/s"; "" for a share or a ratio
+	LowerIsBetter bool
+	Runs          int // how many it reads; 0 for a number that needs none
+	Of            func(runs []Run) float64
+}
+
+// number is the metric of a check without runs.
+func number(name, unit string) Metric { return Metric{Name: name, Unit: unit} }
+
+// The metrics. Those that compare take the one in question first.
+var (
+	// goodput is payload delivered once.
+	goodput = Metric{"goodput", "Gb/s", false, 1, func(r []Run) float64 { return r[0].GoodputBps / 1e9 }}
+
+	// share is goodput as a share of the ceiling: of what the line carries of such messages without loss.
+	share = Metric{"share of ceiling", "", false, 1, func(r []Run) float64 { return ofCeiling(&r[0]) }}
+
+	// ratio is how many times the goodput of the second run the first has.
+	ratio = Metric{"goodput ratio", "", false, 2, func(r []Run) float64 { return r[0].GoodputBps / r[1].GoodputBps }}
+
+	// steadiness is the least goodput of several runs as a share of the greatest.
+	steadiness = Metric{"least / greatest goodput", "", false, 3, func(r []Run) float64 {
+		least, most := math.Inf(1), 0.0
+		for i := range r {
+			least, most = min(least, r[i].GoodputBps), max(most, r[i].GoodputBps)
+		}
+		return least / most
+	}}
+
+	// received is what reaches the receiver, retransmissions included, as a share of the line. Losses on the way back are
+	// counted in Lost as well, so a run that reads it has none.
+	received = Metric{"share of line received", "", false, 1, func(r []Run) float64 {
+		arrived := 1 - float64(r[0].Lost)/float64(r[0].DataPackets)
+		return r[0].ThroughputBps / float64(r[0].Spec.Link.AB.Rate) * arrived
+	}}
+
+	// delivered is the share of what was posted that the receiver may read.
+	delivered = Metric{"delivered share", "", false, 1, func(r []Run) float64 {
+		posted := 0.0
+		for _, l := range r[0].Spec.Loads {
+			posted += float64(l.Count) * float64(l.Msg) * float64(r[0].Spec.QPs)
+		}
+		return float64(r[0].PayloadBytes) / posted
+	}}
+
+	// increase is by which share the mean FCT of the first run is above that of the second.
+	increase = Metric{"mean FCT increase", "", true, 2, func(r []Run) float64 {
+		return float64(r[0].FCT.Mean)/float64(r[1].FCT.Mean) - 1
+	}}
+
+	// extra is how much longer a message takes on average than in the second run.
+	extra = Metric{"mean FCT above", "us", true, 2, func(r []Run) float64 { return float64(r[0].FCT.Mean-r[1].FCT.Mean) / 1e3 }}
+
+	// extraRatio is the extra of the first run over the third, as a multiple of that of the second over the third.
+	extraRatio = Metric{"ratio of FCT above", "", true, 3, func(r []Run) float64 {
+		return float64(r[0].FCT.Mean-r[2].FCT.Mean) / float64(r[1].FCT.Mean-r[2].FCT.Mean)
+	}}
+
+	// tail is the 99th percentile of the FCT in round trips.
+	tail = Metric{"FCT p99 / RTT", "", true, 1, func(r []Run) float64 {
+		return float64(r[0].FCT.P99) / 1e9 / r[0].Spec.RTT().Seconds()
+	}}
+)
+
+// variable is a high-water mark that the QPs of a side share, on the side where it is higher.
+func variable(name, unit string) Metric {
+	return Metric{name, unit, true, 1, func(r []Run) float64 {
+		a, sender := r[0].Shared["A "+name]
+		b, receiver := r[0].Shared["B "+name]
+		if !sender && !receiver {
+			return math.NaN()
+		}
+		return max(a, b)
+	}}
+}
+
+// ofCeiling relates goodput to the ceiling of the first load.
+func ofCeiling(r *Run) float64 {
+	return r.GoodputBps / float64(r.Spec.Link.AB.Rate) / models.Ceiling(int(r.Spec.Loads[0].Msg), r.Spec.QP[0].MTU)
+}
