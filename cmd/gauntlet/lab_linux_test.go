@@ -144,7 +144,7 @@ func TestRealNetemReadsBack(t *testing.T) {
 	dir := t.TempDir()
 	test := filepath.Join(dir, "tc.test")
 	if out, err := exec.Command("go", "test", "-c", "-o", test, "../../netem/tc").CombinedOutput(); err != nil {
-		t.Skipf("go test -c: %v: %s", err, out)
+		t.Fatalf("go test -c: %v: %s", err, out)
 	}
 	o := gauntlet(t, dir, "lab", "run", "--", test, "-test.v", "-test.run", "Apply|Request")
 	if o.code != 0 || !strings.Contains(o.stdout, "--- PASS: TestApplyReadsBack") {

@@ -128,6 +128,13 @@ func (m *machine) start() error {
 		return fmt.Errorf("lab: start %s: %w", emulator, err)
 	}
 	m.kill = cmd.Process.Kill
+	if m.guest.Deterministic {
+		if err := takeTurns(cmd.Process.Pid); err != nil {
+			_ = m.kill()
+			<-m.ended
+			return err
+		}
+	}
 	return nil
 }
 
