@@ -2,6 +2,10 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -99,6 +103,28 @@ const (
 // Params are a scheme's own parameters, name to value as written: {"cap": "500"}. An engine's constructor rejects
 // names it does not know.
 type Params map[string]string
+
+// Read gives each parameter of a scheme to set, at its default unless another value was given, and refuses what the scheme does
+// not know. An error names the scheme and the parameter.
+func (given Params) Read(scheme string, known []Param, set func(name, value string) error) error {
+	var names []string
+	for _, p := range known {
+		names = append(names, p.Name)
+		value, ok := given[p.Name]
+		if !ok {
+			value = p.Default
+		}
+		if err := set(p.Name, value); err != nil {
+			return fmt.Errorf("%s: parameter %s: %w", scheme, p.Name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("%s: parameter %s is not known; known are %s", scheme, name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
 
 // WorkRequest is one entry of a send queue (IBTA 10.8.2).
 type WorkRequest struct {

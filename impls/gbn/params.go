@@ -2,10 +2,7 @@ package gbn
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -40,21 +37,8 @@ func params() []engine.Param {
 // parse reads the parameters over their defaults.
 func parse(given engine.Params) (config, error) {
 	var cfg config
-	var known []string
-	for _, p := range params() {
-		known = append(known, p.Name)
-		value, ok := given[p.Name]
-		if !ok {
-			value = p.Default
-		}
-		if err := cfg.set(p.Name, value); err != nil {
-			return config{}, fmt.Errorf("gbn: parameter %s: %w", p.Name, err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(known, name) {
-			return config{}, fmt.Errorf("gbn: parameter %s is not known; known are %s", name, strings.Join(known, ", "))
-		}
+	if err := given.Read("gbn", params(), cfg.set); err != nil {
+		return config{}, err
 	}
 	return cfg, nil
 }

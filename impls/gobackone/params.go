@@ -2,7 +2,6 @@ package gobackone
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,21 +44,8 @@ func params() []engine.Param {
 // parse reads the parameters over their defaults. Those of go-back-N are handed on as they are.
 func parse(given engine.Params) (config, error) {
 	cfg := config{inner: engine.Params{}}
-	var known []string
-	for _, p := range params() {
-		known = append(known, p.Name)
-		value, ok := given[p.Name]
-		if !ok {
-			value = p.Default
-		}
-		if err := cfg.set(p.Name, value); err != nil {
-			return config{}, fmt.Errorf("gobackone: parameter %s: %w", p.Name, err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(known, name) {
-			return config{}, fmt.Errorf("gobackone: parameter %s is not known; known are %s", name, strings.Join(known, ", "))
-		}
+	if err := given.Read("gobackone", params(), cfg.set); err != nil {
+		return config{}, err
 	}
 	return cfg, nil
 }

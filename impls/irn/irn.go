@@ -19,7 +19,7 @@ func Implementation() engine.Implementation {
 		Accepts:  wire.Accepts,
 		New: func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 			var cfg Config
-			err := Parse(wire.Name, Params(), qp.Params, func(name, value string) error {
+			err := qp.Params.Read(wire.Name, Params(), func(name, value string) error {
 				_, err := cfg.Set(name, value)
 				return err
 			})

@@ -98,7 +98,7 @@ func TestTimeouts(t *testing.T) {
 		{engine.Params{"rto_low": "100us"}, engine.QP{RTO: 50 * us}, 50 * us, 50 * us},
 	} {
 		var cfg Config
-		if err := Parse("irn", Params(), tc.params, func(n, v string) error { _, err := cfg.Set(n, v); return err }); err != nil {
+		if err := tc.params.Read("irn", Params(), func(n, v string) error { _, err := cfg.Set(n, v); return err }); err != nil {
 			t.Fatal(err)
 		}
 		if got := cfg.timeouts(&tc.qp); got.low != tc.low || got.high != tc.high {

@@ -2,10 +2,7 @@ package irn
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -62,27 +59,6 @@ func (c *Config) Set(name, value string) (known bool, err error) {
 		return false, nil
 	}
 	return true, err
-}
-
-// Parse reads parameters over the defaults of list, handing each to set. The error names the scheme and the parameter.
-func Parse(scheme string, list []engine.Param, given engine.Params, set func(name, value string) error) error {
-	var names []string
-	for _, p := range list {
-		names = append(names, p.Name)
-		value, ok := given[p.Name]
-		if !ok {
-			value = p.Default
-		}
-		if err := set(p.Name, value); err != nil {
-			return fmt.Errorf("%s: parameter %s: %w", scheme, p.Name, err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("%s: parameter %s is not known; known are %s", scheme, name, strings.Join(names, ", "))
-		}
-	}
-	return nil
 }
 
 // Number reads a whole number of a range.

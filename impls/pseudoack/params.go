@@ -2,10 +2,8 @@ package pseudoack
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -52,19 +50,8 @@ func params() []engine.Param {
 
 // parse reads the parameters over their defaults.
 func parse(given engine.Params, rtt vtime.Duration) (cfg config, err error) {
-	for _, p := range params() {
-		value, ok := given[p.Name]
-		if !ok {
-			value = p.Default
-		}
-		if err := cfg.set(p.Name, value); err != nil {
-			return config{}, fmt.Errorf("pseudoack: parameter %s: %w", p.Name, err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !isParam(name) {
-			return config{}, fmt.Errorf("pseudoack: parameter %s is not known; known are %s", name, strings.Join(names(), ", "))
-		}
+	if err := given.Read("pseudoack", params(), cfg.set); err != nil {
+		return config{}, err
 	}
 	if cfg.rto == 0 {
 		cfg.rto = max(2*rtt, leastRTO)

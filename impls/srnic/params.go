@@ -42,7 +42,7 @@ func params() []engine.Param {
 // parse reads the parameters over their defaults.
 func parse(given engine.Params) (config, error) {
 	var cfg config
-	err := irn.Parse(wire.Name, params(), given, cfg.set)
+	err := given.Read(wire.Name, params(), cfg.set)
 	return cfg, err
 }
 

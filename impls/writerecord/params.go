@@ -2,10 +2,7 @@ package writerecord
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
@@ -48,21 +45,8 @@ const (
 // parse reads the parameters over their defaults.
 func parse(given engine.Params) (config, error) {
 	var cfg config
-	var known []string
-	for _, p := range params() {
-		known = append(known, p.Name)
-		value, ok := given[p.Name]
-		if !ok {
-			value = p.Default
-		}
-		if err := cfg.set(p.Name, value); err != nil {
-			return config{}, fmt.Errorf("writerecord: parameter %s: %w", p.Name, err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(known, name) {
-			return config{}, fmt.Errorf("writerecord: parameter %s is not known; known are %s", name, strings.Join(known, ", "))
-		}
+	if err := given.Read("writerecord", params(), cfg.set); err != nil {
+		return config{}, err
 	}
 	return cfg, nil
 }
