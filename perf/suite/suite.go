@@ -1,8 +1,7 @@
 // Package suite measures the targets of package targets and holds them against their bounds.
 //
 // Targets share runs: the go-back-N of one row is the baseline of the next. So the suite first lists the runs that its
-// targets need, each scenario and seed once, makes them in parallel, the longest first, and then reads every number off
-// them. It is given the function that makes a run, and knows no bench.
+// targets need, makes them as one batch, and then reads every number off them.
 package suite
 
 import (
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -35,9 +35,6 @@ type Options struct {
 	Progress func(share float64, what string)
 }
 
-// MostSeeds bounds Options.Seeds.
-const MostSeeds = 1000
-
 // Measure runs what the targets need and judges them. The result is complete also when ctx ends: what was not run is an
 // ERROR that says so.
 func Measure(ctx context.Context, o Options) (*model.Perf, error) {
@@ -46,8 +43,8 @@ func Measure(ctx context.Context, o Options) (*model.Perf, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.run(ctx)
-	m := &model.Perf{Format: model.FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.jobs)}
+	p.runs.Run(ctx)
+	m := &model.Perf{Format: model.FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.runs.Specs())}
 	for i := range o.Targets {
 		m.Claims = append(m.Claims, p.claim(&o.Targets[i]))
 	}
@@ -62,11 +59,34 @@ func (o *Options) Specs() ([]*scenario.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*scenario.Spec, len(p.jobs))
-	for i, j := range p.jobs {
-		out[i] = j.spec
+	return p.runs.Specs(), nil
+}
+
+// plan is the runs that a set of targets needs.
+type plan struct {
+	options *Options
+	runs    *batch.Batch
+}
+
+// newPlan lists the runs.
+func newPlan(o *Options) (*plan, error) {
+	b, err := batch.New(batch.Options{Seeds: o.Seeds, Jobs: o.Jobs, Run: o.Run, Cost: o.Cost, Progress: o.Progress})
+	if err == nil {
+		err = targets.Validate(o.Targets)
 	}
-	return out, nil
+	if err != nil {
+		return nil, fmt.Errorf("perf: %w", err)
+	}
+	for i := range o.Targets {
+		for _, c := range o.Targets[i].Checks {
+			for _, text := range c.Runs {
+				if err := b.Add(text); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return &plan{options: o, runs: b}, nil
 }
 
 // claim judges the checks of one target.
@@ -114,20 +134,12 @@ func (p *plan) values(c *targets.Check, m *model.Measured) ([]float64, error) {
 	case len(c.Runs) == 0:
 		return []float64{c.Model}, nil
 	}
-	seeds := 1
-	for _, text := range c.Runs {
-		seeds, m.Random = max(seeds, len(p.runs[text])), m.Random || p.random[text]
-	}
-	var values []float64
-	for seed := range seeds {
-		runs, err := p.results(c.Runs, seed)
-		if err != nil {
-			return nil, err
-		}
+	values, random, err := p.runs.Values(&c.Metric, c.Runs)
+	m.Random = random
+	for seed := range values {
 		m.Seeds = append(m.Seeds, uint64(seed+1))
-		values = append(values, c.Metric.Of(runs))
 	}
-	return values, nil
+	return values, err
 }
 
 // verdict holds an estimate against the bound. One run in which chance has a part is no proof of a failure.

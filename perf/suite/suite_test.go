@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -137,7 +138,7 @@ func TestTrouble(t *testing.T) {
 	if m := measure(t, o); m.Status != model.Open {
 		t.Errorf("%s from one seed outside the bound", m.Status)
 	}
-	for _, seeds := range []int{0, -1, MostSeeds + 1} {
+	for _, seeds := range []int{0, -1, batch.MostSeeds + 1} {
 		o.Seeds = seeds
 		if _, err := Measure(t.Context(), o); err == nil {
 			t.Errorf("%d seeds are accepted", seeds)

@@ -1,0 +1,160 @@
+// Package batch makes the runs that several measurements share: each scenario and seed once, several at a time, the
+// longest first. It is given the function that makes a run, and knows no bench.
+package batch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+)
+
+// Options say how to make runs.
+type Options struct {
+	Seeds int // of a run in which chance has a part: 1 to Seeds
+	Jobs  int // runs at once
+
+	// Run makes one run in virtual time. Its result depends on the Spec alone.
+	Run func(context.Context, *scenario.Spec) (targets.Run, error)
+	// Cost is how much work a run is, in any unit.
+	Cost func(*scenario.Spec) float64
+	// Progress is called after each run with the share of the work that is done, and never twice at once. Nil is nobody.
+	Progress func(share float64, what string)
+}
+
+// MostSeeds bounds Options.Seeds.
+const MostSeeds = 1000
+
+// Batch is the runs that a set of measurements needs.
+type Batch struct {
+	options Options
+	jobs    []*job
+	runs    map[string][]*job // by scenario, then seed
+	random  map[string]bool   // scenarios in which chance has a part
+
+	mu   sync.Mutex
+	done float64 // cost of the runs that have ended
+}
+
+// job is one run.
+type job struct {
+	spec   *scenario.Spec
+	cost   float64
+	result targets.Run
+	err    error
+}
+
+// New returns a batch without runs.
+func New(o Options) (*Batch, error) {
+	if o.Seeds < 1 || o.Seeds > MostSeeds {
+		return nil, fmt.Errorf("%d seeds; want 1 to %d", o.Seeds, MostSeeds)
+	}
+	return &Batch{options: o, runs: map[string][]*job{}, random: map[string]bool{}}, nil
+}
+
+// Add lists the runs of one scenario, several seeds where they differ. What is there already is not listed again.
+func (b *Batch) Add(text string) error {
+	if b.runs[text] != nil {
+		return nil
+	}
+	seeds := 1
+	for seed := 1; seed <= seeds; seed++ {
+		s, err := targets.Parse(text)
+		if err != nil {
+			return err
+		}
+		if targets.Random(s) {
+			seeds, b.random[text] = b.options.Seeds, true
+		}
+		s.Seed = uint64(seed)
+		j := &job{spec: s, cost: b.options.Cost(s)}
+		b.jobs, b.runs[text] = append(b.jobs, j), append(b.runs[text], j)
+	}
+	return nil
+}
+
+// Specs returns the Specs of all runs, for whoever must know their number or size.
+func (b *Batch) Specs() []*scenario.Spec {
+	out := make([]*scenario.Spec, len(b.jobs))
+	for i, j := range b.jobs {
+		out[i] = j.spec
+	}
+	return out
+}
+
+// Seeds returns how many seeds a scenario is run with, 0 when it was not added, and whether chance has a part in it.
+func (b *Batch) Seeds(text string) (n int, random bool) { return len(b.runs[text]), b.random[text] }
+
+// Run makes all runs, so many at once. A broken one does not end the others: it is an error of its own results alone. The
+// longest begin first, so that none of them is left for the end, when the other processors have nothing to do.
+func (b *Batch) Run(ctx context.Context) {
+	order := slices.Clone(b.jobs)
+	slices.SortStableFunc(order, func(x, y *job) int { return cmp.Compare(y.cost, x.cost) })
+	total := 0.0
+	for _, j := range order {
+		total += j.cost
+	}
+	var group errgroup.Group
+	group.SetLimit(max(1, b.options.Jobs))
+	for _, j := range order {
+		group.Go(func() error {
+			if j.err = ctx.Err(); j.err == nil {
+				j.result, j.err = b.options.Run(ctx, j.spec)
+			}
+			b.ended(j, total)
+			return nil
+		})
+	}
+	_ = group.Wait() // no job returns an error
+}
+
+// ended counts a run and reports the progress.
+func (b *Batch) ended(j *job, total float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done += j.cost
+	if b.options.Progress != nil {
+		b.options.Progress(b.done/total, fmt.Sprintf("%s, seed %d", j.spec.Impl[0], j.spec.Seed))
+	}
+}
+
+// Results returns the runs of the scenarios under a seed, counted from 0. One in which chance has no part stands for all
+// seeds.
+func (b *Batch) Results(texts []string, seed int) ([]targets.Run, error) {
+	var out []targets.Run
+	for _, text := range texts {
+		jobs := b.runs[text]
+		if len(jobs) == 0 {
+			return nil, fmt.Errorf("scenario %.60q: not among the runs", text)
+		}
+		j := jobs[min(seed, len(jobs)-1)]
+		if j.err != nil {
+			return nil, fmt.Errorf("%s, seed %d: %w", j.spec.Impl[0], j.spec.Seed, j.err)
+		}
+		out = append(out, j.result)
+	}
+	return out, nil
+}
+
+// Values reads a metric off the runs of the scenarios, a value for each seed. Random tells whether chance had a part.
+func (b *Batch) Values(m *targets.Metric, texts []string) (values []float64, random bool, err error) {
+	seeds := 1
+	for _, text := range texts {
+		n, chance := b.Seeds(text)
+		seeds, random = max(seeds, n), random || chance
+	}
+	for seed := range seeds {
+		runs, err := b.Results(texts, seed)
+		if err != nil {
+			return nil, random, err
+		}
+		values = append(values, m.Of(runs))
+	}
+	return values, random, nil
+}
