@@ -68,8 +68,12 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	if err := enoughMemory(o); err != nil {
-		return usage(err)
+	specs, err := o.Specs()
+	if err == nil {
+		err = enoughMemory(specs, f.jobs)
+	}
+	if err != nil {
+		return usage(fmt.Errorf("perf: %w", err))
 	}
 	bar := newProgress(os.Stderr, !f.quiet)
 	o.Progress = bar.show

@@ -14,7 +14,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
-	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
@@ -59,11 +58,10 @@ func cost(s *scenario.Spec) float64 {
 
 // enoughMemory compares what the largest runs take, as many as there are at once, with what the machine has. Where that is
 // not known nothing is refused.
-func enoughMemory(o *suite.Options) error {
+func enoughMemory(specs []*scenario.Spec, jobs int) error {
 	free, ok := availableMemory()
-	specs, err := o.Specs()
-	if err != nil || !ok {
-		return err
+	if !ok {
+		return nil
 	}
 	var need []unit.Size
 	for _, s := range specs {
@@ -75,11 +73,11 @@ func enoughMemory(o *suite.Options) error {
 	}
 	slices.SortFunc(need, func(a, b unit.Size) int { return int(b - a) })
 	total := unit.Size(0)
-	for _, n := range need[:min(o.Jobs, len(need))] {
+	for _, n := range need[:min(jobs, len(need))] {
 		total += n
 	}
 	if total > free {
-		return fmt.Errorf("perf: %d runs at once need up to %d MiB of memory, and %d MiB are available; use fewer --jobs", o.Jobs, total/unit.MiB, free/unit.MiB)
+		return fmt.Errorf("%d runs at once need up to %d MiB of memory, and %d MiB are available; use fewer --jobs", jobs, total/unit.MiB, free/unit.MiB)
 	}
 	return nil
 }

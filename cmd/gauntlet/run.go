@@ -20,6 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
@@ -121,6 +122,7 @@ var choices = map[string][]string{
 	"cc":    append([]string{"none"}, rate.Names()...),
 	"codec": {"auto", "on", "off"},
 	"color": {"auto", "always", "never"},
+	"law":   {string(atlas.Geometric), string(atlas.Fixed)},
 	"link":  {"auto", "netem", "relay"},
 	"op":    {"write", "write-imm", "send", "send-imm", "read"},
 	"mtu":   {"256", "512", "1024", "2048", "4096"},

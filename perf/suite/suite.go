@@ -75,7 +75,7 @@ func newPlan(o *Options) (*plan, error) {
 		err = targets.Validate(o.Targets)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("perf: %w", err)
+		return nil, err
 	}
 	for i := range o.Targets {
 		for _, c := range o.Targets[i].Checks {

@@ -33,7 +33,7 @@ var (
 	goodput = Metric{"goodput", "Gb/s", false, 1, func(r []Run) float64 { return r[0].GoodputBps / 1e9 }}
 
 	// share is goodput as a share of the ceiling: of what the line carries of such messages without loss.
-	share = Metric{"share of ceiling", "", false, 1, func(r []Run) float64 { return ofCeiling(&r[0]) }}
+	share = Metric{"share of ceiling", "", false, 1, func(r []Run) float64 { return OfCeiling(&r[0]) }}
 
 	// ratio is how many times the goodput of the second run the first has.
 	ratio = Metric{"goodput ratio", "", false, 2, func(r []Run) float64 { return r[0].GoodputBps / r[1].GoodputBps }}
@@ -94,7 +94,7 @@ func variable(name, unit string) Metric {
 	}}
 }
 
-// ofCeiling relates goodput to the ceiling of the first load.
-func ofCeiling(r *Run) float64 {
+// OfCeiling relates goodput to the ceiling of the first load.
+func OfCeiling(r *Run) float64 {
 	return r.GoodputBps / float64(r.Spec.Link.AB.Rate) / models.Ceiling(int(r.Spec.Loads[0].Msg), r.Spec.QP[0].MTU)
 }

@@ -38,6 +38,10 @@ func (c *canvas) text(class, anchor string, x, y float64, s string) {
 	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, coord(x), coord(y), template.HTMLEscapeString(s))
 }
 
+func (c *canvas) rect(class string, x, y, wide, tall float64) {
+	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, coord(x), coord(y), coord(wide), coord(tall))
+}
+
 func (c *canvas) path(class, d string) {
 	fmt.Fprintf(&c.b, `<path class="%s" d="%s"/>`, class, d)
 }

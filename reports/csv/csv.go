@@ -1,0 +1,40 @@
+// Package csv writes results as comma-separated values (RFC 4180), one line of names first, for spreadsheets and scripts.
+// Numbers are in base units and printed in full; what there is not is empty.
+package csv
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/stats"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Atlas writes a line for each transport over each link.
+func Atlas(w io.Writer, m *model.Atlas) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"rate_bps", "rtt_s", "loss", "burst_packets", "product_packets", "transport", "share_of_line", "share_low", "share_high", "seeds",
+		"tied_for_best", "pick", "best_over_this", "best_over_this_low", "best_over_this_high", "trouble"}}
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		for k := range c.Entries {
+			e := &c.Entries[k]
+			row := []string{number(c.RateBps), number(float64(c.RTTNs) / 1e9), number(c.Loss), strconv.Itoa(c.Burst), strconv.Itoa(c.Product), e.Transport}
+			row = append(row, estimate(&e.Share)...)
+			row = append(row, strconv.Itoa(e.Share.N), strconv.FormatBool(e.Tied), strconv.FormatBool(e.Transport == c.Pick))
+			rows = append(rows, append(append(row, estimate(e.Behind)...), e.Trouble))
+		}
+	}
+	return out.WriteAll(rows)
+}
+
+// estimate is a value and its interval; empty when nothing was measured.
+func estimate(e *stats.Estimate) []string {
+	if e == nil || e.N == 0 {
+		return []string{"", "", ""}
+	}
+	return []string{number(e.Value), number(e.Low), number(e.High)}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

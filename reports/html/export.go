@@ -1,0 +1,48 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// seriesColours is how many colours the style sheet has for transports and curves; they are told apart without colour
+// vision too (Okabe and Ito), and whatever has one is labelled where it is.
+const seriesColours = 8
+
+// series is the number of a colour in class names: f3 fills, l3 draws.
+func series(i int) int { return i % seriesColours }
+
+// export writes a drawing as a file of its own: the page's style for drawings, in its light colours and without variables,
+// which few programs for SVG know.
+func export(w io.Writer, drawing template.HTML, width, height float64) error {
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" `, width, height)
+	text := strings.Replace(string(drawing), "<svg ", head, 1)
+	open := strings.Index(text, ">") + 1
+	_, err := fmt.Fprintf(w, "%s<style>%s</style><rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>%s\n", text[:open], exportStyle(), text[open:])
+	return err
+}
+
+var (
+	variable  = regexp.MustCompile(`(--[a-z0-9-]+):\s*([^;]+);`)
+	reference = regexp.MustCompile(`var\((--[a-z0-9-]+)\)`)
+)
+
+// exportStyle is the rules of the style sheet that are for drawings, with the values of the light scheme.
+func exportStyle() string {
+	sheet := asset("style.css")
+	light, _, _ := strings.Cut(sheet, "@media")
+	values := map[string]string{}
+	for _, v := range variable.FindAllStringSubmatch(light, -1) {
+		values[v[1]] = v[2]
+	}
+	var b strings.Builder
+	for line := range strings.Lines(sheet) {
+		if strings.HasPrefix(line, "svg ") {
+			b.WriteString(reference.ReplaceAllStringFunc(line, func(s string) string { return values[reference.FindStringSubmatch(s)[1]] }))
+		}
+	}
+	return b.String()
+}
