@@ -43,8 +43,8 @@ func atlasCommand() *cobra.Command {
 much more than the next: which recovery should I buy for this link?
 
 All transports meet the same fades and are compared seed by seed. Those that are not shown to be worse than the best by more
-than --margin are tied; the map then has the one that --impl names first, so name the simplest first. Each is configured for
-the path: windows of four bandwidth-delay products, a timer of three round trips.
+than --margin are tied. Of those within --margin of the best the map takes the one that --impl names first, so name the simplest
+first. Each is configured for the path: windows of four bandwidth-delay products, a timer of three round trips.
 
 The map goes to --out as atlas.html, atlas.svg, atlas.csv and atlas.json. An interrupt keeps the cells that are finished.`,
 		Example: `  gauntlet atlas
@@ -61,7 +61,7 @@ The map goes to --out as atlas.html, atlas.svg, atlas.csv and atlas.json. An int
 	d.StringSliceVar(&f.rates, "rate", []string{"1G"}, "line rates")
 	d.StringSliceVar(&f.impls, "impl", []string{"gbn", "gobackone", "fasr", "irn", "lowar", "lowar:r=64:c=8"},
 		"transports, the simplest first; impl:name=value sets a parameter")
-	d.IntVar(&f.seeds, "seeds", 4, "seeds of each cell")
+	d.IntVar(&f.seeds, "seeds", 5, "seeds of each cell")
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
 	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
 	d.Float64Var(&f.margin, "margin", 0.02, "relative difference in goodput that matters")

@@ -3,11 +3,13 @@
 //
 // All transports meet the same fades: a loss process runs in the time of the line, and a seed fixes it, so two runs of one
 // seed differ by what the transports do alone. They are compared seed by seed, by the ratio of their goodputs. Transports
-// that are not shown to be worse than the best by more than the margin are tied, and of those the atlas picks the one that
-// the caller named first, so that whoever lists the simplest first is not sold a better one for nothing.
+// that are not shown to be worse than the best by more than the margin are tied. Of those that are within the margin as
+// measured the atlas picks the one that the caller named first, so that whoever lists the simplest first is not sold a better
+// one for nothing; one that is merely too uncertain to be ruled out is tied but never picked.
 package atlas
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +69,7 @@ type Plan struct {
 // New lists the runs of an atlas. The error names what is wrong with the options.
 func New(o Options) (*Plan, error) {
 	p := &Plan{options: o}
+	o.Batch.InOrder = true // link by link, for whoever interrupts
 	var err error
 	if p.runs, err = batch.New(o.Batch); err != nil {
 		return nil, fmt.Errorf("atlas: %w", err)
@@ -74,7 +77,7 @@ func New(o Options) (*Plan, error) {
 	if p.links, err = o.links(); err != nil {
 		return nil, fmt.Errorf("atlas: %w", err)
 	}
-	for _, l := range p.links {
+	for _, l := range costliest(p.links) {
 		for i := range o.Transports {
 			if err := p.runs.Add(l.scenario(&o.Transports[i], o.Law)); err != nil {
 				return nil, fmt.Errorf("atlas: %s: %w", o.Transports[i].Name, err)
@@ -107,6 +110,11 @@ func (o *Options) links() ([]Link, error) {
 		}
 	}
 	return out, nil
+}
+
+// costliest sorts links by how many packets their runs have, most first: what is left for the end is then short.
+func costliest(links []Link) []Link {
+	return slices.SortedStableFunc(slices.Values(links), func(a, b Link) int { return cmp.Compare(b.packets(), a.packets()) })
 }
 
 // Runs returns the runs, for whoever must know their number or size beforehand.
@@ -170,7 +178,7 @@ func (p *Plan) decide(c *model.AtlasCell) {
 		lead := Lead(c.Entries[best].Values, e.Values, p.options.Confidence)
 		e.Behind, e.Tied = &lead, i == best || lead.Low <= p.options.Margin
 		switch {
-		case e.Tied && c.Pick == "":
+		case lead.Value <= p.options.Margin && c.Pick == "":
 			c.Pick = e.Transport
 		case !e.Tied && (next < 0 || e.Share.Value > c.Entries[next].Share.Value):
 			next = i

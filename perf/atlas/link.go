@@ -54,7 +54,10 @@ func (l Link) window() int { return min(max(4*l.product(), 64), 1<<16) }
 func (l Link) timer() vtime.Duration { return max(3*l.RTT, 600*l.Rate.Time(packet)) }
 
 // length is how long a run lasts.
-func (l Link) length() vtime.Duration { return max(roundTrips*l.RTT, fewest*l.Rate.Time(packet)) }
+func (l Link) length() vtime.Duration { return vtime.Duration(l.packets()) * l.Rate.Time(packet) }
+
+// packets is how many packets the line could carry meanwhile.
+func (l Link) packets() int { return max(roundTrips*l.product(), fewest) }
 
 // loss is the line of the scenario: a process in the time of the line, so that all transports meet the same fades,
 // however many packets they send.

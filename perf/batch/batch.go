@@ -1,5 +1,5 @@
-// Package batch makes the runs that several measurements share: each scenario and seed once, several at a time, the
-// longest first. It is given the function that makes a run, and knows no bench.
+// Package batch makes the runs that several measurements share: each scenario and seed once, several at a time. It
+// is given the function that makes a run, and knows no bench.
 package batch
 
 import (
@@ -19,6 +19,9 @@ import (
 type Options struct {
 	Seeds int // of a run in which chance has a part: 1 to Seeds
 	Jobs  int // runs at once
+	// InOrder makes runs in the order in which they were added, so that an interrupt leaves what was added first complete.
+	// Otherwise the longest are first, which takes the least time.
+	InOrder bool
 
 	// Run makes one run in virtual time. Its result depends on the Spec alone.
 	Run func(context.Context, *scenario.Spec) (targets.Run, error)
@@ -91,11 +94,13 @@ func (b *Batch) Specs() []*scenario.Spec {
 // Seeds returns how many seeds a scenario is run with, 0 when it was not added, and whether chance has a part in it.
 func (b *Batch) Seeds(text string) (n int, random bool) { return len(b.runs[text]), b.random[text] }
 
-// Run makes all runs, so many at once. A broken one does not end the others: it is an error of its own results alone. The
-// longest begin first, so that none of them is left for the end, when the other processors have nothing to do.
+// Run makes all runs, so many at once. A broken one does not end the others: it is an error of its own results alone. Without
+// InOrder the longest begin first, so that none of them is left for the end, when the other processors have nothing to do.
 func (b *Batch) Run(ctx context.Context) {
 	order := slices.Clone(b.jobs)
-	slices.SortStableFunc(order, func(x, y *job) int { return cmp.Compare(y.cost, x.cost) })
+	if !b.options.InOrder {
+		slices.SortStableFunc(order, func(x, y *job) int { return cmp.Compare(y.cost, x.cost) })
+	}
 	total := 0.0
 	for _, j := range order {
 		total += j.cost

@@ -36,7 +36,7 @@ type AtlasCell struct {
 	Burst   int     `json:"burst"`           // packets
 	Product int     `json:"product_packets"` // what the path holds
 
-	Pick    string          `json:"pick,omitempty"` // the first, in the order of the transports, of those tied for the best
+	Pick    string          `json:"pick,omitempty"` // the first, in the order of the transports, of those within the margin of the best
 	Best    string          `json:"best,omitempty"` // the highest mean
 	Next    string          `json:"next,omitempty"` // the best of those that are worse; "" when all are tied
 	Lead    *stats.Estimate `json:"lead,omitempty"` // of Best over Next: 0.5 is half as much goodput again
