@@ -58,7 +58,7 @@ func TestExportStandsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if strings.Contains(got, "var(") || !strings.HasPrefix(got, `<svg xmlns="http://www.w3.org/2000/svg" width="960" height=`) {
+	if strings.Contains(got, "var(") || !strings.HasPrefix(got, `<svg xmlns="http://www.w3.org/2000/svg" width="992" height=`) {
 		t.Errorf("%.600s", got)
 	}
 	style := exportStyle()

@@ -15,17 +15,21 @@ const seriesColours = 8
 // series is the number of a colour in class names: f3 fills, l3 draws.
 func series(i int) int { return i % seriesColours }
 
+// edge is the room around a drawing in a file of its own, in pixels.
+const edge = 16
+
 // export writes a drawing as a file of its own: the page's style for drawings, in its light colours and without variables,
 // which few programs for SVG know.
 func export(w io.Writer, drawing template.HTML, width, height float64) error {
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" `, width, height)
-	text := strings.Replace(string(drawing), "<svg ", head, 1)
-	open := strings.Index(text, ">") + 1
-	_, err := fmt.Fprintf(w, "%s<style>%s</style><rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>%s\n", text[:open], exportStyle(), text[open:])
+	tag, inner, _ := strings.Cut(string(drawing), ">")
+	tag = viewBox.ReplaceAllString(tag, fmt.Sprintf(`viewBox="%d %d %g %g"`, -edge, -edge, width+2*edge, height+2*edge))
+	tag = strings.Replace(tag, "<svg", fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g"`, width+2*edge, height+2*edge), 1)
+	_, err := fmt.Fprintf(w, "%s><style>%s</style><rect x=\"%d\" y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>%s\n", tag, exportStyle(), -edge, -edge, inner)
 	return err
 }
 
 var (
+	viewBox   = regexp.MustCompile(`viewBox="[^"]*"`)
 	variable  = regexp.MustCompile(`(--[a-z0-9-]+):\s*([^;]+);`)
 	reference = regexp.MustCompile(`var\((--[a-z0-9-]+)\)`)
 )
