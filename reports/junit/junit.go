@@ -79,16 +79,7 @@ func Write(w io.Writer, r *model.Result) error {
 		}
 		all.add(r, name, cases, 0)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return write(w, &all)
 }
 
 // add appends a suite and counts its cases.

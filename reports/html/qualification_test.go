@@ -1,0 +1,52 @@
+package html
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
+)
+
+func writeQualification(t *testing.T, q *model.Qualification) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Qualification(&b, q); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestQualificationShowsEverything(t *testing.T) {
+	q := modeltest.Qualification()
+	q.Scenarios[1].Certificates[0].Items = []certify.Item{{Name: "A>B delay", Want: "5 ms", Got: "9 ms", Bound: "1 ms"}}
+	q.Capabilities[0].Said = map[string]string{"program": "mine"}
+	got := writeQualification(t, q)
+	for _, want := range []string{"<title>NOT QUALIFIED · exec:./mine for rc-gbn", "0123456789ab", "GBN-NAK-002 FAIL: second NAK", "second NAK of psn=&#43;2", "loss-middle",
+		"waived by lab until 2027-01-31", "2 of 2 certificates valid", "0 of 1 certificates valid", "A&gt;B delay: 9 ms, want 5 ms", "XPASS", "EXPIRED", "<td>" + quantity.Count(5000) + "</td>",
+		`href="./scenarios/loss-middle/report.html"`, "bound of <strong>PT-XX-01</strong>", "does not declare operation READ", q.Command, "kernel", "&#34;program&#34;: &#34;mine&#34;"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page does not show %q", want)
+		}
+	}
+	for _, re := range []*regexp.Regexp{loads, handler, regexp.MustCompile(`<script`)} {
+		if found := re.FindString(got); found != "" {
+			t.Errorf("found %q", found)
+		}
+	}
+}
+
+// What a program says is text, and a page without anything is one as well.
+func TestQualificationOdd(t *testing.T) {
+	q := modeltest.Qualification()
+	q.Subject, q.Rules[0].Finding, q.Capabilities[0].Said = "<script>x</script>", `"><img src=x onerror=y>`, "</pre><script>"
+	if got := writeQualification(t, q); strings.Contains(got, "<script>") || strings.Contains(got, "<img") {
+		t.Error("markup of a program got through")
+	}
+	if got := writeQualification(t, &model.Qualification{Status: "PASS", Qualified: true}); !strings.Contains(got, "The profile has no targets") {
+		t.Error("an empty page is not one")
+	}
+}

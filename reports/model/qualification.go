@@ -1,0 +1,223 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+)
+
+// Qualification is whether an implementation does what a profile asks for, and everything that says so. It is written as
+// qualification.json.
+type Qualification struct {
+	Format  int     `json:"format"`
+	Version string  `json:"version"` // of this tool
+	Commit  string  `json:"commit"`
+	Started string  `json:"started"` // RFC 3339
+	Wall    float64 `json:"wall_seconds"`
+	Command string  `json:"command"` // makes it again
+	Bench   string  `json:"bench"`
+	Folder  string  `json:"folder"` // holds the run folders
+
+	Profile      string         `json:"profile"`
+	Title        string         `json:"title"` // of the profile
+	Subject      string         `json:"subject"`
+	Peer         string         `json:"peer"` // at the other end; the subject itself when nobody else was named
+	Reference    string         `json:"reference"`
+	Capabilities []Capabilities `json:"capabilities"`
+	Environment  []Fact         `json:"environment"`
+
+	Qualified bool     `json:"qualified"`
+	Status    string   `json:"status"`  // the worst of what counts: PASS and XFAIL qualify
+	Reasons   []string `json:"reasons"` // why it is not qualified, or what it is qualified in spite of
+
+	Rules     []RuleOutcome     `json:"rules"` // in the order of the catalogue
+	Scenarios []ScenarioOutcome `json:"scenarios"`
+	Targets   *Perf             `json:"targets,omitempty"`
+	Waivers   []WaiverOutcome   `json:"waivers"`
+
+	TargetRuns []ScenarioOutcome `json:"target_runs,omitempty"` // their last attempts; no folder is kept of them
+}
+
+// Capabilities is what an end says of itself.
+type Capabilities struct {
+	Name     string   `json:"name"`
+	Title    string   `json:"title"`
+	Source   string   `json:"source"`
+	Features []string `json:"features"`
+	Params   []string `json:"params"`
+	Said     any      `json:"said,omitempty"` // of a program: its first line, by images/CONTRACT.md
+}
+
+// RuleOutcome is what all scenarios together say of a rule.
+type RuleOutcome struct {
+	Rule     string      `json:"rule"`
+	Level    rule.Level  `json:"level"`
+	Title    string      `json:"title"`
+	Source   rule.Source `json:"source"`
+	Role     string      `json:"role,omitempty"` // of a device that is judged in two
+	Status   string      `json:"status"`
+	Required bool        `json:"required"` // by the profile
+	Core     bool        `json:"core"`     // has to be seen to hold
+	Judged   int         `json:"judged"`   // scenarios that exercised it
+	Met      int         `json:"met"`      // times that its situation arose
+	Total    int         `json:"violations"`
+	Broken   []string    `json:"broken,omitempty"` // scenarios
+	Finding  string      `json:"finding,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+}
+
+// ScenarioOutcome is one scenario, or one run of a target.
+type ScenarioOutcome struct {
+	Name         string                `json:"name"`
+	Title        string                `json:"title"`
+	Role         string                `json:"role,omitempty"`
+	Status       string                `json:"status"`
+	Reason       string                `json:"reason,omitempty"`
+	Seed         uint64                `json:"seed"`
+	SpecHash     string                `json:"spec_hash,omitempty"`
+	Folder       string                `json:"folder,omitempty"`
+	Again        string                `json:"again,omitempty"` // the command that runs it again
+	Certificates []certify.Certificate `json:"certificates,omitempty"`
+}
+
+// WaiverOutcome is a waiver that names the subject, and what became of it.
+type WaiverOutcome struct {
+	Rule    string `json:"rule"`
+	Impl    string `json:"impl"`
+	Owner   string `json:"owner"`
+	Expires string `json:"expires"`
+	Reason  string `json:"reason"`
+	Status  string `json:"status"` // XFAIL, XPASS, EXPIRED, or INCONCLUSIVE when its rule was not exercised
+}
+
+// Expired is the status of a waiver that holds no more.
+const Expired = "EXPIRED"
+
+// status reads one of rule; what is none is an ERROR.
+func status(name string) rule.Status {
+	var s rule.Status
+	if s.UnmarshalText([]byte(name)) != nil {
+		return rule.Error
+	}
+	return s
+}
+
+// Settle decides. What counts is the required rules, the links and the harness under all scenarios, and the targets; every
+// reason is told, not the first. A core rule that nobody saw to hold is as little proof as one that was broken. What is
+// waived is told and does not count, and a waiver without need does.
+func (q *Qualification) Settle() {
+	worst := rule.Pass
+	q.Reasons = []string{}
+	add := func(s rule.Status, format string, args ...any) {
+		worst = max(worst, s)
+		q.Reasons = append(q.Reasons, fmt.Sprintf(format, args...))
+	}
+	shown := 0
+	for i := range q.Rules {
+		if r := &q.Rules[i]; r.Required {
+			if r.settle(add) == rule.Pass {
+				shown++
+			}
+		}
+	}
+	for i := range q.Scenarios {
+		if s := status(q.Scenarios[i].Status); s >= rule.Invalid {
+			add(s, "scenario %s %s: %s", q.Scenarios[i].Name, s, cmp.Or(q.Scenarios[i].Reason, "no verdict"))
+		}
+	}
+	if shown == 0 {
+		add(rule.Inconclusive, "no required rule was seen to hold")
+	}
+	if q.Targets != nil {
+		q.settleTargets(add)
+	}
+	q.Status, q.Qualified = worst.String(), worst == rule.Pass
+}
+
+// settle adds what speaks against a required rule, and returns its status.
+func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status {
+	s := status(r.Status)
+	switch {
+	case s == rule.XFail:
+		add(rule.Pass, "%s", r.because())
+	case s >= rule.Fail:
+		add(s, "%s", r.because())
+	case r.Core && s != rule.Pass:
+		add(rule.Inconclusive, "%s %s: the profile asks to see it hold", r.name(), r.Status)
+	}
+	return s
+}
+
+// settleTargets adds the numbers that are outside their bounds, or of which that is not certain.
+func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
+	for i := range q.Targets.Claims {
+		for k := range q.Targets.Claims[i].Measured {
+			m := &q.Targets.Claims[i].Measured[k]
+			switch m.Status {
+			case Broken:
+				add(rule.Fail, "target %s FAIL: %.3g, want %.3g at least", m.Title(), m.Estimate.Value, value(m.Low))
+			case Open:
+				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %.3g at least; more --seeds would tell", m.Title(), m.Estimate.Value, value(m.Low))
+			case Unknown:
+				add(rule.Error, "target %s ERROR: %s", m.Title(), m.Trouble)
+			}
+		}
+	}
+}
+
+func value(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+// name is the rule, and the role in which it was judged.
+func (r *RuleOutcome) name() string {
+	if r.Role != "" {
+		return r.Rule + " (" + r.Role + ")"
+	}
+	return r.Rule
+}
+
+// because says in a line why the rule is not PASS.
+func (r *RuleOutcome) because() string {
+	return fmt.Sprintf("%s %s: %s", r.name(), r.Status, cmp.Or(r.Reason, r.Finding, r.Title))
+}
+
+// Counts returns how many rules have each status, in the order of the statuses.
+func (q *Qualification) Counts() []Fact {
+	var all []rule.Verdict
+	for i := range q.Rules {
+		all = append(all, rule.Verdict{Status: status(q.Rules[i].Status)})
+	}
+	return (&Result{Verdicts: all}).Counts()
+}
+
+// Verdict is the word at the top.
+func (q *Qualification) Verdict() string {
+	if q.Qualified {
+		return "QUALIFIED"
+	}
+	return "NOT QUALIFIED"
+}
+
+// Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault.
+func (q *Qualification) Undecided() bool { return status(q.Status) >= rule.Invalid }
+
+// Certified counts the link certificates, and those that are valid.
+func (q *Qualification) Certified() (valid, all int) {
+	for _, runs := range [][]ScenarioOutcome{q.Scenarios, q.TargetRuns} {
+		for i := range runs {
+			for _, c := range runs[i].Certificates {
+				all++
+				if c.Valid {
+					valid++
+				}
+			}
+		}
+	}
+	return valid, all
+}
