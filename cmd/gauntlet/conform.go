@@ -38,6 +38,9 @@ type conformFlags struct {
 	waived                        []rule.Waiver
 	kernel                        string // of the machine that the scenarios ran on, when they did
 	guest                         guestFlags
+
+	judged []func(*suite.Outcome)                       // hear of each scenario
+	ended  func(impl, scenario string, r *model.Result) // hears of the last run of each, if not nil
 }
 
 func conformCommand() *cobra.Command {
@@ -120,53 +123,70 @@ func (f *conformFlags) reference(impls []string) []string {
 	return slices.DeleteFunc(slices.Clone(impls), isProgram)
 }
 
-// execute registers the specs, runs those selected, and prints what they found.
+// execute runs the scenarios that are selected, and prints what they found.
 func (f *conformFlags) execute(ctx context.Context) error {
 	b := benchOnDemand{name: f.bench}
-	impls, err := f.implementations(&b)
-	if err != nil {
+	t, selected, err := f.register(&b)
+	switch {
+	case err != nil:
+		return err
+	case f.list:
+		return printSpecs(os.Stdout, selected)
+	}
+	if err := f.play(&b, t, selected); err != nil {
 		return err
 	}
+	return f.conclude(ctx, os.Stdout, t, len(selected))
+}
+
+// register makes the specs known to Ginkgo, which a process can do once, and returns those selected, with the table that
+// their outcomes will go to.
+func (f *conformFlags) register(b *benchOnDemand) (*conformTable, []suite.Spec, error) {
+	impls, err := f.implementations(b)
+	if err != nil {
+		return nil, nil, err
+	}
 	if f.waived, err = f.waivers.read(); err != nil {
-		return usage(err)
+		return nil, nil, usage(err)
 	}
 	t := newConformTable(impls, f.color)
 	t.peer = f.peer
 	cfg := suite.Config{Implementations: impls, Reference: f.reference(impls), Scenarios: scenarios.All(), Bench: f.bench,
 		Features: f.declarations(impls), Peer: f.peer, Lacks: f.known.lacks,
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*model.Result, error) {
-			return f.run(ctx, &b, impl, sc, s)
+			return f.run(ctx, b, impl, sc, s)
+		},
+		Observe: func(o *suite.Outcome) {
+			t.add(o)
+			for _, hear := range f.judged {
+				hear(o)
+			}
 		}}
 	if f.dut != "" {
 		f.judgeDevice(&cfg)
 	}
-	bar := newProgress(os.Stderr, !f.quiet)
-	var selected []suite.Spec
-	cfg.Observe = func(o *suite.Outcome) {
-		t.add(o)
-		bar.show(float64(t.done)/float64(len(selected)), o.Impl+" "+o.Scenario)
-	}
 	if err := suite.Register(cfg); err != nil {
-		return exit{exitBroken, err.Error()}
+		return nil, nil, exit{exitBroken, err.Error()}
 	}
-	if selected, err = suite.List(f.suite); err != nil {
-		return usage(err)
+	selected, err := suite.List(f.suite)
+	if err == nil && len(selected) == 0 {
+		err = fmt.Errorf("no scenario is selected; see: conform --list")
 	}
-	switch {
-	case len(selected) == 0:
-		return usage(fmt.Errorf("no scenario is selected; see: conform --list"))
-	case f.list:
-		return printSpecs(os.Stdout, selected)
+	return t, selected, usage(err)
+}
+
+// play runs the specs, with a line that says how far it is.
+func (f *conformFlags) play(b *benchOnDemand, t *conformTable, selected []suite.Spec) error {
+	if b.Bench == nil {
+		if err := b.open(); err != nil {
+			return err
+		}
 	}
-	if err := b.open(); err != nil {
-		return err
-	}
-	_, err = suite.Run(f.suite)
+	bar := newProgress(os.Stderr, !f.quiet)
+	f.judged = append(f.judged, func(o *suite.Outcome) { bar.show(float64(t.done)/float64(len(selected)), o.Impl+" "+o.Scenario) })
+	_, err := suite.Run(f.suite)
 	bar.done()
-	if err != nil {
-		return usage(err)
-	}
-	return f.conclude(ctx, os.Stdout, t, len(selected))
+	return usage(err)
 }
 
 // conclude prints the findings and the table, and turns the worst outcome into the exit code.
@@ -232,6 +252,9 @@ func (f *conformFlags) run(ctx context.Context, b bench.Bench, impl string, sc *
 	for attempt := 1; ; attempt++ {
 		r, err := f.once(ctx, b, impl, sc, s, attempt)
 		if err != nil || r.Status != rule.Invalid.String() || attempt >= f.attempts || f.bench == "sim" {
+			if r != nil && f.ended != nil {
+				f.ended(impl, sc.Name, r)
+			}
 			return r, err
 		}
 	}

@@ -33,6 +33,8 @@ type conformTable struct {
 type conformCell struct {
 	status rule.Status
 	judged int // scenarios that exercised it
+	met    int // times that its situation arose in them
+	total  int // violations
 	broken []string
 }
 
@@ -60,6 +62,7 @@ func (t *conformTable) add(o *suite.Outcome) {
 			c.status = v.Status
 		}
 		c.judged++
+		c.met, c.total = c.met+v.Met, c.total+v.Total
 		c.status = max(c.status, v.Status)
 		if v.Status != rule.Pass {
 			c.broken = append(c.broken, o.Scenario)

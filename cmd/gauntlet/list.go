@@ -17,7 +17,7 @@ import (
 )
 
 func listCommand() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List implementations, rules, scenarios, link models, links of the matrix or targets of perf", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List implementations, profiles, rules, scenarios, link models, links of the matrix or targets of perf", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	for _, l := range []struct {
 		use, short string
@@ -25,6 +25,7 @@ func listCommand() *cobra.Command {
 		print      func(io.Writer)
 	}{
 		{"impls", "implementations, their sources and parameters", implRows, printImpls},
+		{"profiles", "what an implementation can be qualified for", profileRows, printProfiles},
 		{"rules", "conformance rules, with what each needs and whether it is built", ruleRows, printRules},
 		{"scenarios", "conformance scenarios", scenarioRows, printScenarios},
 		{"links", "link impairments and loss models", linkRows, printLinks},

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// evidence gathers what the scenarios of a qualification say.
+type evidence struct {
+	flags     *qualifyFlags
+	profile   *profiles.Profile
+	table     *conformTable
+	scenarios []model.ScenarioOutcome
+	findings  map[[2]string]string // by rule and implementation: the first
+	reasons   map[[2]string]string // likewise: why there is no verdict, or which waiver holds
+	results   map[[2]string]*model.Result
+	facts     []model.Fact // of the machine
+}
+
+func newEvidence(f *qualifyFlags, p *profiles.Profile, t *conformTable) *evidence {
+	return &evidence{flags: f, profile: p, table: t, findings: map[[2]string]string{}, reasons: map[[2]string]string{}, results: map[[2]string]*model.Result{}}
+}
+
+// eligible refuses who does not declare what the profile is about: all its rules would be NOT-APPLICABLE.
+func (e *evidence) eligible() error {
+	for _, c := range e.capabilities() {
+		if f := e.profile.Missing(c.Features); f != "" && c.Name == e.subject() {
+			return fmt.Errorf("profile %s: %s does not declare %s, which the profile is about; it declares %s", e.profile.Name, c.Name, f, strings.Join(c.Features, " "))
+		}
+	}
+	return nil
+}
+
+func (e *evidence) subject() string { return cmp.Or(e.flags.conform.impl, e.flags.conform.dut) }
+
+// ended notes the last run of a scenario, which comes before its outcome.
+func (e *evidence) ended(impl, scenario string, r *model.Result) {
+	e.results[[2]string{impl, scenario}] = &model.Result{Certificates: r.Certificates}
+	if len(e.facts) == 0 {
+		e.facts = r.Environment
+	}
+}
+
+// judged takes in an outcome.
+func (e *evidence) judged(o *suite.Outcome) {
+	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(), Reason: o.Reason, Seed: o.Seed,
+		SpecHash: o.SpecHash, Folder: o.Folder, Again: again(o.Impl, e.table.peer, o.Bench, o.Scenario)}
+	if r := e.results[[2]string{o.Impl, o.Scenario}]; r != nil {
+		s.Certificates = r.Certificates
+	}
+	e.scenarios = append(e.scenarios, s)
+	for _, f := range o.Findings {
+		note(e.findings, f.Rule, o.Impl, fmt.Sprintf("%s: %s (%s)", o.Scenario, f.Text, f.Blame))
+	}
+	for _, v := range o.Verdicts {
+		note(e.reasons, v.Rule, o.Impl, v.Reason)
+	}
+}
+
+// note keeps the first text for a rule.
+func note(into map[[2]string]string, id, impl, text string) {
+	if key := [2]string{id, impl}; into[key] == "" {
+		into[key] = text
+	}
+}
+
+// role is that of a device, which is judged in two; "" for an implementation.
+func (e *evidence) role(impl string) string {
+	if e.flags.conform.dut == "" {
+		return ""
+	}
+	return strings.TrimPrefix(impl, dut.Name+"-")
+}
+
+// qualification puts together what is known when the scenarios have been run.
+func (e *evidence) qualification(folder string) *model.Qualification {
+	k := &e.flags.conform
+	e.table.expect(k.waived, k.kernel, run.Today())
+	q := &model.Qualification{Format: model.FormatVersion, Version: version(), Commit: commit(), Command: commandLine(), Bench: k.bench, Folder: folder,
+		Profile: e.profile.Name, Title: e.profile.Title, Subject: e.subject(), Peer: cmp.Or(k.peer, e.subject()), Reference: e.profile.Reference,
+		Capabilities: e.capabilities(), Environment: e.facts, Scenarios: e.scenarios}
+	for _, r := range rules.All() {
+		for _, impl := range e.table.impls {
+			if o := e.outcome(&r, impl); o != nil {
+				q.Rules = append(q.Rules, *o)
+			}
+		}
+	}
+	q.Waivers = e.waivers()
+	return q
+}
+
+// outcome is what all scenarios say of a rule; nil for one that is not of the profile and was not judged.
+func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
+	core := e.profile.IsCore(r.ID)
+	required := core || e.profile.Requires(r.ID, r.Level)
+	o := &model.RuleOutcome{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Role: e.role(impl), Required: required, Core: core}
+	key := [2]string{r.ID, impl}
+	c := e.table.cells[key]
+	switch {
+	case c == nil && !required:
+		return nil
+	case c == nil:
+		o.Status, o.Reason = rule.NotApplicable.String(), e.foreign(r, impl)
+		return o
+	}
+	o.Status, o.Judged, o.Met, o.Total, o.Broken = c.status.String(), c.judged, c.met, c.total, c.broken
+	switch c.status {
+	case rule.Inconclusive:
+		o.Reason = cmp.Or(e.reasons[key], "its situation did not arise: "+r.Stimulus)
+	case rule.Pass:
+	case rule.XPass:
+		o.Reason = "waived, but no scenario broke it: the waiver must go"
+	default:
+		o.Finding, o.Reason = e.findings[key], e.reasons[key]
+	}
+	return o
+}
+
+// foreign says why a rule was judged nowhere.
+func (e *evidence) foreign(r *rule.Rule, impl string) string {
+	if declared := e.flags.conform.declarations([]string{impl})[impl]; e.flags.conform.dut == "" && !r.AppliesTo(declared) {
+		return "the implementation does not declare " + strings.Join(r.Features, " ")
+	}
+	return "no scenario that the implementation can take part in is about it"
+}
+
+// waivers says what became of the waivers that name the subject.
+func (e *evidence) waivers() []model.WaiverOutcome {
+	out := []model.WaiverOutcome{}
+	k := &e.flags.conform
+	for _, w := range k.waived {
+		named, status := false, rule.Inconclusive
+		for _, r := range rules.All() {
+			for _, impl := range e.table.impls {
+				if rule.Covering([]rule.Waiver{w}, r.ID, rule.Device{Names: []string{impl}, Kernel: k.kernel}) == nil {
+					continue
+				}
+				named = true
+				if c := e.table.cells[[2]string{r.ID, impl}]; c != nil && (c.status == rule.XFail || c.status == rule.XPass) {
+					status = max(status, c.status)
+				}
+			}
+		}
+		if named {
+			o := model.WaiverOutcome{Rule: w.Rule, Impl: w.Impl, Owner: w.Owner, Expires: w.Expires, Reason: w.Reason, Status: status.String()}
+			if w.Expires < run.Today() {
+				o.Status = model.Expired
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// capabilities is what the ends declare, the subject first.
+func (e *evidence) capabilities() (out []model.Capabilities) {
+	k := &e.flags.conform
+	if k.dut != "" {
+		d := dut.Implementation()
+		return []model.Capabilities{capabilitiesOf(&d, nil)}
+	}
+	names := []string{k.impl}
+	if k.peer != "" && k.peer != k.impl {
+		names = append(names, k.peer)
+	}
+	for _, name := range names {
+		if i, err := k.known.find(name); err == nil { // all have been found before
+			var said any
+			if caps := k.known[name]; caps != nil {
+				said = caps
+			}
+			out = append(out, capabilitiesOf(&i, said))
+		}
+	}
+	return out
+}
+
+func capabilitiesOf(i *engine.Implementation, said any) model.Capabilities {
+	c := model.Capabilities{Name: i.Name, Title: i.Title, Source: i.Source, Features: i.Declares(), Params: []string{}, Said: said}
+	for _, p := range i.Params {
+		c.Params = append(c.Params, p.Name)
+	}
+	return c
+}
