@@ -25,6 +25,7 @@ type MergeOptions struct {
 	Zero   time.Time      // wall-clock time of vtime 0; zero: the first frame
 	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
 	Fates  []LinkFate     // the link's log, in any order; nil when there is none
+	Forged []Forgery      // what the harness put on the link itself, in any order
 }
 
 // MergeStats counts what became of the frames.
@@ -88,8 +89,9 @@ type merger struct {
 	delay [2]vtime.Duration // of the last match, by sender
 	known [2]bool           // there was one
 
-	fates []LinkFate // still to come
-	told  bool       // the link keeps a log, so what it lost does not wait for an arrival
+	fates  []LinkFate // still to come
+	forged forgeries  // still to arrive
+	told   bool       // the link keeps a log, so what it lost does not wait for an arrival
 }
 
 // flight is a packet between the taps.
@@ -135,7 +137,7 @@ type bucket struct {
 // newMerger sorts the log of the link, whose held-back packets come late in it.
 func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{},
-		told: opt.Fates != nil}
+		forged: newForgeries(opt.Forged), told: opt.Fates != nil}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}
@@ -221,6 +223,12 @@ func (m *merger) leave(f *flight) {
 
 // arrive takes a frame that reached its receiver.
 func (m *merger) arrive(f *flight) {
+	if m.forged.take(f.key, m.now) {
+		f.keepBytes()
+		f.rec.Recv, f.rec.Fate, f.settled, f.inOrder = m.now, Injected, true, true
+		m.order.push(f)
+		return
+	}
 	if b := m.exact[f.key]; b != nil {
 		orCopy := b.last != nil && (!m.told || b.last.cause != "") // a log tells what was copied
 		if sent := m.choose(b.waiting, m.now, orCopy); sent != nil {

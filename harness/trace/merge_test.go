@@ -144,6 +144,36 @@ func TestMergeFateLog(t *testing.T) {
 	}
 }
 
+// What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its PSN,
+// nor an ACK with the same bytes, whichever of them arrives first.
+func TestMergeForged(t *testing.T) {
+	f := mustFixture(t, `
+@1..3 A>B SEND_ONLY psn=+0 len=4
+@4..40 B>A ACK psn=+0 msn=1
+@20 X>A NAK psn=+0 msn=0 REM_ACCESS
+@50..60 A>B SEND_ONLY psn=+1 len=4
+@70 X>A ACK psn=+1 msn=2
+@65..90 B>A ACK psn=+1 msn=2
+@100..110 A>B SEND_ONLY psn=+2 len=4
+@120..140 B>A ACK psn=+2 msn=3
+@190 X>A ACK psn=+2 msn=3
+@900..910 A>B SEND_ONLY psn=+3 len=4
+`, 0)
+	var forged []Forgery
+	for i := range f.Records {
+		if r := &f.Records[i]; r.Fate == Injected {
+			forged = append(forged, Forgery{At: r.Recv, From: r.From, Raw: r.Raw})
+		}
+	}
+	slices.Reverse(forged)
+	for name, fates := range map[string][]LinkFate{"with a log": {}, "without a log": nil} {
+		k, stats := mergeAll(t, f, MergeOptions{Fates: fates, Forged: forged})
+		if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); d != "" || stats.Fates[Injected] != 3 {
+			t.Errorf("%s: %+v (-want +got)\n%s", name, stats, d)
+		}
+	}
+}
+
 // With a log, equal frames keep their order however their delays vary: a packet that was sent twice is not taken for one
 // that overtook. An entry may bear a time a little before its packet's.
 func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {

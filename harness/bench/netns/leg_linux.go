@@ -11,6 +11,7 @@ type leg struct {
 	at      [2]*Namespace // its ends, by side
 	carrier link
 	taps    [2]*tap
+	forged  []trace.Forgery // crafted frames of this hop
 	census  census
 	lead    linkReport // of the traffic
 }

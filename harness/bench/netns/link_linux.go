@@ -165,6 +165,7 @@ func (l *relayLink) setup() (relay.Setup, error) {
 			return setup, err
 		}
 		setup.Injections = append(setup.Injections, relay.Injection{From: wire.FaultSide(in.To.Other()), At: in.At, Frame: frame})
+		l.forged = append(l.forged, trace.Forgery{At: vtime.Time(0).Add(in.At), From: in.To.Other(), Raw: frame})
 	}
 	return setup, nil
 }

@@ -73,7 +73,7 @@ func (s *session) merge(whole bool) error {
 // spans is what was seen of each leg.
 func (s *session) spans(whole bool) (list []trace.Span, err error) {
 	for _, l := range s.legs {
-		span := trace.Span{Watch: &l.census}
+		span := trace.Span{Watch: &l.census, Forged: l.forged}
 		if span.Fates, err = l.carrier.fates(); err != nil && whole {
 			return nil, err
 		}
