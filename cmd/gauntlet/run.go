@@ -198,7 +198,7 @@ func (f *runFlags) spec(c *cobra.Command, args []string) (*scenario.Spec, error)
 		}
 	}
 	if len(args) == 0 || slices.ContainsFunc(loadFlags, c.Flags().Changed) {
-		s.Loads = nil
+		s.Loads, s.Turns = nil, scenario.Turns{}
 		if err := s.Line(f.load()); err != nil {
 			return nil, err
 		}

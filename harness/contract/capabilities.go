@@ -83,6 +83,7 @@ type Need struct {
 	QPs        int
 	Params     []string // parameters that are given, by name
 	Management bool     // connections are set up by messages of the communication manager
+	Turns      bool     // work depends on what comes, which work lines do not say
 	Flows      bool     // messages vary in size or arrive by the clock, which work lines do not say
 }
 
@@ -109,6 +110,9 @@ func (c *Capabilities) Lacks(n Need) string {
 	}
 	if n.Management && !c.Has("cm") {
 		return "set-up by messages (feature cm)"
+	}
+	if n.Turns && !c.Has("spec") {
+		return "work that depends on what comes (feature spec)"
 	}
 	if n.Flows && !c.Has("spec") {
 		return "messages that vary in size or arrive by the clock (feature spec)"

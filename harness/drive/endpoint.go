@@ -10,6 +10,7 @@
 package drive
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -46,6 +47,7 @@ type Endpoint struct {
 	urgent   ring // QPs with something to send again first; they may be in ready as well
 	timers   deadlines
 	script   script
+	turns    turns
 	checks   checks
 	connect  connector
 	now      vtime.Time
@@ -134,6 +136,10 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 		}
 	}
 	e.script.init(s, side)
+	e.turns.init(s, side)
+	if s.Turns.Taken() && !opts.Bytes {
+		return nil, errors.New("drive: turns: they depend on the bytes that come; write --codec on")
+	}
 	if opts.Managed && impl.OverIP() {
 		return nil, fmt.Errorf("drive: cm on: %s at %s does not set connections up by RoCEv2 messages; leave cm on out", impl.Name, side)
 	}
@@ -164,6 +170,7 @@ func (e *Endpoint) begin(i int) {
 	e.pump(i)
 	e.drain(i, requester)
 	e.drain(i, responder)
+	e.converse()
 }
 
 // Receive hands the packet to the QP that it is addressed to, if it passes the checks below the transport.
@@ -191,6 +198,7 @@ func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) {
 	q.half[h].HandlePacket(now, p)
 	q.want[h] = true
 	e.drain(i, h)
+	e.converse()
 }
 
 // Transmit fills p with the next packet of the endpoint and returns the connection it belongs to; ok is false when no QP
@@ -385,6 +393,7 @@ func (e *Endpoint) handle(i int, ev *engine.Event) {
 		e.disconnectAll()
 	case engine.ReceiveCQE:
 		e.report(i, trace.Recv, ev)
+		e.listened(ev)
 		if e.spec.Replenish && !e.qps[i].failed {
 			e.replenish(i, ev)
 		}
@@ -442,7 +451,8 @@ func (e *Endpoint) arm(i, h int) {
 
 // Idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or ended.
 func (e *Endpoint) Idle() bool {
-	return e.pending == 0 && e.awaiting == 0 && e.connect.waiting == 0 && e.script.next() == vtime.Never
+	return e.pending == 0 && e.awaiting == 0 && e.connect.waiting == 0 && e.script.next() == vtime.Never &&
+		(e.turns.over() || e.qps[0].failed)
 }
 
 // Vars returns the variables of connection i's engines, the requester's first.
@@ -472,6 +482,9 @@ func (e *Endpoint) Shortfall() string {
 	if e.pending > 0 {
 		return fmt.Sprintf("%d requests of %s never completed", e.pending, e.side)
 	}
+	if s := e.turns.shortfall(); s != "" {
+		return s
+	}
 	for i := range e.qps {
 		undone, total := 0, 0
 		for _, l := range e.qps[i].loads {
@@ -486,7 +499,7 @@ func (e *Endpoint) Shortfall() string {
 
 // Share returns which part of the counted work is done, 0 to 1; 1 when there is none.
 func (e *Endpoint) Share() float64 {
-	done, total := 0, 0
+	done, total := e.turns.rounds, e.turns.Count
 	for i := range e.qps {
 		for _, l := range e.qps[i].loads {
 			done += l.done

@@ -47,7 +47,7 @@ type layout struct {
 	slots   uint64 // slots of source and target
 	inSlot  uint64
 	inSlots uint64
-	reads   bool // some load of this side READs
+	reads   bool // some load of this side READs, or its turns do
 	spec    *scenario.Spec
 }
 
@@ -64,7 +64,7 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 	}
 	fit := uint64(fitBytes) / uint64(s.QPs) / 3
 	depth := uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth))
-	reads := slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op == engine.OpRead })
+	reads := s.Turns.Taken() || slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op == engine.OpRead })
 	return layout{
 		side: side, qps: s.QPs, reads: reads, spec: s,
 		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
@@ -164,9 +164,10 @@ func (l *layout) request(i int, ld *load) engine.WorkRequest {
 	if ld.Op == engine.OpRead {
 		local = l.land(i)
 	}
+	va, key := Remote(l.spec, l.side.Other(), i)
 	return engine.WorkRequest{
 		ID: ld.first + uint64(ld.posted), Op: ld.Op, Len: uint32(ld.flows.Size(ld.posted)), Imm: uint32(ld.posted),
-		LocalVA: local + off, RemoteVA: Target(i) + off, RKey: Key(l.side.Other(), i),
+		LocalVA: local + off, RemoteVA: va + off, RKey: key,
 	}
 }
 

@@ -111,6 +111,7 @@ func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
 	for _, l := range s.Loads {
 		note(l.From, l.Op)
 	}
+	n.Turns = s.Turns.Taken()
 	for _, p := range s.Posts {
 		if !p.Receive {
 			note(p.From, p.WR.Op)

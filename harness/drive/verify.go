@@ -26,7 +26,7 @@ type Work struct {
 // an order that is not known. Of an unreliable transport only what the target declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
 func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
 	e.now = max(e.now, now)
-	if e.memory.Load(Target(i), 1) == nil {
+	if e.turns.Taken() || e.memory.Load(Target(i), 1) == nil { // who takes turns looks at what comes
 		return 0, 0, false
 	}
 	add := func(m *image) {

@@ -176,6 +176,11 @@ func (e *Endpoint) replenish(i int, ev *engine.Event) {
 // completed accounts for one completion and posts what it made room for.
 func (e *Endpoint) completed(i int, ev *engine.Event) {
 	q := &e.qps[i]
+	if e.turns.Taken() {
+		e.pending--
+		e.turns.turned(ev)
+		return
+	}
 	for k := range q.loads {
 		if l := &q.loads[k]; l.holds(ev.ID) {
 			e.pending--

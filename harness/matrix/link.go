@@ -128,7 +128,7 @@ const headers = 82
 // apply adds statements to a Spec.
 func apply(s *scenario.Spec, lines []string) error {
 	if slices.ContainsFunc(lines, postsWork) {
-		s.Loads, s.Posts = nil, nil
+		s.Loads, s.Posts, s.Turns = nil, nil, scenario.Turns{}
 	}
 	for _, line := range lines {
 		if err := s.Line(line); err != nil {
@@ -140,7 +140,7 @@ func apply(s *scenario.Spec, lines []string) error {
 
 func postsWork(line string) bool {
 	line = strings.TrimSpace(line)
-	return strings.HasPrefix(line, "load ") || strings.HasPrefix(line, "post-")
+	return strings.HasPrefix(line, "load ") || strings.HasPrefix(line, "post-") || strings.HasPrefix(line, "turns ")
 }
 
 // setsTimer reports whether a line chooses the transport timer, which is then not fitted to the round trip.

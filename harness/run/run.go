@@ -125,7 +125,7 @@ func (o *Options) codec() bool {
 	case CodecOff:
 		return false
 	}
-	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 || ExpectedPackets(o.Spec) < autoPackets
+	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 || o.Spec.Turns.Taken() || ExpectedPackets(o.Spec) < autoPackets
 }
 
 // ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the line

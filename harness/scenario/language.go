@@ -37,6 +37,7 @@ var verbs = []verb{
 	{"device", "device B qpn=0x11 key=0x1f buffer=0x7f00", "a foreign implementation is at B, with these numbers of its own; what introduces it adds the line", readDevice},
 	{"qp", "qp mtu=1024 timeout=14 retry=7 qd=128", "attributes of both ends; qp A … is one; count= connections", readQP},
 	{"load", "load write msg=64KiB count=100", "keep every queue full: send send-imm write write-imm read; from=B; cdf=websearch instead of msg; offered=30% or every=1ms: messages come by the clock", readLoad},
+	{"turns", "turns write from=A msg=64 count=100", "two applications take turns: write, as ib_write_lat, or rping", readTurns},
 	{"post-write", "post-write at=5us len=4096 remote=64", "one WRITE; imm= makes it WRITE_IMM", postWrite},
 	{"post-send", "post-send qp=1 len=4096", "one SEND; imm= or inv= make it SEND_IMM or SEND_INV", postSend},
 	{"post-read", "post-read wr=3 len=4096", "one READ", postRead},

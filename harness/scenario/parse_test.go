@@ -119,7 +119,7 @@ func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	tests := []struct{ text, want string }{
 		{"latency 5", `1: unknown verb "latency"; known: seed impl param link loss drop dup delay reorder corrupt rewrite mark ` +
-			`inject lan cm device qp load post-write post-send post-read post-atomic post-receive report run`},
+			`inject lan cm device qp load turns post-write post-send post-read post-atomic post-receive report run`},
 		{"\x7fELF\x02\x01", `1: unknown verb "\x7fELF\x02\x01"; known: `},
 		{"\n\nseed", `3: seed: "": want one whole number below 2^64`},
 		{"seed 18446744073709551616", `1: seed: "18446744073709551616": want one whole number below 2^64`},
@@ -130,6 +130,11 @@ func TestErrors(t *testing.T) {
 		{"lan dorp A", "1: lan: want fields such as rate=100G delay=1us, or loss …, or a fault such as drop A psn=+2"},
 		{"lan up rate=1G", `1: lan: unexpected word "up"; leave it out`},
 		{"cm yes", `1: cm: "yes": want on, off or auto`},
+		{"turns", `1: turns: "": want write or rping`},
+		{"turns write count=3", "1: turns: msg is missing; write msg=64"},
+		{"turns write msg=8", "1: turns: count is missing; write count=100"},
+		{"turns write msg=0 count=1", "1: turns: msg=0: a WRITE of no bytes is not seen by who waits for its last one"},
+		{"turns rping msg=8 count=1", "1: turns: msg=8: rping takes 32 to 65535"},
 		{"param =3", "1: param: =3: want name=value"},
 		{"link", "1: link: want fields such as rate=10G delay=20ms queue=1000"},
 		{"link delay=-1ms", "1: link: delay=-1ms is negative; use 0 or more"},
@@ -220,7 +225,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.80q: more than one line, or a control character: %q", tt.text, err)
 		}
 	}
-	if _, err := parse("# prose alone\n"); err == nil || err.Error() != "1: nothing to do; add a load, a post-… or an inject line" {
+	if _, err := parse("# prose alone\n"); err == nil || err.Error() != "1: nothing to do; add a load, a post-…, a turns or an inject line" {
 		t.Errorf("a Spec without work: %v", err)
 	}
 }

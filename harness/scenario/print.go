@@ -37,6 +37,7 @@ func (s *Spec) String() string {
 	fmt.Fprintf(&b, "qp count=%d receives=%d receive-len=%s replenish=%d\n", s.QPs, s.Receives, s.ReceiveLen, bit(s.Replenish))
 	lines(&b, s.Loads)
 	lines(&b, s.Posts)
+	b.WriteString(s.Turns.text())
 	switch {
 	case s.Reads.Fuzz:
 		b.WriteString("report fuzz\n")

@@ -246,3 +246,28 @@ func genFlows(t *rapid.T) Load {
 	}
 	return l
 }
+
+// TestTurnsText: turns cannot be drawn with the rest, because they want the connection to themselves.
+func TestTurnsText(t *testing.T) {
+	for _, line := range []string{"turns write from=A msg=1 count=300", "turns rping from=B msg=65535 count=2"} {
+		s, err := parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parse(s.String())
+		if err != nil || again.Turns != s.Turns || !strings.Contains(s.String(), line+"\n") {
+			t.Errorf("%s: %v, %+v prints as\n%s", line, err, s.Turns, s)
+		}
+	}
+}
+
+// TestTurnsAlone: what does not go with turns is refused.
+func TestTurnsAlone(t *testing.T) {
+	for line, want := range map[string]string{
+		"post-send len=8": "leave out load and post-", "qp count=2": "leave out qp count=", "qp receives=1": "two receives",
+	} {
+		if _, err := parse("turns write msg=8 count=1\n" + line + "\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}

@@ -15,7 +15,7 @@
 //	post-receive from=B len=4096                       report detail
 //	run for=10s limit=60s                              lan rate=100G delay=1us
 //	lan drop A psn=+2                                  cm on
-//	device B qpn=0x11 key=0x1f buffer=0x7f00
+//	device B qpn=0x11 key=0x1f buffer=0x7f00           turns write msg=64 count=100
 package scenario
 
 import (
@@ -66,6 +66,7 @@ type Spec struct {
 	ReceiveLen unit.Size // size of a posted receive; 0 takes the largest message
 	Loads      []Load
 	Posts      []Post
+	Turns      Turns
 	For        vtime.Duration // the run stops here even with work outstanding; 0 runs until the work is done
 	Limit      vtime.Duration // the run is an ERROR when it lasts longer than this
 }
@@ -163,7 +164,7 @@ func (s *Spec) LANSeeds() [2]uint64 { return [2]uint64{^(s.Seed * 2), ^(s.Seed*2
 
 // LongestMessage returns the size of the largest message that the Spec posts.
 func (s *Spec) LongestMessage() unit.Size {
-	var most unit.Size
+	most := s.Turns.Msg
 	for _, l := range s.Loads {
 		most = max(most, l.Largest())
 	}

@@ -106,9 +106,12 @@ func (s *Spec) validateEnd() error {
 			return err
 		}
 	}
+	if err := s.Turns.validate(s); err != nil {
+		return err
+	}
 	switch {
-	case len(s.Loads) == 0 && len(s.Posts) == 0 && len(s.Injections) == 0:
-		return errors.New("nothing to do; add a load, a post-… or an inject line")
+	case len(s.Loads) == 0 && len(s.Posts) == 0 && len(s.Injections) == 0 && !s.Turns.Taken():
+		return errors.New("nothing to do; add a load, a post-…, a turns or an inject line")
 	case s.Limit <= 0:
 		return errors.New("run: limit=0s: every run needs a limit; write limit=60s")
 	case s.For > s.Limit:
