@@ -20,6 +20,7 @@ type flow struct {
 	idle    vtime.Duration
 	warm    bool       // one RTT has passed since the beginning
 	settled vtime.Time // when it had
+	sparse  bool       // one packet went before, although the queue has room for more: there was nothing more to send
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
 	every   int // ends keeps every so-manieth packet's time
@@ -41,6 +42,7 @@ func (f *flow) packet(s *rule.Sight) {
 		f.idle += max(0, s.At.Sub(f.last)-took)
 	case s.At.Sub(f.begin) > c.Attr.Path.RTT:
 		f.warm, f.settled = true, s.At
+		f.sparse = f.sent == 1 && c.Attr.QueueDepth > 1
 	}
 	if f.every > 0 && f.sent%f.every == 0 && len(f.ends) < mostCycles {
 		f.ends = append(f.ends, s.At)
@@ -88,7 +90,7 @@ func (f *flow) judgeBusy() {
 	c := f.c
 	want, known := formula(&c.Attr)
 	span := f.last.Sub(f.settled)
-	if f.spoilt || !f.warm || !known || float64(c.Attr.QueueDepth) < want || span < 2*c.Attr.Path.RTT {
+	if f.spoilt || f.sparse || !f.warm || !known || float64(c.Attr.QueueDepth) < want || span < 2*c.Attr.Path.RTT {
 		return
 	}
 	frames := float64(c.Attr.Path.Rate.Time(f.wire)) * float64(c.Attr.QueueDepth)
