@@ -64,7 +64,8 @@ func blackBoxRules() map[string]bool {
 	return open
 }
 
-// deviceSide is where the device has to be to take a role: at the side that works as the requester.
+// deviceSide is where the device has to be to take a role: at the side that works as the requester. Where both do, in turns, it
+// is at A, and who begins is for the scenario to say.
 func deviceSide(role string, s *scenario.Spec) trace.Side {
 	side := trace.A
 	for _, l := range s.Loads {

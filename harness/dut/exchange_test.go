@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
 var (
@@ -100,6 +101,29 @@ func TestPerftestExchange(t *testing.T) {
 			if f.heard[0] != "6.06" || f.heard[3] != "3" || f.heard[4] != want {
 				t.Errorf("%s: the tool heard %q; want the keys %q", c.op, f.heard, want)
 			}
+		}
+	}
+}
+
+// TestLatencyExchange: ib_write_lat tells its keys four times, and the one that listens begins. It is Begin that lets it.
+func TestLatencyExchange(t *testing.T) {
+	for _, active := range []bool{false, true} {
+		tool := Tool{Op: engine.OpWrite, MTU: 1024, Active: active, Answers: true, turns: scenario.WriteTurns}
+		tool.choose()
+		m, _, done, err := meet(t, tool, func(f *fake) { f.perftest("6.06", 3) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-done:
+			t.Error("the tool may WRITE before Begin")
+		default:
+		}
+		if err := m.Begin(); err != nil {
+			t.Error(err)
+		}
+		if <-done; m.Peer != theirs {
+			t.Errorf("peer %+v, want %+v", m.Peer, theirs)
 		}
 	}
 }

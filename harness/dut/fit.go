@@ -34,10 +34,13 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		return nil, nil, err
 	}
 	s := *given
-	t := &Tool{Active: work.from == side && !work.bothWays, Answers: work.bothWays, Op: work.op, MTU: s.QP[side].MTU, Depth: s.QP[side].QueueDepth, Count: work.count, Message: work.message}
+	t := &Tool{Active: work.from == side && !work.bothWays, Answers: work.bothWays, Op: work.op, MTU: s.QP[side].MTU, Depth: s.QP[side].QueueDepth, Count: work.count, Message: work.message,
+		turns: work.turns}
 	switch q := &s.QP[side]; {
 	case s.QPs != 1, len(s.Params) > 0, s.CM == scenario.CMOn:
 		return nil, nil, fmt.Errorf("dut: several connections, parameters or connection management: %w", ErrUnfit)
+	case t.turns == scenario.PingTurns:
+		return nil, nil, fmt.Errorf("dut: rping: %w", ErrUnfit)
 	case q.Access != engine.AllAccess, q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
 		return nil, nil, fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
 	case t.Active && work.mixed:
@@ -48,6 +51,10 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	t.choose()
 	t.Timeout = adopt(&s, side, t)
 	switch {
+	case t.turns != "":
+		t.Active = t.connects(work.from == side)
+		t.Count = max(t.Count, leastCount)
+		s.Turns.Count = t.Count
 	case t.Active:
 		t.repeat(&s, side)
 	case t.Answers:
@@ -65,6 +72,8 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 // choose picks the program.
 func (t *Tool) choose() {
 	switch {
+	case t.turns == scenario.WriteTurns:
+		t.Program, t.kind = "ib_write_lat", perftest{syncs: 3, latency: true}
 	case t.Answers:
 		t.Program, t.kind = "ibv_rc_pingpong", pingpong{}
 	case t.Op == engine.OpRead:
@@ -124,11 +133,15 @@ type work struct {
 	mixed   bool // in size
 	begun   bool
 
-	bothWays bool // each side SENDs what the other does
+	bothWays bool              // each side SENDs what the other does
+	turns    scenario.TurnKind // each acts on what the other did; "" when they do not
 }
 
 // workOf sums the work up: it must be of one side and of one operation, or the same SENDs of both.
 func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
+	if t := s.Turns; t.Taken() {
+		return work{from: t.From, op: engine.OpWrite, message: t.Msg, count: t.Count, bothWays: true, turns: t.Kind}, nil
+	}
 	if mirrored(s) {
 		l := s.Loads[0]
 		return work{from: l.From, op: l.Op, message: l.Msg, count: l.Count, bothWays: true}, nil

@@ -24,12 +24,14 @@ func TestFit(t *testing.T) {
 		side trace.Side
 		want string // command line
 	}{
-		{"load write msg=64KiB count=20\n", trace.B, "ib_write_bw -F -N -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14"},
-		{"load write msg=64KiB count=20\n", trace.A, "ib_write_bw -F -N -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 14 -Q 1 -t 20 127.0.0.1"},
-		{"qp mtu=256 rto=60ms qd=4\npost-send len=300\n", trace.A, "ib_send_bw -F -N -d rxe0 -x 1 -p 99 -m 256 -s 300 -n 5 -u 14 -Q 1 -t 4 127.0.0.1"},
+		{"load write msg=64KiB count=20\n", trace.B, "ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
+		{"load write msg=64KiB count=20\n", trace.A, "ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 14 -N -Q 1 -t 20 127.0.0.1"},
+		{"qp mtu=256 rto=60ms qd=4\npost-send len=300\n", trace.A, "ib_send_bw -F -d rxe0 -x 1 -p 99 -m 256 -s 300 -n 5 -u 14 -N -Q 1 -t 4 127.0.0.1"},
 		{"load send msg=4KiB count=50\nload send from=B msg=4KiB count=50\n", trace.B, "ibv_rc_pingpong -d rxe0 -g 1 -p 99 -m 1024 -s 4096 -n 50"},
-		{"qp receive-len=1500\npost-send len=2048\n", trace.B, "ib_send_bw -F -N -d rxe0 -x 1 -p 99 -m 1024 -s 1500 -n 100000 -u 14"},
-		{"qp rto=70ms\npost-read len=300\n", trace.B, "ib_read_bw -F -N -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 15"},
+		{"qp receive-len=1500\npost-send len=2048\n", trace.B, "ib_send_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 1500 -n 100000 -u 14 -N"},
+		{"qp rto=70ms\npost-read len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 15 -N"},
+		{"turns write from=A msg=64 count=30\n", trace.B, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14 127.0.0.1"},
+		{"turns write from=A msg=64 count=30\n", trace.A, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14"},
 	} {
 		tool, s, err := Fit(parse(t, c.text), c.side)
 		if err != nil {

@@ -11,7 +11,7 @@ func Modules() []string { return []string{"crc32_generic", "rdma_rxe", "ib_uverb
 // Files are the programs and files that have to be where soft-RoCE is, as far as this machine has them: the tools, and the
 // driver of soft-RoCE that libibverbs loads.
 func Files() (list []string) {
-	for _, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ibv_rc_pingpong"} {
+	for _, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ibv_rc_pingpong"} {
 		if _, err := exec.LookPath(program); err == nil {
 			list = append(list, program)
 		}

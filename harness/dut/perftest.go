@@ -14,13 +14,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// perftest is ib_write_bw, ib_read_bw and ib_send_bw of linux-rdma's perftest.
+// perftest is ib_write_bw, ib_read_bw, ib_send_bw and ib_write_lat of linux-rdma's perftest.
 //
 // Their exchange is a sequence of messages of fixed length each way, those of the client first: the version as text, the
 // size of the cyclic buffer and of a cache line as numbers, the code of the MTU as text, and then the same line of keys a
 // few times, which at first tells them and later only keeps the two in step. The last one lets the client send.
 type perftest struct {
-	syncs int // lines of keys after the first
+	syncs   int  // lines of keys after the first
+	latency bool // it takes turns with its peer, one message at a time
 }
 
 // perftestVersion is what the version of the protocol has to be: others have other messages.
@@ -34,9 +35,13 @@ const (
 )
 
 // args implements kind.
-func (perftest) args(t *Tool, at Setting) []string {
-	args := []string{"-F", "-N", "-d", at.Device, "-x", strconv.Itoa(at.GID), "-p", strconv.Itoa(at.Port), "-m", strconv.Itoa(t.MTU),
+func (k perftest) args(t *Tool, at Setting) []string {
+	args := []string{"-F", "-d", at.Device, "-x", strconv.Itoa(at.GID), "-p", strconv.Itoa(at.Port), "-m", strconv.Itoa(t.MTU),
 		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(max(t.Count, leastCount)), "-u", strconv.Itoa(int(t.Timeout))}
+	if k.latency {
+		return args
+	}
+	args = append(args, "-N")
 	if t.Active {
 		args = append(args, "-Q", "1", "-t", strconv.Itoa(t.Depth))
 	}
@@ -76,6 +81,13 @@ func (k perftest) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) 
 		if _, err := x.swap(keys); err != nil {
 			return nil, err
 		}
+	}
+	if k.latency && !t.Active {
+		m.begin = func() error { // it is the server that begins, once it has answered
+			_, err := x.swap(keys)
+			return err
+		}
+		return m, nil
 	}
 	return m, x.last(m, keys)
 }

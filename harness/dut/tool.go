@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
@@ -19,7 +20,8 @@ type Tool struct {
 	MTU     int                    // path MTU
 	Timeout engine.LocalACKTimeout // of its transport timer
 
-	kind kind
+	kind  kind
+	turns scenario.TurnKind // what it does by turns with its peer; "" for a tool of one direction
 }
 
 // kind is a family of tools that have an exchange in common.
@@ -28,10 +30,17 @@ type kind interface {
 	meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error)
 }
 
+// connects reports whether a tool that takes turns is the one that connects. Of two ib_write_lat that one waits, of two rping
+// it begins.
+func (t *Tool) connects(begins bool) bool { return begins == (t.turns == scenario.PingTurns) }
+
+// Spins reports whether the tool looks at its memory without rest for what its peer does.
+func (t *Tool) Spins() bool { return t.turns == scenario.WriteTurns }
+
 // Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts buffers of
 // one message each, whose size is part of what is tested.
 func (t *Tool) Buffer(n uint64) unit.Size {
-	if t.Op == engine.OpSend {
+	if t.Op == engine.OpSend || t.turns != "" {
 		return t.Message
 	}
 	return unit.Size(n)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
@@ -179,11 +180,20 @@ func (h *foreign) start(t *Topology, at dut.Setting) error {
 	if err := t.StartIn(n, h.child); err != nil {
 		return err
 	}
+	if h.Tool.Spins() {
+		stepBack(h.child.Process.Pid)
+	}
 	go func() {
 		_ = h.child.Wait() // how it ended is in what it said
 		close(h.exited)
 	}()
 	return nil
+}
+
+// stepBack lets everything else go before a program that never sleeps: where there is one processor, the endpoint and the link
+// would wait for it. What a device does for the program is the kernel's work, and goes on.
+func stepBack(pid int) {
+	_ = unix.SchedSetAttr(pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 }
 
 // connect returns the connection with the tool, whichever of the two makes it. A tool that ends before has said why.
