@@ -93,6 +93,15 @@ type Change struct {
 // Time is the position of the record in the stream: when it was first seen at either tap.
 func (r *Record) Time() vtime.Time { return min(r.Sent, r.Recv) }
 
+// Lost reports whether the packet never reached its receiver in a form that its transport can use: dropped, damaged, or with a
+// port or protocol that another one listens to.
+func (r *Record) Lost() bool {
+	if r.Changed == nil {
+		return r.Fate == Dropped
+	}
+	return r.Changed.ICRC == Bad || r.Changed.Defect != "" || r.Changed.Packet.Opcode != r.Packet.Opcode && r.Changed.Packet.Opcode.OverIP()
+}
+
 // Clone returns a copy that shares nothing with r.
 func (r *Record) Clone() *Record {
 	c := *r

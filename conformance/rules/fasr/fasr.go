@@ -15,7 +15,6 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // Rules returns the family in the order of IDs.
@@ -66,11 +65,6 @@ func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.
 // isNAK reports the sequence NAK of a receiver that goes back N.
 func isNAK(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
-}
-
-// lost reports whether a packet never reached its receiver in a form that can be used.
-func lost(r *trace.Record) bool {
-	return r.Fate == trace.Dropped || r.Changed != nil && (r.Changed.ICRC == trace.Bad || r.Changed.Defect != "")
 }
 
 // parameter returns a whole-number parameter of the scheme at the responder's end; both ends have the same.

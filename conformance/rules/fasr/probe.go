@@ -479,7 +479,7 @@ func (q *request) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderIn && p.Opcode == roce.FReadRequest && s.Due() && s.Legal && !q.due:
 		q.due, q.psn, q.at, q.index = true, p.PSN, s.At, s.Index
-	case s.Point == trace.RequesterOut && p.Opcode == roce.FReadRequest && s.Relation == rule.First && lost(s.Rec) && !q.gone:
+	case s.Point == trace.RequesterOut && p.Opcode == roce.FReadRequest && s.Relation == rule.First && s.Rec.Lost() && !q.gone:
 		q.gone, q.lost, q.since, q.lostRec = true, p.PSN, s.At, s.Index
 	case s.Point == trace.RequesterOut && q.gone && p.PSN == q.lost:
 		q.gone = false

@@ -550,11 +550,11 @@ func (l *lone) event(e *trace.Event) {
 func (l *lone) sight(s *rule.Sight) {
 	c, p := l.c, s.Pkt
 	switch {
-	case s.Point == trace.RequesterOut && lost(s.Rec):
+	case s.Point == trace.RequesterOut && s.Rec.Lost():
 		l.open = !l.open && !l.off && s.Relation == rule.First && !p.Opcode.IsRead()
 		l.psn, l.high, l.index, l.at, l.sacked, l.sent = p.PSN, p.PSN, s.Index, s.At, false, 0
 	case !l.open:
-	case s.Point == trace.ResponderOut && lost(s.Rec),
+	case s.Point == trace.ResponderOut && s.Rec.Lost(),
 		s.Point == trace.ResponderIn && s.Relation == rule.Ahead && (c.EPSN != l.psn || !s.Kept || p.PSN != l.high.Next()),
 		s.Point == trace.RequesterIn && p.Opcode == roce.Acknowledge && !isACK(p):
 		l.open = false

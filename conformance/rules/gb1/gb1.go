@@ -43,11 +43,6 @@ func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.
 // isData reports a packet of a SEND or WRITE.
 func isData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
 
-// lost reports whether a packet never reached its receiver in a form that can be used.
-func lost(r *trace.Record) bool {
-	return r.Fate == trace.Dropped || r.Changed != nil && (r.Changed.ICRC == trace.Bad || r.Changed.Defect != "")
-}
-
 // defaultReach is the engine's default of max_ooo_psn.
 const defaultReach = 1 << 20
 

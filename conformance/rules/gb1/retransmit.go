@@ -66,7 +66,7 @@ func (e *episode) sight(s *rule.Sight) {
 	case trace.ResponderIn:
 		disturbed = disturbed || s.Rec.Copy || s.Relation == rule.Ahead && s.Pkt.PSN.Sub(c.EPSN) >= reach(c)
 	case trace.ResponderOut:
-		disturbed = e.order[1].broken(s.Rec) || disturbed || lost(s.Rec) || s.Pkt.AETH.Syndrome.IsRNR()
+		disturbed = e.order[1].broken(s.Rec) || disturbed || s.Rec.Lost() || s.Pkt.AETH.Syndrome.IsRNR()
 	default:
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
@@ -80,7 +80,7 @@ func (e *episode) abandon() { e.open, e.busy, e.calm = false, true, e.c.MAX }
 
 func (e *episode) request(s *rule.Sight) {
 	c, p := e.c, s.Pkt.PSN
-	gone := lost(s.Rec)
+	gone := s.Rec.Lost()
 	switch {
 	case !e.open:
 		if e.busy || s.Relation != rule.First || gone && (!isData(s.Pkt.Opcode) || c.OutstandingReads() > 0) {
@@ -333,7 +333,7 @@ func (r *covered) sight(s *rule.Sight) {
 	r.overdue(s.At)
 	switch s.Point {
 	case trace.ResponderOut:
-		if isRACK(p) && lost(s.Rec) && !r.waiting && !p.PSN.Less(c.UNA) && !r.m.covers(p.PSN) {
+		if isRACK(p) && s.Rec.Lost() && !r.waiting && !p.PSN.Less(c.UNA) && !r.m.covers(p.PSN) {
 			r.waiting, r.next, r.missing, r.at, r.record = true, false, p.PSN, s.At, s.Index
 		}
 		if last, ok := rule.Acknowledged(p); ok && r.excess && !last.Less(r.dup) {

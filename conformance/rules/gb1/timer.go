@@ -56,7 +56,7 @@ func (t *timeouts) sight(s *rule.Sight) {
 		t.follow(s)
 	}
 	t.next = p.PSN.Add(max(1, c.Span(p)))
-	if s.Relation == rule.Again && lost(s.Rec) && isData(p.Opcode) {
+	if s.Relation == rule.Again && s.Rec.Lost() && isData(p.Opcode) {
 		t.again, t.psn, t.at, t.record = true, p.PSN, s.At, s.Index
 	}
 }
@@ -127,7 +127,7 @@ func lossFree() rule.Rule {
 			var o [4]order
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					disturbed := lost(s.Rec) || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Pkt.AETH.Syndrome.IsRNR() ||
+					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Pkt.AETH.Syndrome.IsRNR() ||
 						s.Out && o[s.Point&3].broken(s.Rec)
 					switch calm = calm && !disturbed; {
 					case !calm:

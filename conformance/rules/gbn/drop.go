@@ -135,7 +135,7 @@ func (w *waste) sight(s *rule.Sight) {
 // request starts with a first transmission that is lost. A second loss on the way, a READ, whose PSNs are not packets, or
 // a second retransmission ends it without a judgement.
 func (w *waste) request(s *rule.Sight) {
-	gone := lost(s.Rec)
+	gone := s.Rec.Lost()
 	switch {
 	case w.open && (gone || !isData(s.Pkt.Opcode) || w.byTimer(s)):
 		w.open = false // the latter: the timer has gone back as well

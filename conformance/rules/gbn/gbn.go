@@ -14,7 +14,6 @@ package gbn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // Rules returns the family in the order of IDs.
@@ -45,11 +44,6 @@ func isNAK(p *roce.Packet) bool {
 // receive, or fail.
 func endsRecovery(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && (p.AETH.Syndrome.IsRNR() || rule.IsFatal(p.AETH.Syndrome))
-}
-
-// lost reports whether a packet never reached its receiver in a form that can be used.
-func lost(r *trace.Record) bool {
-	return r.Fate == trace.Dropped || r.Changed != nil && (r.Changed.ICRC == trace.Bad || r.Changed.Defect != "")
 }
 
 // isData reports a packet of a SEND or WRITE.

@@ -87,7 +87,7 @@ func headLost() rule.Rule {
 					c.Failf(rule.Requester, "%s is sent again upon a second NAK, before the timer", c.Rel(p))
 				}
 				o.see(s)
-				if known && p == head && s.Relation == rule.Again && lost(s.Rec) {
+				if known && p == head && s.Relation == rule.Again && s.Rec.Lost() {
 					second = false
 					o.lose(s, p)
 				}
@@ -109,7 +109,7 @@ func nakLost() rule.Rule {
 			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
 				if s.Point != trace.ResponderOut {
 					o.see(s)
-				} else if isNAK(s.Pkt) && lost(s.Rec) {
+				} else if isNAK(s.Pkt) && s.Rec.Lost() {
 					o.lose(s, s.Pkt.PSN)
 				}
 			}}
@@ -136,7 +136,7 @@ func tailLost() rule.Rule {
 					o.waiting = false // it was not the last: what follows it can draw a NAK
 				}
 				next := s.Pkt.PSN.Add(max(1, c.Span(s.Pkt)))
-				if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && lost(s.Rec) {
+				if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && s.Rec.Lost() {
 					o.lose(s, s.Pkt.PSN)
 				}
 			}}

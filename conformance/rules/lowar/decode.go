@@ -146,7 +146,7 @@ func burstRecovered() rule.Rule {
 			b := bursts{c: c, st: newStream(c, false), last: map[psn.PSN]bool{}, owed: map[psn.PSN]bool{}}
 			b.a = newAccuser(c, func(s *rule.Sight) bool { return b.owed[s.Pkt.PSN] })
 			b.st.data = func(s *rule.Sight, _ *block) {
-				if s.Relation == rule.First && lost(s.Rec) {
+				if s.Relation == rule.First && s.Rec.Lost() {
 					b.last[s.Pkt.PSN] = true
 				}
 			}
@@ -171,7 +171,7 @@ func (b *bursts) repair(s *rule.Sight, h *roce.Repair, k *block) {
 	if !k.complete() || h.Base != k.base || k.repairs != k.want()-1 {
 		return
 	}
-	burst := run(append(k.drops, lost(s.Rec)))
+	burst := run(append(k.drops, s.Rec.Lost()))
 	if len(b.owed) > openLimit {
 		clear(b.owed)
 	}

@@ -104,7 +104,7 @@ type repairsLost struct {
 }
 
 func (r *repairsLost) sight(s *rule.Sight) {
-	if s.Point == trace.RequesterOut && isRepair(s.Pkt) && lost(s.Rec) {
+	if s.Point == trace.RequesterOut && isRepair(s.Pkt) && s.Rec.Lost() {
 		r.gone[r.n%len(r.gone)] = s.Pkt.Repair
 		r.n++
 	}
@@ -157,7 +157,7 @@ func repairLost() rule.Rule {
 			var blocks []roce.Repair // whose repair packets were lost and whose data came
 			return rule.Check{Sight: func(s *rule.Sight) {
 				switch {
-				case s.Point == trace.RequesterOut && isRepair(s.Pkt) && lost(s.Rec):
+				case s.Point == trace.RequesterOut && isRepair(s.Pkt) && s.Rec.Lost():
 					if len(blocks) == openLimit {
 						blocks = blocks[:copy(blocks, blocks[1:])]
 					}

@@ -62,11 +62,6 @@ func isNAK(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
 }
 
-// lost reports whether a packet never reached its receiver in a form that can be used.
-func lost(r *trace.Record) bool {
-	return r.Fate == trace.Dropped || r.Changed != nil && (r.Changed.ICRC == trace.Bad || r.Changed.Defect != "")
-}
-
 // blame names the end that sends a stream.
 func blame(reads bool) rule.Blame {
 	if reads {

@@ -69,7 +69,7 @@ func announcementLost() rule.Rule {
 			a := newAccuser(c, func(*rule.Sight) bool { return silent })
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Out && h.Type == roce.RepairAnnounce {
-					silent = lost(s.Rec)
+					silent = s.Rec.Lost()
 				}
 				a.sight(s)
 			}, End: a.end}

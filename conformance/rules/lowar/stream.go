@@ -138,7 +138,7 @@ func (st *stream) shim(s *rule.Sight) {
 		}
 		st.behind++
 		st.block.repairs++
-		st.block.drops = append(st.block.drops, lost(s.Rec))
+		st.block.drops = append(st.block.drops, s.Rec.Lost())
 	}
 }
 
@@ -257,7 +257,7 @@ func (b *block) add(s *rule.Sight) {
 		b.last, b.lastLen = true, p.TransportLen()
 	}
 	b.wire += s.Rec.WireBytes
-	b.drops = append(b.drops, lost(s.Rec))
+	b.drops = append(b.drops, s.Rec.Lost())
 }
 
 // fold adds a packet to a unit: "Perform bit-wise XOR operation" (LoWAR Alg. 1).
