@@ -33,7 +33,8 @@ func psnIdempotent() rule.Rule {
 type placements struct {
 	c         *rule.Context
 	regions   regions
-	owed      int  // payloads accepted and not yet stored
+	owed      int  // payloads accepted in order and not yet stored
+	kept      int  // payloads accepted early; each is stored at once or when its turn comes
 	duplicate bool // the latest request that writes was a duplicate
 	last      map[uint64]placement
 }
@@ -46,7 +47,7 @@ func (p *placements) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		if s.Pkt.AETH.Syndrome.IsRNR() {
-			p.owed = 0 // what was refused is not stored
+			p.owed = 0 // what was refused is not stored; what is kept behind it may be, later
 		}
 	case s.Pkt.Len == 0 && !o.IsAtomic(), o.IsSend() && p.regions.declared():
 	case s.Relation == rule.Duplicate:
@@ -55,7 +56,10 @@ func (p *placements) sight(s *rule.Sight) {
 	default:
 		// What is kept may be stored at once or when its turn comes; what comes again while it is kept, never.
 		p.duplicate = s.Relation == rule.Ahead && !s.Kept && p.c.Keeps()
-		if s.Legal || s.Kept {
+		switch {
+		case s.Kept:
+			p.kept++
+		case s.Legal:
 			p.owed++
 		}
 	}
@@ -72,10 +76,14 @@ func (p *placements) event(e *trace.Event) {
 		return
 	}
 	now := placement{e.Len, e.Sum}
-	if p.owed == 0 && p.duplicate && p.last[e.VA] != now {
+	switch {
+	case p.owed > 0:
+		p.owed--
+	case p.kept > 0:
+		p.kept--
+	case p.duplicate && p.last[e.VA] != now:
 		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there", e.Len, e.VA)
 	}
-	p.owed = max(0, p.owed-1)
 	if len(p.last) == placementLimit {
 		clear(p.last)
 	}
