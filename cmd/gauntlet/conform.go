@@ -54,7 +54,7 @@ A scenario fails when a required rule is broken, and when a rule that it is ther
 selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
 
 With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
-requester. It is driven by perftest, with this program as the peer; what no stock tool does is left out.`,
+requester. It is driven by perftest, ibv_rc_pingpong and rping, with this program as the peer; what no stock tool does is left out.`,
 		Example: `  gauntlet conform --impl gbn
   gauntlet conform --bench netns --label-filter 'family:GBN && !random' --junit conform.xml
   gauntlet conform --label-filter GBN-NAK-002 --out runs/nak
@@ -77,7 +77,7 @@ requester. It is driven by perftest, with this program as the peer; what no stoc
 	d := c.Flags()
 	d.StringVar(&f.impl, "impl", "", "implementations, separated by commas (default: all that the bench can run; see: list impls)")
 	d.StringVar(&f.peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, there and in --impl")
-	d.StringVar(&f.dut, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root and perftest")
+	d.StringVar(&f.dut, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root, perftest and rdmacm-utils")
 	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.suite.LabelFilter, "label-filter", "", "select by label, such as 'family:NEG || GBN-NAK-001'")

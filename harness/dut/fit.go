@@ -39,8 +39,6 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	switch q := &s.QP[side]; {
 	case s.QPs != 1, len(s.Params) > 0, s.CM == scenario.CMOn:
 		return nil, nil, fmt.Errorf("dut: several connections, parameters or connection management: %w", ErrUnfit)
-	case t.turns == scenario.PingTurns:
-		return nil, nil, fmt.Errorf("dut: rping: %w", ErrUnfit)
 	case q.Access != engine.AllAccess, q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
 		return nil, nil, fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
 	case t.Active && work.mixed:
@@ -51,8 +49,17 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	t.choose()
 	t.Timeout = adopt(&s, side, t)
 	switch {
+	case t.turns == scenario.PingTurns:
+		t.Active = work.from == side
+		t.Answers = t.Active // one that serves waits for the end of the connection
+		q := &s.QP[side]
+		q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
+		if t.Active {
+			t.MTU = kernelMTU
+			s.QP[side].MTU, s.QP[side.Other()].MTU = t.MTU, t.MTU
+		}
 	case t.turns != "":
-		t.Active = t.connects(work.from == side)
+		t.Active = work.from != side // of two ib_write_lat it is the one that listens which begins
 		t.Count = max(t.Count, leastCount)
 		s.Turns.Count = t.Count
 	case t.Active:
@@ -72,6 +79,8 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 // choose picks the program.
 func (t *Tool) choose() {
 	switch {
+	case t.turns == scenario.PingTurns:
+		t.Program, t.kind = "rping", rping{}
 	case t.turns == scenario.WriteTurns:
 		t.Program, t.kind = "ib_write_lat", perftest{syncs: 3, latency: true}
 	case t.Answers:

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -32,16 +33,18 @@ func TestFit(t *testing.T) {
 		{"qp rto=70ms\npost-read len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 15 -N"},
 		{"turns write from=A msg=64 count=30\n", trace.B, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14 127.0.0.1"},
 		{"turns write from=A msg=64 count=30\n", trace.A, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14"},
+		{"turns rping from=A msg=64 count=30\n", trace.A, "rping -c -a 10.77.0.1 -I 10.77.0.2 -V -C 30 -p 99 -S 64"},
+		{"turns rping from=A msg=64 count=30\n", trace.B, "rping -s -a 10.77.0.2 -p 99 -S 64"},
 	} {
 		tool, s, err := Fit(parse(t, c.text), c.side)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if got := tool.Program + " " + strings.Join(tool.Args(Setting{"rxe0", 1, 99}), " "); got != c.want {
+		if got := tool.Program + " " + strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99, Own: theirs.Addr, Peer: mine.Addr}), " "); got != c.want {
 			t.Errorf("%s: %s\nwant %s", c.text, got, c.want)
 		}
-		if q := s.QP[c.side]; s.Impl[c.side] != Name || q.RTO != 0 || q.RetryCount != 7 || q.MinRNRTimer != 12 || s.Limit != longest {
+		if q := s.QP[c.side]; s.Impl[c.side] != Name || q.RTO != 0 || q.RetryCount != 7 || q.MinRNRTimer != rnrTimer(tool) || s.Limit != longest {
 			t.Errorf("%s: the Spec does not say what the tool chooses: %s %+v", c.text, s.Impl[c.side], q)
 		}
 	}
@@ -94,4 +97,12 @@ func TestFitRefuses(t *testing.T) {
 	if _, _, err := Fit(parse(t, "post-write len=8\npost-write len=16\n"), trace.A); !errors.Is(err, ErrUnfit) {
 		t.Errorf("two sizes by a tool that sends: %v", err)
 	}
+}
+
+// rnrTimer is the code that a tool, or the kernel for it, chooses.
+func rnrTimer(t *Tool) roce.RNRTimer {
+	if t.Program == "rping" {
+		return 0
+	}
+	return 12
 }

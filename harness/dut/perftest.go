@@ -73,7 +73,7 @@ func (k perftest) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) 
 	if err != nil {
 		return nil, err
 	}
-	m := &Meeting{conn: conn}
+	m := &Meeting{}
 	if m.Peer, err = parsePerftestKeys(line); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (pingpong) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) {
 	gid := mine.gid()
 	line := pad(fmt.Sprintf("%04x:%06x:%06x:%x", 0, mine.QPN, uint32(mine.PSN), gid[:]), pingpongLen)
 	x := exchange{conn: conn, serves: t.Active}
-	m := &Meeting{conn: conn}
+	m := &Meeting{}
 	theirs := make([]byte, pingpongLen)
 	var err error
 	if t.Active {

@@ -27,12 +27,17 @@ type Tool struct {
 // kind is a family of tools that have an exchange in common.
 type kind interface {
 	args(t *Tool, at Setting) []string
+}
+
+// guest is a kind that is introduced over TCP.
+type guest interface {
 	meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error)
 }
 
-// connects reports whether a tool that takes turns is the one that connects. Of two ib_write_lat that one waits, of two rping
-// it begins.
-func (t *Tool) connects(begins bool) bool { return begins == (t.turns == scenario.PingTurns) }
+// caller is a kind that is introduced by RDMA CM.
+type caller interface {
+	call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error)
+}
 
 // Spins reports whether the tool looks at its memory without rest for what its peer does.
 func (t *Tool) Spins() bool { return t.turns == scenario.WriteTurns }
@@ -46,10 +51,16 @@ func (t *Tool) Buffer(n uint64) unit.Size {
 	return unit.Size(n)
 }
 
+// ByCM reports whether the tool is introduced by RDMA CM, and not over TCP.
+func (t *Tool) ByCM() bool {
+	_, ok := t.kind.(caller)
+	return ok
+}
+
 // Args returns the arguments of the command line.
 func (t *Tool) Args(at Setting) []string {
 	args := t.kind.args(t, at)
-	if t.Active {
+	if t.Active && !t.ByCM() {
 		args = append(args, "127.0.0.1")
 	}
 	return args

@@ -63,7 +63,13 @@ func (s *session) introduce() error {
 		return err
 	}
 	h := &foreign{Device: d, said: &tail{limit: 64 << 10}, exited: make(chan struct{}), done: make(chan struct{})}
-	if err := h.meet(s.topology, s.mine(d), gid); err != nil {
+	at := dut.Setting{Device: rdmaDevice, GID: gid, Own: drive.Addr(d.Side), Peer: drive.Addr(d.Side.Other())}
+	if d.Tool.ByCM() {
+		err = h.call(s, s.mine(d), at)
+	} else {
+		err = h.meet(s.topology, s.mine(d), at)
+	}
+	if err != nil {
 		return err
 	}
 	s.foreign = h
@@ -109,7 +115,8 @@ func (s *session) mine(d *Device) dut.Identity {
 	if !d.Tool.Active {
 		d.Tool.Message = max(d.Tool.Message, d.Tool.Buffer(drive.RemoteLen(s.job.Spec, d.Side)))
 	}
-	return dut.Identity{Addr: drive.Addr(side), QPN: q.QPN, PSN: q.SendPSN, Key: key, Buffer: va}
+	return dut.Identity{Addr: drive.Addr(side), QPN: q.QPN, PSN: q.SendPSN, Key: key, Buffer: va,
+		Expects: q.RecvPSN}
 }
 
 // learn takes the tool's numbers into a copy of the Spec.
@@ -117,6 +124,8 @@ func (s *session) learn(h *foreign) error {
 	spec, peer := *s.job.Spec, h.meeting.Peer
 	spec.Devices[h.Side] = scenario.Device{QPN: peer.QPN, Key: peer.Key, Buffer: peer.Buffer}
 	spec.QP[h.Side].SendPSN, spec.QP[h.Side.Other()].RecvPSN = peer.PSN, peer.PSN
+	spec.QP[h.Side.Other()].SendPSN, spec.QP[h.Side].RecvPSN = h.meeting.Wants, h.meeting.Wants
+	spec.QP[h.Side].Timeout = h.meeting.Timeout
 	if peer.Addr != drive.Addr(h.Side) {
 		return fmt.Errorf("netns: %s says that it is at %s; want %s", h.Tool.Program, peer.Addr, drive.Addr(h.Side))
 	}
@@ -127,7 +136,7 @@ func (s *session) learn(h *foreign) error {
 }
 
 // meet starts the tool and goes through its exchange, over the loopback of the namespace that both are in.
-func (h *foreign) meet(t *Topology, mine dut.Identity, gid int) error {
+func (h *foreign) meet(t *Topology, mine dut.Identity, at dut.Setting) error {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("netns: exchange with %s: %w", h.Tool.Program, err)
@@ -137,20 +146,15 @@ func (h *foreign) meet(t *Topology, mine dut.Identity, gid int) error {
 	if !h.Tool.Active {
 		_ = listener.Close() // the port is the tool's now
 	}
-	if err := h.start(t, dut.Setting{Device: rdmaDevice, GID: gid, Port: port}); err != nil {
+	at.Port = port
+	if err := h.start(t, at); err != nil {
 		return err
 	}
 	conn, err := h.connect(listener, port)
 	if err == nil {
 		h.meeting, err = h.Tool.Meet(conn, mine)
 	}
-	if err != nil {
-		_ = h.child.Process.Kill()
-		<-h.exited
-		return fmt.Errorf("netns: %w%s", err, h.said.last())
-	}
-	go h.watch()
-	return nil
+	return h.met(err)
 }
 
 // watch closes done when the tool has done its work. One that serves has none, and waits for whatever comes.
@@ -168,7 +172,7 @@ func (h *foreign) watch() {
 func (h *foreign) start(t *Topology, at dut.Setting) error {
 	path, err := exec.LookPath(h.Tool.Program)
 	if err != nil {
-		return fmt.Errorf("netns: %s is not installed; install perftest and ibverbs-providers", h.Tool.Program)
+		return fmt.Errorf("netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers", h.Tool.Program)
 	}
 	h.child = exec.Command(path, h.Tool.Args(at)...)
 	h.child.Stdout, h.child.Stderr = h.said, h.said

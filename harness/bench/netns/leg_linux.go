@@ -61,7 +61,7 @@ func (s *session) openTaps() error {
 			if err != nil {
 				return err
 			}
-			t, err := openTap(n, l.tap(trace.Side(side)), s.base, file)
+			t, err := openTap(n, l.tap(trace.Side(side)), s.base, file, s.ignored())
 			if err != nil {
 				return err
 			}

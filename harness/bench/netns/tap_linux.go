@@ -27,9 +27,10 @@ type tap struct {
 	out     *bufio.Writer
 	head    [spoolHead]byte
 	stop    atomic.Bool
-	ended   chan struct{} // closed when it watches no longer
-	err     error         // why; read it and dropped after ended
-	dropped uint64        // frames that the kernel dropped because the tap was too slow
+	ended   chan struct{}           // closed when it watches no longer
+	err     error                   // why; read it and dropped after ended
+	ignore  func(frame []byte) bool // what is not of the run; nil ignores nothing
+	dropped uint64                  // frames that the kernel dropped because the tap was too slow
 	closing sync.Once
 }
 
@@ -44,8 +45,8 @@ const gather = vtime.Millisecond
 const tapBuffer = 64 << 20
 
 // openTap opens the device, which is in the namespace n, and begins to spool to file, in times since base.
-func openTap(n *Namespace, place trace.Tap, base int64, file *os.File) (*tap, error) {
-	t := &tap{place: place, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, 1<<20), ended: make(chan struct{})}
+func openTap(n *Namespace, place trace.Tap, base int64, file *os.File, ignore func([]byte) bool) (*tap, error) {
+	t := &tap{place: place, ignore: ignore, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, 1<<20), ended: make(chan struct{})}
 	err := n.Do(func() (err error) {
 		t.port, err = packetio.Open(place.Device, t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer})
 		return err
@@ -101,6 +102,9 @@ func (t *tap) drain() (some bool, err error) {
 }
 
 func (t *tap) spool(p *packetio.Packet) error {
+	if t.ignore != nil && t.ignore(p.Data) {
+		return nil
+	}
 	binary.LittleEndian.PutUint64(t.head[:], uint64(p.Time))
 	t.head[8] = 0
 	if p.Outgoing {

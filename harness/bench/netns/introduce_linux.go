@@ -1,0 +1,130 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// introduction is this program's communication manager on the cable of a device. It stands where the cable meets the link, so
+// that what it says and hears is not of the run: the link neither delays nor loses it, and the taps leave it out.
+type introduction struct {
+	cm      *dut.CM
+	port    *packetio.Port
+	clock   *packetio.Clock
+	leaving atomic.Bool
+	ended   chan struct{}
+}
+
+// rdmaPort is where the manager of who listens is found, this end's or the tool's.
+const rdmaPort = 7174
+
+// patch opens the cable of a device.
+func (s *session) patch(d *Device) (*dut.CM, error) {
+	t := s.topology
+	n := []*Namespace{t.A, t.B}[d.Side]
+	in := &introduction{clock: packetio.NewClock(s.base), ended: make(chan struct{})}
+	for _, c := range t.cables {
+		if c.in != n {
+			continue
+		}
+		err := t.M.Do(func() (err error) {
+			in.port, err = packetio.Open(c.port, in.clock, packetio.Options{RoCE: true})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	in.cm = dut.NewCM(drive.Addr(d.Side.Other()), drive.Addr(d.Side), func(p *roce.Packet) error { return in.send(d.Side.Other(), p) })
+	go in.listen()
+	s.later(in.close)
+	return in.cm, nil
+}
+
+// send puts a packet that seems to come from a side on the cable.
+func (in *introduction) send(from trace.Side, p *roce.Packet) error {
+	var f roce.Frame
+	drive.Frame(&f, from, 0, p)
+	n, err := in.port.Send([][]byte{f.AppendTo(nil)})
+	if err == nil && n == 0 {
+		err = errors.New("the device takes no more packets")
+	}
+	return err
+}
+
+// listen hands what the device sends to the manager.
+func (in *introduction) listen() {
+	defer close(in.ended)
+	wait := packetio.NewWaiter(in.clock, in.port.Fd())
+	for !in.leaving.Load() {
+		if wait.Wait(in.clock.Now().Add(50*vtime.Millisecond)) != nil {
+			return
+		}
+		frames, err := in.port.Receive()
+		if err != nil {
+			return
+		}
+		for i := range frames {
+			var f roce.Frame
+			if f.Decode(frames[i].Data) == nil {
+				in.cm.Receive(&f.Packet)
+			}
+		}
+	}
+}
+
+func (in *introduction) close() error {
+	in.leaving.Store(true)
+	<-in.ended
+	return in.port.Close()
+}
+
+// introduces reports whether a captured frame is of an introduction: it is to or from QP 1.
+func introduces(frame []byte) bool {
+	const destQP = 14 + 20 + 8 + 5 // Ethernet, IPv4, UDP, and the BTH up to there
+	return len(frame) >= destQP+3 && frame[destQP] == 0 && frame[destQP+1] == 0 && frame[destQP+2] == roce.CMQueuePair
+}
+
+// ignored is what the taps leave out, nil when they leave nothing out.
+func (s *session) ignored() func([]byte) bool {
+	if s.foreign == nil || !s.foreign.Tool.ByCM() {
+		return nil
+	}
+	return introduces
+}
+
+// call starts the tool, and meets it by RDMA CM.
+func (h *foreign) call(s *session, mine dut.Identity, at dut.Setting) error {
+	cm, err := s.patch(h.Device)
+	if err != nil {
+		return err
+	}
+	if h.Tool.Active {
+		cm.Listen(rdmaPort)
+	}
+	at.Port = rdmaPort
+	if err := h.start(s.topology, at); err != nil {
+		return err
+	}
+	h.meeting, err = h.Tool.Call(cm, rdmaPort, mine)
+	return h.met(err)
+}
+
+// met ends the tool when an introduction came to nothing, and says what the tool said.
+func (h *foreign) met(err error) error {
+	if err != nil {
+		_ = h.child.Process.Kill()
+		<-h.exited
+		return fmt.Errorf("netns: %w%s", err, h.said.last())
+	}
+	go h.watch()
+	return nil
+}
