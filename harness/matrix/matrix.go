@@ -30,16 +30,23 @@ import (
 
 // Row is one row of the matrix: what is at A and at B.
 type Row struct {
-	Name  string // that of the implementation, or "a+b"
-	Impls [2]engine.Implementation
+	Name   string // that of the implementation, or "a+b"
+	Folder string // its name in paths; "" is Name
+	Impls  [2]engine.Implementation
+
+	Ends   [2]string // of a row of Peers: the names of requester and responder
+	Unfit  string    // why the two cannot be run together: the cells are NOT-APPLICABLE
+	Broken error     // why one of them cannot be run at all: the cells are ERROR
 }
 
 // Options say what to run.
 type Options struct {
 	Rows     []Row
 	Links    []model.MatrixLink
-	More     []string            // scenario lines for every cell
-	Params   map[string][]string // of an implementation, as name=value
+	More     []string                    // scenario lines for every cell
+	Params   map[string][]string         // of an implementation, as name=value
+	Lacks    func(*scenario.Spec) string // names what a Spec asks of an implementation that does not declare it, "" when nothing; may be nil
+	Peers    []string                    // names of those whose rows Peers made, for the table of who can talk to whom
 	Seed     uint64
 	Bench    bench.Bench
 	Name     string // of the bench
@@ -68,6 +75,9 @@ func (o *Options) Check() error {
 				return fmt.Errorf("matrix: %s is there twice; name each implementation and each link once", name)
 			}
 			taken[o.Rows[i].Name+" over "+l.Name] = true
+			if o.Rows[i].Unfit != "" || o.Rows[i].Broken != nil {
+				continue
+			}
 			if _, err := o.spec(&o.Rows[i], l); err != nil {
 				return err
 			}
@@ -80,7 +90,7 @@ func (o *Options) Check() error {
 func Run(ctx context.Context, o Options) *model.Matrix {
 	started := time.Now()
 	m := &model.Matrix{Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: o.Name, Seed: o.Seed, Folder: o.Folder, Links: o.Links}
+		Command: o.Command, Bench: o.Name, Seed: o.Seed, Folder: o.Folder, Links: o.Links, Peers: o.Peers}
 	for _, r := range o.Rows {
 		m.Impls = append(m.Impls, r.Name)
 	}
@@ -172,10 +182,18 @@ func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) 
 func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 	row, link := &o.Rows[i/len(o.Links)], o.Links[i%len(o.Links)]
 	started := time.Now()
-	c := model.Cell{Impl: row.Name, Link: link.Name, Status: rule.Error.String()}
+	c := model.Cell{Impl: row.Name, Ends: row.Ends, Link: link.Name, Status: rule.Error.String()}
+	if reason, ok := o.excused(row, link); ok {
+		c.Status, c.Reason = rule.NotApplicable.String(), reason
+		return c
+	}
 	for c.Attempts < max(1, o.Attempts) {
 		if err := ctx.Err(); err != nil {
 			c.Status, c.Reason = rule.Error.String(), "interrupted"
+			break
+		}
+		if row.Broken != nil {
+			fill(&c, nil, row.Broken)
 			break
 		}
 		c.Attempts++
@@ -183,12 +201,31 @@ func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 			p.show(i, share, fmt.Sprintf("%s %s: %s", row.Name, link.Name, what))
 		})
 		fill(&c, r, err)
+		if s, err := o.spec(row, link); err == nil && row.Ends[0] != "" {
+			meet(&c, row, s)
+		}
 		if c.Status != rule.Invalid.String() {
 			break
 		}
 	}
 	c.Wall = time.Since(started).Seconds()
 	return c
+}
+
+// excused says why a cell is not run: the two do not fit together, or one was not made for such a link.
+func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
+	if row.Unfit != "" {
+		return row.Unfit, true
+	}
+	if row.Broken != nil || o.Lacks == nil {
+		return "", false
+	}
+	s, err := o.spec(row, link)
+	if err != nil {
+		return "", false // the run will say so
+	}
+	what := o.Lacks(s)
+	return what, what != ""
 }
 
 // once makes one run of a cell.
@@ -199,7 +236,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 	}
 	folder := ""
 	if o.Folder != "" {
-		folder = filepath.Join(o.Folder, row.Name, link.Name)
+		folder = filepath.Join(o.Folder, row.folder(), link.Name)
 		if attempt > 1 {
 			folder += fmt.Sprintf("-attempt-%d", attempt)
 		}

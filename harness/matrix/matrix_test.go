@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
@@ -29,7 +31,7 @@ func options(t *testing.T, links ...string) Options {
 	t.Helper()
 	o := Options{Seed: 3, Bench: sim.Bench{}, Name: "sim", Rules: rules.All(), Jobs: 1, More: []string{"load write msg=16KiB count=20"}}
 	for _, impl := range []engine.Implementation{gbn.Implementation(), fasr.Implementation()} {
-		o.Rows = append(o.Rows, Row{impl.Name, [2]engine.Implementation{impl, impl}})
+		o.Rows = append(o.Rows, Row{Name: impl.Name, Impls: [2]engine.Implementation{impl, impl}})
 	}
 	for _, name := range links {
 		l, err := FindLink(name)
@@ -223,5 +225,52 @@ func TestHunt(t *testing.T) {
 	}
 	if !slices.Equal(kills[0].Caught, v.Catches) {
 		t.Errorf("caught by %v, want %v", kills[0].Caught, v.Catches)
+	}
+}
+
+// Whether two can work together shows in their cell: what they have in common passes, what they have not is nobody's fault, and
+// what cannot be run at all leaves the others alone.
+func TestPeers(t *testing.T) {
+	o := options(t, "random")
+	ends := append(o.Rows, Row{Name: "exec:./x", Folder: "exec-x", Broken: errors.New("contract: it said\nnothing")})
+	o.Peers, o.Folder = []string{"gbn", "fasr", "exec:./x"}, t.TempDir()
+	o.Rows = Peers(ends, func(a, b *engine.Implementation) string {
+		if a.Name == "fasr" && b.Name == "fasr" {
+			return "not today"
+		}
+		return ""
+	})
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+	m := Run(t.Context(), o)
+	for pair, want := range map[[2]string]string{
+		{"gbn", "gbn"}:       "PASS ",
+		{"gbn", "fasr"}:      "PASS recovery gbn of the requester meets fasr of the responder",
+		{"fasr", "gbn"}:      "NOT-APPLICABLE recovery fasr of the requester meets gbn of the responder: 0 of 20 messages completed",
+		{"fasr", "fasr"}:     "NOT-APPLICABLE not today",
+		{"exec:./x", "gbn"}:  "ERROR contract: it said; nothing",
+		{"fasr", "exec:./x"}: "ERROR contract: it said; nothing",
+	} {
+		if c := m.Met(pair[0], pair[1], "random"); c == nil || c.Status+" "+c.Reason != want {
+			t.Errorf("%v: %+v, want %q", pair, c, want)
+		}
+	}
+	if m.Status != "ERROR" || len(m.Cells) != 9 {
+		t.Errorf("%s, %d cells", m.Status, len(m.Cells))
+	}
+}
+
+// A pair of a kind that breaks no rule and gets nothing done proves nothing.
+func TestPeersThatDoNothing(t *testing.T) {
+	o := options(t, "clean")
+	o.Rows = Peers(o.Rows[:1], func(_, _ *engine.Implementation) string { return "" })
+	o.More = append(o.More, "loss random p=100%", "qp retry=1")
+	if c := Run(t.Context(), o).Cells[0]; c.Status != "INCONCLUSIVE" || c.Reason != "no rule was broken, but 0 of 20 messages completed" {
+		t.Errorf("%s %s", c.Status, c.Reason)
+	}
+	o.Lacks = func(*scenario.Spec) string { return "gbn does not declare operation WRITE" }
+	if c := Run(t.Context(), o).Cells[0]; c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || c.Reason != "gbn does not declare operation WRITE" {
+		t.Errorf("%s %s", c.Status, c.Reason)
 	}
 }

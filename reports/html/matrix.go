@@ -33,7 +33,20 @@ type matrixView struct {
 	Counts  []model.Fact
 	Figures []figure
 	Rows    []cellRow
+	Meets   []meeting
 	Escaped int // broken engines that got away
+}
+
+// meeting is a table of peers: who met whom over a link.
+type meeting struct {
+	Link string
+	Rows []meetingRow
+}
+
+// meetingRow is a requester with every responder.
+type meetingRow struct {
+	Requester string
+	Cells     []cellRow
 }
 
 // figure is one quantity over all cells.
@@ -51,16 +64,39 @@ type cellRow struct {
 
 func newMatrixView(m *model.Matrix, dir string) *matrixView {
 	v := &matrixView{Matrix: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Escaped: m.Survivors()}
-	v.Title = fmt.Sprintf("%s over %s on %s", quantity.Plural(int64(len(m.Impls)), "implementation", "implementations"),
-		quantity.Plural(int64(len(m.Links)), "link", "links"), m.Bench)
+	v.Title = m.Size() + " on " + m.Bench
 	v.Counts = statuses(m)
 	for i := range m.Cells {
 		v.Rows = append(v.Rows, newCellRow(&m.Cells[i], dir))
 	}
+	for _, l := range m.Links {
+		if len(m.Peers) > 0 {
+			v.Meets = append(v.Meets, newMeeting(m, l.Name, dir))
+		}
+	}
 	for i, q := range quantities {
+		if len(m.Peers) > 0 {
+			break // a bar for each pair shows nothing
+		}
 		v.Figures = append(v.Figures, figure{q.name, q.caption, drawBars(m, fmt.Sprint("m", i), &q)})
 	}
 	return v
+}
+
+func newMeeting(m *model.Matrix, link, dir string) meeting {
+	t := meeting{Link: link}
+	for _, from := range m.Peers {
+		r := meetingRow{Requester: from}
+		for _, to := range m.Peers {
+			c := m.Met(from, to, link)
+			if c == nil {
+				c = &model.Cell{Status: "ERROR", Reason: "not run"}
+			}
+			r.Cells = append(r.Cells, newCellRow(c, dir))
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
 }
 
 // statuses counts the cells by status, in the order in which they first occur.

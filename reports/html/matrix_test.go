@@ -41,6 +41,20 @@ func TestMatrixShowsEverything(t *testing.T) {
 	}
 }
 
+// The table of peers has a row for each requester, with the reason in every cell that did not pass.
+func TestPeers(t *testing.T) {
+	got := writeMatrix(t, modeltest.Peers())
+	for _, want := range []string{"3 implementations, each with each, over 1 link", `<th scope="row">exec:./mine</th>`, "<code>RC-ACK-002</code>",
+		"recovery irn of the requester meets gbn of the responder", "contract: ./mine: it said nothing", `href="./gbn&#43;gbn/clean/report.html"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page does not show %q", want)
+		}
+	}
+	if strings.Contains(got, `id="pictures"`) || strings.Count(got, `<section id="peers">`) != 1 {
+		t.Error("pictures of pairs, or no table")
+	}
+}
+
 // A bar is as long as its value: half the goodput, half the bar.
 func TestBarsAreToScale(t *testing.T) {
 	m := modeltest.Matrix()

@@ -14,9 +14,12 @@ import (
 // in full behind a fold.
 func Matrix(w io.Writer, m *model.Matrix) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### %s: %s over %s on %s, seed %d\n\n", m.Status, quantity.Plural(int64(len(m.Impls)), "implementation", "implementations"),
-		quantity.Plural(int64(len(m.Links)), "link", "links"), escape(m.Bench), m.Seed)
-	overview(&b, m)
+	fmt.Fprintf(&b, "### %s: %s on %s, seed %d\n\n", m.Status, m.Size(), escape(m.Bench), m.Seed)
+	if len(m.Peers) > 0 {
+		peers(&b, m)
+	} else {
+		overview(&b, m)
+	}
 	troubles(&b, m)
 	allCells(&b, m)
 	hunted(&b, m)
@@ -50,6 +53,29 @@ func overview(b *bytes.Buffer, m *model.Matrix) {
 		b.WriteString("\n")
 	}
 	b.WriteString("\n")
+}
+
+// peers is a table for each link: what became of each requester with each responder.
+func peers(b *bytes.Buffer, m *model.Matrix) {
+	for _, l := range m.Links {
+		fmt.Fprintf(b, "| over %s: requester, with responder |", escape(l.Name))
+		for _, to := range m.Peers {
+			fmt.Fprintf(b, " %s |", code(to))
+		}
+		b.WriteString("\n|:--|" + strings.Repeat(":--|", len(m.Peers)) + "\n")
+		for _, from := range m.Peers {
+			fmt.Fprintf(b, "| %s |", code(from))
+			for _, to := range m.Peers {
+				text := "–"
+				if c := m.Met(from, to, l.Name); c != nil {
+					text = strings.TrimSpace(c.Status + " " + strings.Join(c.Broken, " "))
+				}
+				fmt.Fprintf(b, " %s |", escape(text))
+			}
+			b.WriteString("\n")
+		}
+		b.WriteString("\n")
+	}
 }
 
 // troubles lists the cells that did not pass.

@@ -33,3 +33,15 @@ func TestMatrixHostileText(t *testing.T) {
 		t.Errorf("markup of others in\n%s", got)
 	}
 }
+
+func TestPeers(t *testing.T) {
+	var b strings.Builder
+	if err := Matrix(&b, modeltest.Peers()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| over clean: requester, with responder | `gbn` | `irn` | `exec:./mine` |", "| `gbn` | PASS | FAIL RC-ACK-002 | ERROR |", "| `irn` | NOT-APPLICABLE | PASS | ERROR |"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

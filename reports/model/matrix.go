@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Matrix is every implementation over every link: what the runs found, side by side. It is written as matrix.json.
@@ -22,6 +23,8 @@ type Matrix struct {
 	Links  []MatrixLink `json:"links"`  // columns, in this order
 	Cells  []Cell       `json:"cells"`  // by implementation, then by link
 	Kills  []Kill       `json:"kills,omitempty"`
+
+	Peers []string `json:"peers,omitempty"` // when every one of them met every other: rows are requesters, columns responders
 }
 
 // MatrixLink is a column of a Matrix.
@@ -33,15 +36,16 @@ type MatrixLink struct {
 
 // Cell is one implementation over one link.
 type Cell struct {
-	Impl     string  `json:"impl"`
-	Link     string  `json:"link"`
-	Status   string  `json:"status"`
-	Reason   string  `json:"reason,omitempty"`
-	Attempts int     `json:"attempts"` // runs that were made; more than 1 when the link of earlier ones was INVALID
-	Wall     float64 `json:"wall_seconds"`
-	SpecHash string  `json:"spec_hash"`
-	Folder   string  `json:"folder,omitempty"` // of the last attempt
-	Again    string  `json:"again,omitempty"`  // the command that makes the run again
+	Impl     string    `json:"impl"`
+	Ends     [2]string `json:"ends,omitzero"` // requester and responder, in a matrix of peers
+	Link     string    `json:"link"`
+	Status   string    `json:"status"`
+	Reason   string    `json:"reason,omitempty"`
+	Attempts int       `json:"attempts"` // runs that were made; more than 1 when the link of earlier ones was INVALID
+	Wall     float64   `json:"wall_seconds"`
+	SpecHash string    `json:"spec_hash"`
+	Folder   string    `json:"folder,omitempty"` // of the last attempt
+	Again    string    `json:"again,omitempty"`  // the command that makes the run again
 
 	Verdicts []Fact   `json:"verdicts"`         // how many rules have each status
 	Broken   []string `json:"broken,omitempty"` // required rules that failed
@@ -68,6 +72,25 @@ func (k *Kill) Killed() bool { return k.Status == rule.Fail.String() }
 func (m *Matrix) Cell(impl, link string) *Cell {
 	for i := range m.Cells {
 		if c := &m.Cells[i]; c.Impl == impl && c.Link == link {
+			return c
+		}
+	}
+	return nil
+}
+
+// Size says how large the matrix is: "3 implementations over 2 links".
+func (m *Matrix) Size() string {
+	links := quantity.Plural(int64(len(m.Links)), "link", "links")
+	if n := len(m.Peers); n > 0 {
+		return quantity.Plural(int64(n), "implementation", "implementations") + ", each with each, over " + links
+	}
+	return quantity.Plural(int64(len(m.Impls)), "implementation", "implementations") + " over " + links
+}
+
+// Met returns the cell in which two peers met over a link; nil when it was not run.
+func (m *Matrix) Met(requester, responder, link string) *Cell {
+	for i := range m.Cells {
+		if c := &m.Cells[i]; c.Ends == [2]string{requester, responder} && c.Link == link {
 			return c
 		}
 	}

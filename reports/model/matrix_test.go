@@ -26,6 +26,27 @@ func TestMatrixSurvivesJSON(t *testing.T) {
 	}
 }
 
+func TestPeersSurviveJSON(t *testing.T) {
+	want := modeltest.Peers()
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got model.Matrix
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, &got); d != "" {
+		t.Errorf("(-written +read)\n%s", d)
+	}
+	if c := got.Met("irn", "gbn", "clean"); c == nil || c.Status != "NOT-APPLICABLE" || got.Met("gbn", "nobody", "clean") != nil {
+		t.Errorf("%+v", c)
+	}
+	if s := got.Size(); s != "3 implementations, each with each, over 1 link" {
+		t.Error(s)
+	}
+}
+
 func TestMatrixStatus(t *testing.T) {
 	cells := func(all ...rule.Status) (out []model.Cell) {
 		for _, s := range all {

@@ -15,10 +15,13 @@ const columns = 100
 // Matrix writes a matrix: one table, then what broke, then the broken engines.
 func Matrix(w io.Writer, m *model.Matrix, o Options) error {
 	p := &printer{color: o.Color}
-	fmt.Fprintf(p, "%s  %s over %s on %s, seed %d\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
-		quantity.Plural(int64(len(m.Impls)), "implementation", "implementations"), quantity.Plural(int64(len(m.Links)), "link", "links"), plain(m.Bench), m.Seed)
-	p.cells(m)
-	p.troubles(m)
+	fmt.Fprintf(p, "%s  %s on %s, seed %d\n\n", p.paint(bold+";"+tone(m.Status), m.Status), m.Size(), plain(m.Bench), m.Seed)
+	if len(m.Peers) > 0 {
+		p.peers(m)
+	} else {
+		p.cells(m)
+		p.troubles(m)
+	}
 	p.kills(m)
 	if m.Folder != "" {
 		fmt.Fprintf(p, "\nruns and reports: %s\n", plain(m.Folder))

@@ -55,3 +55,13 @@ func TestMatrixHostileText(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestPeers(t *testing.T) {
+	got := matrix(t, modeltest.Peers(), Options{})
+	for _, want := range []string{"3 implementations, each with each, over 1 link", "1  gbn          PASS  FAIL   ERR", "2  irn           n/a  PASS   ERR",
+		"FAIL: RC-ACK-002\n    gbn+irn\n", "ERROR: contract: ./mine: it said nothing\n    gbn+exec:./mine irn+exec:./mine exec:./mine+gbn exec:./mine+irn exec:./mine+exec:./mine\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

@@ -32,6 +32,30 @@ func Matrix() *model.Matrix {
 	return m
 }
 
+// Peers returns a new matrix in which two implementations and a program that cannot be run met each other.
+func Peers() *model.Matrix {
+	names := []string{"gbn", "irn", "exec:./mine"}
+	m := Matrix()
+	m.Impls, m.Peers, m.Links, m.Cells, m.Kills = nil, names, m.Links[:1], nil, nil
+	for i, from := range names {
+		for k, to := range names {
+			c := cell(from+"+"+to, "clean", rule.Pass, 90e6, 0, 15_600_000)
+			switch {
+			case i == 2 || k == 2:
+				c = model.Cell{Impl: c.Impl, Link: c.Link, Status: rule.Error.String(), Reason: "contract: ./mine: it said nothing"}
+			case i == 1 && k == 0:
+				c.Status, c.Reason = rule.NotApplicable.String(), "recovery irn of the requester meets gbn of the responder"
+			case i == 0 && k == 1:
+				c.Status, c.Broken = rule.Fail.String(), []string{"RC-ACK-002"}
+			}
+			c.Ends = [2]string{from, to}
+			m.Impls, m.Cells = append(m.Impls, c.Impl), append(m.Cells, c)
+		}
+	}
+	m.Settle()
+	return m
+}
+
 func cell(impl, link string, status rule.Status, bps float64, again, p99 int64) model.Cell {
 	return model.Cell{Impl: impl, Link: link, Status: status.String(), Attempts: 1, Wall: 1.5, SpecHash: "212eaf2a68a0",
 		Folder: "runs/example/" + impl + "/" + link, Again: "gauntlet run runs/example/" + impl + "/" + link + "/spec.txt --bench netns",

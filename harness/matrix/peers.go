@@ -1,0 +1,88 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Peers returns a row for each of the ends with each, itself included: the first as requester, the second as responder. Unfit
+// says why two cannot meet, "" when they can.
+func Peers(ends []Row, unfit func(requester, responder *engine.Implementation) string) []Row {
+	var rows []Row
+	for _, a := range ends {
+		for _, b := range ends {
+			r := Row{Name: a.Name + "+" + b.Name, Folder: a.folder() + "+" + b.folder(), Ends: [2]string{a.Name, b.Name},
+				Impls: [2]engine.Implementation{a.Impls[0], b.Impls[0]}, Broken: a.Broken}
+			if b.Broken != nil {
+				r.Broken = b.Broken
+			}
+			if r.Broken == nil {
+				r.Unfit = unfit(&r.Impls[0], &r.Impls[1])
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// folder is the name of the row in a path.
+func (r *Row) folder() string {
+	if r.Folder != "" {
+		return r.Folder
+	}
+	return r.Name
+}
+
+// mixed says that the two ends recover in different ways, "" when they do not.
+func (r *Row) mixed() string {
+	a, b := r.Impls[0].Recover, r.Impls[1].Recover
+	if a == b {
+		return ""
+	}
+	return fmt.Sprintf("recovery %s of the requester meets %s of the responder", a, b)
+}
+
+// meet says of the run of two peers what the rules do not: whether the work was done. That no rule was broken proves little
+// where nothing arrived. Where the two recover in different ways that is what was to be expected, and nobody's fault.
+func meet(c *model.Cell, row *Row, s *scenario.Spec) {
+	mixed := row.mixed()
+	undone := ""
+	if wanted := posted(s); wanted > 0 && c.Messages < wanted && !slices.Contains(row.Impls[0].Features, engine.Unreliable) {
+		undone = fmt.Sprintf("%d of %d messages completed", c.Messages, wanted)
+	}
+	switch {
+	case c.Status == rule.Fail.String():
+		c.Reason = join(mixed, c.Reason)
+	case c.Status != rule.Pass.String():
+	case undone == "":
+		c.Reason = mixed
+	case mixed != "":
+		c.Status, c.Reason = rule.NotApplicable.String(), join(mixed, undone)
+	default:
+		c.Status, c.Reason = rule.Inconclusive.String(), "no rule was broken, but "+undone
+	}
+}
+
+// posted is how many messages a Spec's loads ask for, 0 when that is not known beforehand.
+func posted(s *scenario.Spec) (n int64) {
+	for _, l := range s.Loads {
+		if l.Count == 0 {
+			return 0
+		}
+		n += int64(l.Count) * int64(s.QPs)
+	}
+	return n
+}
+
+// join puts two remarks into one line.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}
