@@ -29,7 +29,7 @@ type matrixFlags struct {
 	with, params                               []string
 	seed                                       uint64
 	jobs, attempts, store                      int
-	broken, json, quiet                        bool
+	broken, peers, json, quiet                 bool
 	guest                                      guestFlags
 }
 
@@ -48,15 +48,20 @@ A link is a few lines of scenario text. --links takes names of those that come w
 such as ./mine.txt; a file may change anything, the workload as well. Every cell is a run of its own, with the same seed
 and with a run folder below --out, where matrix.json, matrix.md and matrix.html are written too.
 
+With --peers the table says who can talk to whom: every implementation and program of --impl as requester with every one as
+responder. Cells that need not work say why; what is wrong with one program is in its row and column alone.
+
 With --broken the engines that are wrong on purpose run as well, in virtual time: the rules must fail on each of them.`,
 		Example: `  gauntlet matrix
   gauntlet matrix --impl gbn,fasr,fasr+gbn --links clean,burst,./mine.txt --with 'link rate=10G delay=20ms'
+  gauntlet matrix --peers --impl gbn,fasr,exec:./mine --bench netns
   gauntlet matrix --bench netns --html matrix.html --json > matrix.json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d := c.Flags()
-	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B")
+	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours")
+	d.BoolVar(&f.peers, "peers", false, "run each implementation as requester with each as responder (default then: --links random)")
 	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&f.links, "links", strings.Join(names, ","), "links, separated by commas: names, or files such as ./mine.txt")
 	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
@@ -83,11 +88,18 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 
 // execute runs the matrix and prints it.
 func (f *matrixFlags) execute(c *cobra.Command) error {
-	o, err := f.options(c)
-	if err == nil {
-		err = o.Check()
+	if f.peers && !c.Flags().Changed("links") {
+		f.links = "random"
 	}
+	o, err := f.options(c)
 	if err != nil {
+		return usage(err)
+	}
+	b := benchOnDemand{name: f.bench}
+	if err := f.rows(o, &b); err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
 		return usage(err)
 	}
 	if o.Folder, err = f.folder(); err != nil {
@@ -96,9 +108,12 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	if elsewhere(f.bench) {
 		return f.again(c.Context(), o.Folder)
 	}
-	if o.Bench, err = findBench(f.bench, ""); err != nil {
-		return err
+	if b.Bench == nil {
+		if err := b.open(); err != nil {
+			return err
+		}
 	}
+	o.Bench = b.Bench
 	bar := newProgress(os.Stderr, !f.quiet)
 	ended := 0
 	o.Progress = bar.show
@@ -155,46 +170,9 @@ func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
 		}
 		o.Links = append(o.Links, l)
 	}
-	for name := range strings.SplitSeq(f.impl, ",") {
-		row, err := matrixRow(name)
-		if err != nil {
-			return nil, err
-		}
-		o.Rows = append(o.Rows, row)
-	}
 	var err error
 	o.Params, err = f.parameters()
 	return o, err
-}
-
-// matrixRow reads "a" or "a+b".
-func matrixRow(name string) (matrix.Row, error) {
-	row := matrix.Row{Name: name}
-	a, b, two := strings.Cut(name, "+")
-	if !two {
-		b = a
-	}
-	for side, n := range []string{a, b} {
-		impl, ok := all.Find(n)
-		if !ok {
-			return row, fmt.Errorf("implementation %q: unknown; known: %s", n, strings.Join(all.Names(), " "))
-		}
-		row.Impls[side] = impl
-	}
-	return row, together(row.Impls)
-}
-
-// parameters reads --param, which names the implementation because no other knows the parameter.
-func (f *matrixFlags) parameters() (map[string][]string, error) {
-	params := map[string][]string{}
-	for _, p := range f.params {
-		impl, assignment, ok := strings.Cut(p, ":")
-		if _, known := all.Find(impl); !ok || !known {
-			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s", p, strings.Join(all.Names(), " "))
-		}
-		params[impl] = append(params[impl], assignment)
-	}
-	return params, nil
 }
 
 // folder is where the runs are kept: --out, or a new folder below runs/. One that holds a matrix is not overwritten.

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+)
+
+// rows reads --impl into the rows of a matrix. Programs are asked what they can do, which needs the bench; one that does not
+// keep the contract is the trouble of its own rows.
+func (f *matrixFlags) rows(o *matrix.Options, b *benchOnDemand) error {
+	r := rowReader{known: catalogue{}, wrong: map[string]error{}, folders: map[string]bool{}}
+	names := strings.Split(f.impl, ",")
+	for _, name := range names {
+		for _, n := range ends(name) {
+			if err := enginesOnly(f.bench, n); err != nil {
+				return usage(err)
+			}
+			if isProgram(n) && b.Bench == nil {
+				if err := b.open(); err != nil {
+					return err
+				}
+			}
+		}
+		row, err := r.row(name)
+		if err != nil {
+			return usage(err)
+		}
+		if f.peers && len(ends(name)) > 1 {
+			return usage(fmt.Errorf("--peers: %s is two implementations; name each alone, every one meets every other", name))
+		}
+		o.Rows = append(o.Rows, row)
+	}
+	if f.peers {
+		o.Peers, o.Rows = names, matrix.Peers(o.Rows, unfit)
+	}
+	o.Lacks = r.known.lacks
+	return nil
+}
+
+// unfit says why two implementations cannot be at the two ends, "" when they can.
+func unfit(a, b *engine.Implementation) string {
+	switch {
+	case together([2]engine.Implementation{*a, *b}) == nil:
+		return ""
+	case !a.OverIP():
+		return b.Name + " does not speak RoCEv2"
+	case !b.OverIP():
+		return a.Name + " does not speak RoCEv2"
+	}
+	return a.Name + " and " + b.Name + " speak different protocols over IP"
+}
+
+// rowReader makes rows of names, asking each program once.
+type rowReader struct {
+	known   catalogue
+	wrong   map[string]error // programs that do not keep the contract
+	folders map[string]bool  // those taken
+}
+
+// ends are the names in "a" or "a+b". A path may have a plus in it: what follows is an end only if it is the name of one.
+func ends(name string) []string {
+	for i := range len(name) {
+		if a, b := name[:i], name[i:]; b[0] == '+' && (!isProgram(a) || isEnd(b[1:])) {
+			return []string{a, b[1:]}
+		}
+	}
+	return []string{name}
+}
+
+func isEnd(name string) bool {
+	_, engine := all.Find(name)
+	return engine || isProgram(name)
+}
+
+// row reads "a" or "a+b".
+func (r *rowReader) row(name string) (matrix.Row, error) {
+	row := matrix.Row{Name: name, Folder: r.folder(name)}
+	both := ends(name)
+	for side := range row.Impls {
+		n := both[min(side, len(both)-1)]
+		err := r.wrong[n]
+		if err == nil {
+			row.Impls[side], err = r.known.find(n)
+		}
+		var e exit
+		switch {
+		case err == nil:
+		case isProgram(n) && !(errors.As(err, &e) && e.code == exitUsage):
+			r.wrong[n], row.Broken = err, err
+		default:
+			return row, fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program", n, strings.Join(all.Names(), " "), scenario.Exec)
+		}
+	}
+	if row.Broken != nil {
+		return row, nil
+	}
+	return row, together(row.Impls)
+}
+
+// folder is the name of a row in paths: of programs the last part of theirs, with a number where that is taken.
+func (r *rowReader) folder(name string) string {
+	var parts []string
+	for _, n := range ends(name) {
+		if isProgram(n) {
+			n = "exec-" + short(n)
+		}
+		parts = append(parts, n)
+	}
+	folder := strings.Join(parts, "+")
+	for n := 2; r.folders[folder]; n++ {
+		folder = fmt.Sprintf("%s-%d", strings.Join(parts, "+"), n)
+	}
+	r.folders[folder] = true
+	return folder
+}
+
+// parameters reads --param, which names the implementation because no other knows the parameter.
+func (f *matrixFlags) parameters() (map[string][]string, error) {
+	params := map[string][]string{}
+	for _, p := range f.params {
+		impl, assignment, ok := cutParameter(p)
+		if !ok || !isEnd(impl) {
+			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s, or exec:PATH", p, strings.Join(all.Names(), " "))
+		}
+		params[impl] = append(params[impl], assignment)
+	}
+	return params, nil
+}
+
+// cutParameter cuts at the first colon, behind that of exec: when there is one.
+func cutParameter(p string) (impl, assignment string, ok bool) {
+	path, program := strings.CutPrefix(p, scenario.Exec)
+	if !program {
+		return strings.Cut(p, ":")
+	}
+	path, assignment, ok = strings.Cut(path, ":")
+	return scenario.Exec + path, assignment, ok
+}
