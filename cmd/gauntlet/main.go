@@ -75,7 +75,7 @@ Exit codes: 0 all required rules passed; 1 a conformance or performance failure;
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	c.AddCommand(runCommand(), conformCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), checkContractCommand())
+	c.AddCommand(runCommand(), conformCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), datasheetCommand(), tapeCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), versionCommand())
 	c.AddCommand(labCommands()...)

@@ -38,3 +38,14 @@ func accounts() map[string]float64 {
 	}
 	return out
 }
+
+// memoryByQPs are the accounts of figures: the bytes that so many QPs take for selective retransmission with windows of 500
+// packets (FaSR V-D2).
+func memoryByQPs() map[string]func(float64) float64 {
+	const bdp = 500
+	return map[string]func(float64) float64{
+		"fasr SR memory":  func(n float64) float64 { return fasr.TestbedPoolBytes + n*fasr.PointerBytes },
+		"srnic SR memory": func(n float64) float64 { return n * fasr.SRNICBytes },
+		"irn SR memory":   func(n float64) float64 { return n * fasr.IRNBytes(bdp) },
+	}
+}

@@ -68,6 +68,13 @@ var (
 		return float64(r[0].FCT.Mean)/float64(r[1].FCT.Mean) - 1
 	}}
 
+	// meanFCT and tailFCT are of the completion times of messages.
+	meanFCT = Metric{"mean FCT", "ms", true, 1, func(r []Run) float64 { return float64(r[0].FCT.Mean) / 1e6 }}
+	tailFCT = Metric{"FCT p99", "ms", true, 1, func(r []Run) float64 { return float64(r[0].FCT.P99) / 1e6 }}
+
+	// shortfall is the part of the goodput of the second run that the first does not have.
+	shortfall = Metric{"loss of goodput", "", true, 2, func(r []Run) float64 { return 1 - r[0].GoodputBps/r[1].GoodputBps }}
+
 	// extra is how much longer a message takes on average than in the second run.
 	extra = Metric{"mean FCT above", "us", true, 2, func(r []Run) float64 { return float64(r[0].FCT.Mean-r[1].FCT.Mean) / 1e3 }}
 
@@ -91,6 +98,16 @@ func variable(name, unit string) Metric {
 			return math.NaN()
 		}
 		return max(a, b)
+	}}
+}
+
+// slowdown is the 95th percentile of the FCT slowdown in group n of so many, by size.
+func slowdown(n, groups int) Metric {
+	return Metric{"slowdown p95", "", true, 1, func(r []Run) float64 {
+		if s := r[0].Slowdown; s != nil && len(s.Groups) == groups {
+			return s.Groups[n].P95
+		}
+		return math.NaN()
 	}}
 }
 

@@ -38,3 +38,40 @@ func estimate(e *stats.Estimate) []string {
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Figure writes a line for each point of a figure: ours, the model where it is drawn, and the paper's.
+func Figure(w io.Writer, f *model.Figure) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"figure", "panel", "curve", "kind", "x_name", "x_unit", "x", "y_name", "y_unit", "y", "y_low", "y_high", "seeds", "trouble"}}
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		add := func(curve, kind string, x float64, rest ...string) {
+			row := []string{f.ID, p.Title, curve, kind, p.X.Name, p.X.Unit, number(x), p.Y.Name, p.Y.Unit}
+			rows = append(rows, append(row, rest...))
+		}
+		for k := range p.Curves {
+			c := &p.Curves[k]
+			for n := range c.Ours {
+				o, seeds := &c.Ours[n], ""
+				if o.Estimate != nil {
+					seeds = strconv.Itoa(o.Estimate.N)
+				}
+				add(c.Name, "ours", o.X, append(estimate(o.Estimate), seeds, o.Trouble)...)
+			}
+			for _, xy := range c.Model {
+				add(c.Name, "model", xy[0], number(xy[1]), "", "", "", "")
+			}
+			for _, xy := range c.Paper {
+				add(c.Name, "paper", xy[0], number(xy[1]), "", "", "", "")
+			}
+		}
+		for _, m := range p.Marks {
+			row := []string{f.ID, p.Title, m.Text, "paper", p.X.Name, p.X.Unit, number(m.At), p.Y.Name, p.Y.Unit, "", "", "", "", ""}
+			if m.Level {
+				row[6], row[9] = row[9], row[6]
+			}
+			rows = append(rows, row)
+		}
+	}
+	return out.WriteAll(rows)
+}

@@ -24,3 +24,23 @@ func TestAtlas(t *testing.T) {
 		t.Errorf("what was not run: %v", got)
 	}
 }
+
+func TestFigure(t *testing.T) {
+	m := modeltest.Figures()
+	for i, want := range []int{1 + 5 + 2 + 1 + 1, 1 + 2 + 1} {
+		var b strings.Builder
+		if err := Figure(&b, &m.Figures[i]); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+		if err != nil || len(rows) != want {
+			t.Fatalf("%d rows, want %d, %v\n%s", len(rows), want, err, b.String())
+		}
+		if last := strings.Join(rows[want-1], ","); i == 1 && last != "XX-2,,a level,paper,QPs,,,memory,B,700,,,," {
+			t.Error(last)
+		}
+		if got := strings.Join(rows[1], ","); i == 0 && got != "XX-1,40 ms,plain,ours,loss,,1e-05,goodput,Gb/s,6,5.5,6.5,2," {
+			t.Error(got)
+		}
+	}
+}

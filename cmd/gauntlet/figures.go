@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/batch"
+	"github.com/rdma-gauntlet/gauntlet/perf/figures"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/csv"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// figuresFlags are the flags of figures.
+type figuresFlags struct {
+	out               string
+	seeds, jobs       int
+	confidence        float64
+	list, json, quiet bool
+}
+
+func figuresCommand() *cobra.Command {
+	var f figuresFlags
+	var ids []string
+	for _, figure := range targets.Figures() {
+		ids = append(ids, figure.ID)
+	}
+	c := &cobra.Command{
+		Use:   "figures [ID…]",
+		Short: "Draw the figures of five papers again: what they state, the models, and measurements",
+		Long: `Measure the figures of five papers in virtual time and draw each with three kinds of points: those that the paper's text states
+in numbers, those of the models, and ours. What the text does not state is not read off a picture; each figure says what is
+missing, and under which conditions ours was run.
+
+An ID is a figure (LW-9), a figure with parts (FS-7), or a paper: LW LoWAR, NT NTT, G1 Go-Back-ONE, FS FaSR, DI datagram-iWARP.
+All of them go to --out as figures.html and figures.json, and each as ID.svg and ID.csv.`,
+		Example: `  gauntlet figures --list
+  gauntlet figures LW-11 NT-3
+  gauntlet figures FS --seeds 4 --out figures`,
+		ValidArgs: ids,
+		RunE:      func(c *cobra.Command, args []string) error { return f.execute(c, args) },
+	}
+	d := c.Flags()
+	d.StringVar(&f.out, "out", "", "folder of the figures (default: a new one below runs/)")
+	d.IntVar(&f.seeds, "seeds", 2, "seeds of a run in which chance has a part")
+	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
+	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
+	d.BoolVar(&f.list, "list", false, "list the figures and run nothing")
+	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.quiet, "quiet", false, "no progress")
+	return c
+}
+
+// execute measures and writes.
+func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
+	wanted, err := targets.FindFigures(ids)
+	if err != nil {
+		return usage(err)
+	}
+	if f.list {
+		return listFigures(os.Stdout, wanted)
+	}
+	bar := newProgress(os.Stderr, !f.quiet)
+	plan, err := f.plan(wanted, bar)
+	if err != nil {
+		return usage(err)
+	}
+	specs := plan.Runs().Specs()
+	if err := enoughMemory(specs, f.jobs); err != nil {
+		return usage(fmt.Errorf("figures: %w", err))
+	}
+	bar.say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(specs), f.jobs))
+	m := plan.Measure(c.Context())
+	bar.done()
+	m.Version, m.Commit, m.Command = version(), commit(), commandLine()
+	return f.conclude(c.Context(), m)
+}
+
+func (f *figuresFlags) plan(wanted []targets.Figure, bar *progress) (*figures.Plan, error) {
+	switch {
+	case f.jobs < 1:
+		return nil, fmt.Errorf("--jobs %d: want 1 or more", f.jobs)
+	case !(f.confidence > 0.5 && f.confidence < 1):
+		return nil, fmt.Errorf("--confidence %g: want more than 0.5 and less than 1, such as 0.95", f.confidence)
+	}
+	return figures.New(figures.Options{Figures: wanted, Confidence: f.confidence, Accounts: memoryByQPs(),
+		Batch: batch.Options{Seeds: f.seeds, Jobs: f.jobs, Run: measure, Cost: cost, Progress: bar.show}})
+}
+
+// conclude writes the files and says where they are.
+func (f *figuresFlags) conclude(ctx context.Context, m *model.Figures) error {
+	dir := f.out
+	if dir == "" {
+		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-figures")
+	}
+	files := []document{
+		{"figures.json", func(w io.Writer) error { return encode(w, m) }},
+		{"figures.html", func(w io.Writer) error { return html.Figures(w, m) }},
+	}
+	for i := range m.Figures {
+		figure := &m.Figures[i]
+		files = append(files, document{figure.ID + ".svg", func(w io.Writer) error { return html.FigureSVG(w, figure) }},
+			document{figure.ID + ".csv", func(w io.Writer) error { return csv.Figure(w, figure) }})
+	}
+	err := writeAll(dir, files)
+	reasons, missing := m.Troubles()
+	if f.json {
+		err = errors.Join(err, encode(os.Stdout, m))
+	} else {
+		fmt.Printf("%d figures from %d runs in %.0f s: %s\n", len(m.Figures), m.Runs, m.Wall, filepath.Join(dir, "figures.html"))
+	}
+	switch {
+	case err != nil:
+		return exit{exitBroken, err.Error()}
+	case ctx.Err() != nil:
+		return exit{exitBroken, fmt.Sprintf("figures: interrupted, %d points were not run", missing)}
+	case missing > 0:
+		return exit{exitBroken, fmt.Sprintf("figures: %d points have no number: %s", missing, strings.Join(reasons, "; "))}
+	}
+	return nil
+}
+
+// listFigures prints what there is.
+func listFigures(out io.Writer, all []targets.Figure) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, figure := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", figure.ID, figure.Source, figure.Title)
+	}
+	return w.Flush()
+}
