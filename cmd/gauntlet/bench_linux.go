@@ -12,7 +12,13 @@ import (
 )
 
 // ask hears what a program can do.
-func ask(path string) (*contract.Capabilities, error) { return netns.Ask(path) }
+func ask(path string) (*contract.Capabilities, error) {
+	p, err := netns.Start(path)
+	if err != nil {
+		return nil, err
+	}
+	return contract.Ask(p)
+}
 
 // findBench returns the bench of that name. The netns bench needs privilege: a process without it starts again as root of
 // a user namespace, and this call then does not return.

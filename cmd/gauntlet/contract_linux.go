@@ -60,8 +60,8 @@ func (c *contractCheck) walk(ctx context.Context) error {
 		do   func(context.Context) (string, error)
 	}{
 		{"says capabilities, and refuses what does not exist", c.introduce},
-		{"ends when its standard input does", c.ends(func(in io.Closer, _ *os.Process) error { return in.Close() })},
-		{"ends on SIGTERM", c.ends(func(_ io.Closer, p *os.Process) error { return p.Signal(syscall.SIGTERM) })},
+		{"ends when its standard input does", c.ends(func(p *contract.Program) error { return p.Stdin.Close() })},
+		{"ends on SIGTERM", c.ends(func(p *contract.Program) error { return p.Signal(syscall.SIGTERM) })},
 		{"answers the requests of gbn", c.talk(1)},
 		{"has its requests answered by gbn", c.talk(0)},
 	}
@@ -85,14 +85,20 @@ func failed(err error) int {
 }
 
 func (c *contractCheck) introduce(context.Context) (note string, err error) {
-	if c.caps, err = netns.Ask(c.path); err != nil {
+	if c.caps, err = ask(c.path); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(": %s %s, requests %s, answers %s", c.caps.Program, c.caps.Version, c.caps.Operations, c.caps.Serves), nil
 }
 
-func (c *contractCheck) ends(how func(io.Closer, *os.Process) error) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) { return "", netns.EndsWith(c.path, how) }
+func (c *contractCheck) ends(how func(*contract.Program) error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		p, err := netns.Start(c.path)
+		if err != nil {
+			return "", err
+		}
+		return "", contract.EndsWith(p, how)
+	}
 }
 
 // talk runs a few messages with the program at one side, and go-back-N at the other.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
+	"os"
 	"time"
 )
 
@@ -19,41 +19,39 @@ const NoSuch = "gauntlet_no_such_parameter"
 // patience is how long a program may take to introduce itself, and to see that it is asked for something that it lacks.
 const patience = 10 * time.Second
 
-// Ask starts a program to hear what it can do, and asks it for a parameter that does not exist: what accepts that would
-// accept, and ignore, a parameter that matters. The caller has prepared how the command is to be started; it is killed if
-// it does not end by itself. What it wrote on standard error goes to where the caller said.
-func Ask(cmd *exec.Cmd) (*Capabilities, error) {
-	in, err := cmd.StdinPipe()
+// Ask hears what a program that has just been started can do, and asks it for a parameter that does not exist: what accepts
+// that would accept, and ignore, a parameter that matters. It is killed if it does not end by itself, and nothing is left of
+// it. The error ends with what it logged last.
+func Ask(p *Program) (*Capabilities, error) {
+	caps, err := ask(p)
 	if err != nil {
-		return nil, fmt.Errorf("contract: %s: %w", cmd.Path, err)
+		err = fmt.Errorf("contract: %s: %w%s", p.Name, err, p.Log.Last())
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("contract: %s: %w", cmd.Path, err)
-	}
-	cmd.WaitDelay = time.Second // for the pipes, when something else holds them
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("contract: start %w", err)
-	}
-	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-	caps, err := introduce(NewDialog(out))
+	return caps, err
+}
+
+func ask(p *Program) (*Capabilities, error) {
+	defer p.Stdout.Close()
+	late := time.AfterFunc(patience, func() { _ = p.Signal(os.Kill) })
+	caps, err := introduce(NewDialog(p.Stdout))
 	if err == nil {
-		request(in, nowhere, Order{Op: OpParam, Name: NoSuch, Value: "1"}, Order{Op: OpPrepare})
+		request(p.Stdin, nowhere, Order{Op: OpParam, Name: NoSuch, Value: "1"}, Order{Op: OpPrepare})
 	} else {
-		_ = cmd.Process.Kill() // nothing that it could say would help
+		_ = p.Signal(os.Kill) // nothing that it could say would help
 	}
 	// Its input stays open, so that it cannot mistake the end of the conversation for the reason to end.
-	_, _ = io.Copy(io.Discard, out)
-	ended := cmd.Wait()
+	_, _ = io.Copy(io.Discard, p.Stdout)
+	ended := p.Wait()
+	_ = p.Stdin.Close()
 	switch inTime := late.Stop(); {
 	case !inTime && caps == nil:
-		return nil, fmt.Errorf("contract: %s: it said nothing within %s; want capabilities as the first line", cmd.Path, patience)
+		return nil, fmt.Errorf("it said nothing within %s; want capabilities as the first line", patience)
 	case !inTime:
-		return caps, fmt.Errorf("contract: %s: asked for parameter %s, which does not exist, it went on for %s; want exit code %d", cmd.Path, NoSuch, patience, Unsupported)
+		return caps, fmt.Errorf("asked for parameter %s, which does not exist, it went on for %s; want exit code %d", NoSuch, patience, Unsupported)
 	case err != nil:
-		return nil, fmt.Errorf("contract: %s: %w", cmd.Path, err)
+		return nil, err
 	}
-	return caps, refused(cmd, ended)
+	return caps, refused(ended)
 }
 
 // introduce hears the first line.
@@ -79,14 +77,17 @@ func request(in io.Writer, orders ...Order) {
 }
 
 // refused checks how a program ended that was asked for what does not exist.
-func refused(cmd *exec.Cmd, waitErr error) error {
-	var exit *exec.ExitError
-	if waitErr != nil && !errors.As(waitErr, &exit) {
-		return fmt.Errorf("contract: %s: %w", cmd.Path, waitErr)
+func refused(ended error) error {
+	code, err := exitCode(ended)
+	if err != nil {
+		return err
 	}
-	if code := cmd.ProcessState.ExitCode(); code != Unsupported {
-		return fmt.Errorf("contract: %s: asked for parameter %s, which does not exist, it ended with %s; want exit code %d",
-			cmd.Path, NoSuch, cmd.ProcessState, Unsupported)
+	if code != Unsupported {
+		how := "exit status 0"
+		if ended != nil {
+			how = ended.Error()
+		}
+		return fmt.Errorf("asked for parameter %s, which does not exist, it ended with %s; want exit code %d", NoSuch, how, Unsupported)
 	}
 	return nil
 }

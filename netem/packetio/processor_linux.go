@@ -32,11 +32,11 @@ func Reserve() (*Reserved, error) {
 	r.Processor = allowed[1+os.Getpid()%(len(allowed)-1)]
 	rest := r.before
 	rest.Clear(r.Processor)
-	return &r, confine(&rest)
+	return &r, confine("self", &rest)
 }
 
 // Close lets the threads of this process use the processor again.
-func (r *Reserved) Close() error { return confine(&r.before) }
+func (r *Reserved) Close() error { return confine("self", &r.before) }
 
 // Allowed lists the processors that the calling thread may use.
 func Allowed() ([]int, error) {
@@ -68,13 +68,23 @@ func processors(set *unix.CPUSet) []int {
 	return list
 }
 
-// confine moves every thread of this process to a set of processors. A thread starts with the set of the one that made
-// it, so a second look finds those that were made meanwhile by one that had not been moved.
-func confine(set *unix.CPUSet) error {
+// Share lets another process use the processors that the calling thread may use, and no other. A process that this one
+// starts does so anyway.
+func Share(pid int) error {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return fmt.Errorf("packetio: ask for the processors of a thread: %w", err)
+	}
+	return confine(strconv.Itoa(pid), &set)
+}
+
+// confine moves every thread of a process to a set of processors. A thread starts with the set of the one that made it, so a
+// second look finds those that were made meanwhile by one that had not been moved.
+func confine(process string, set *unix.CPUSet) error {
 	for range 2 {
-		threads, err := os.ReadDir("/proc/self/task")
+		threads, err := os.ReadDir("/proc/" + process + "/task")
 		if err != nil {
-			return fmt.Errorf("packetio: list the threads of this process: %w", err)
+			return fmt.Errorf("packetio: list the threads of process %s: %w", process, err)
 		}
 		for _, t := range threads {
 			id, err := strconv.Atoi(t.Name())

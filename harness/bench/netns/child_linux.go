@@ -1,26 +1,22 @@
 package netns
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// child is a process of the bench with its pipes. What it says on standard error is kept for the error message.
+// child is a program under the bench's control. What it says on standard error is kept for the error message.
 type child struct {
+	*contract.Program
 	name   string
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *os.File
-	stderr *tail
-	ended  chan struct{} // closed when the process has ended
+	ended  chan struct{} // closed when the program has ended
 	err    error         // why; read it after ended
+	closed bool
 }
 
 // spawn starts "self process ROLE" in a namespace.
@@ -28,47 +24,40 @@ func (b *Bench) spawn(t *Topology, n *Namespace, role string) (*child, error) {
 	return launch(t, n, role, exec.Command(b.Self, "process", role))
 }
 
-// launch starts a command in a namespace, in a process group of its own: an interrupt from the terminal is for the bench,
-// which then ends its children in order.
+// launch starts a command in a namespace.
 func launch(t *Topology, n *Namespace, role string, cmd *exec.Cmd) (*child, error) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Setpgid = true
-	c := &child{name: role, cmd: cmd, stderr: &tail{limit: 64 << 10}, ended: make(chan struct{})}
-	var err error
-	if c.stdin, err = cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("netns: %s: %w", role, err)
-	}
-	// A pipe of our own rather than StdoutPipe: Wait must not close it under the reader.
-	r, w, err := os.Pipe()
+	p, err := piped(role, cmd, func() error { return t.StartIn(n, cmd) })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("netns: %s: %w", role, err), c.stdin.Close())
+		return nil, err
 	}
-	c.stdout, cmd.Stdout, cmd.Stderr = r, w, c.stderr
-	err = t.StartIn(n, cmd)
-	_ = w.Close() // the child has its own
-	if err != nil {
-		return nil, errors.Join(err, c.stdin.Close(), r.Close())
-	}
+	return adopt(role, p), nil
+}
+
+// adopt takes care of a program that has been started.
+func adopt(name string, p *contract.Program) *child {
+	c := &child{Program: p, name: name, ended: make(chan struct{})}
 	go func() {
-		c.err = cmd.Wait()
+		c.err = p.Wait()
 		close(c.ended)
 	}()
-	return c, nil
+	return c
 }
 
 // patience is how long a process may take for what it is asked to do.
 const patience = 30 * time.Second
 
-// close ends the process by closing its standard input, and kills it when that does not help.
+// close ends the program by closing its standard input, and kills it when that does not help. A second call does nothing.
 func (c *child) close() error {
-	_ = c.stdin.Close() // it may have ended already
-	defer c.stdout.Close()
-	go func() { _, _ = io.Copy(io.Discard, c.stdout) }()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	_ = c.Stdin.Close() // it may have ended already
+	defer c.Stdout.Close()
+	go func() { _, _ = io.Copy(io.Discard, c.Stdout) }()
 	select {
 	case <-c.ended:
-	case <-time.After(endTime):
+	case <-time.After(contract.EndTime):
 		_ = c.kill()
 		<-c.ended
 		return fmt.Errorf("netns: %s did not end by itself and was killed", c.name)
@@ -79,10 +68,10 @@ func (c *child) close() error {
 	return nil
 }
 
-// kill ends the process and what it has started.
-func (c *child) kill() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
+// kill ends the program and what it has started.
+func (c *child) kill() error { return c.Signal(os.Kill) }
 
-// death says how the process ended, after it has, in a sentence that begins with its name.
+// death says how the program ended, after it has, in a sentence that begins with its name.
 func (c *child) death(what string) error {
 	select {
 	case <-c.ended:
@@ -91,45 +80,9 @@ func (c *child) death(what string) error {
 	select {
 	case <-c.ended:
 		if c.err != nil {
-			return fmt.Errorf("netns: %s %s: %w%s", c.name, what, c.err, c.stderr.last())
+			return fmt.Errorf("netns: %s %s: %w%s", c.name, what, c.err, c.Log.Last())
 		}
 	default:
 	}
-	return fmt.Errorf("netns: %s %s%s", c.name, what, c.stderr.last())
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu    sync.Mutex
-	limit int
-	buf   []byte
-}
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - t.limit; over > 0 {
-		t.buf = t.buf[over:]
-	}
-	return len(p), nil
-}
-
-// last returns the last line, or the one that says what a Go program died of, as the end of an error message.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
-	line := lines[len(lines)-1]
-	for _, l := range lines {
-		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {
-			line = l
-			break
-		}
-	}
-	if line = strings.TrimPrefix(line, "gauntlet: "); line != "" {
-		return ": " + line
-	}
-	return ""
+	return fmt.Errorf("netns: %s %s%s", c.name, what, c.Log.Last())
 }

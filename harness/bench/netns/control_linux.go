@@ -76,14 +76,14 @@ func (b *Bench) startParty(t *Topology, n *Namespace, role string, side trace.Si
 	if err != nil {
 		return nil, err
 	}
-	e := &party{child: c, side: side, orders: json.NewEncoder(c.stdin), answers: make(chan answer, 16), counters: map[string]int64{}}
+	e := &party{child: c, side: side, orders: json.NewEncoder(c.Stdin), answers: make(chan answer, 16), counters: map[string]int64{}}
 	if role == "endpoint" {
 		e.name += " " + e.side.String()
 	}
 	if impl.Program != "" {
 		e.name += " (" + impl.Name + ")"
 	}
-	hurry(c.cmd.Process.Pid)
+	hurry(c.PID)
 	go e.listen()
 	if err = e.begin(orders); err != nil {
 		_ = e.close() // it follows from the first
@@ -120,7 +120,7 @@ func (e *party) begin(orders []contract.Order) error {
 // listen reads answers until the program ends or says what is not of the contract.
 func (e *party) listen() {
 	defer close(e.answers)
-	d := contract.NewDialog(e.stdout)
+	d := contract.NewDialog(e.Stdout)
 	for {
 		r, err := d.Next()
 		if errors.Is(err, io.EOF) {

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -43,7 +44,7 @@ const (
 type foreign struct {
 	*Device
 	child   *exec.Cmd
-	said    *tail
+	said    *contract.Log
 	exited  chan struct{}
 	meeting *dut.Meeting
 	done    chan struct{} // closed when an active tool has done its work
@@ -62,7 +63,7 @@ func (s *session) introduce() error {
 	if err != nil {
 		return err
 	}
-	h := &foreign{Device: d, said: &tail{limit: 64 << 10}, exited: make(chan struct{}), done: make(chan struct{})}
+	h := &foreign{Device: d, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{})}
 	at := dut.Setting{Device: rdmaDevice, GID: gid, Own: drive.Addr(d.Side), Peer: drive.Addr(d.Side.Other())}
 	if d.Tool.ByCM() {
 		err = h.call(s, s.mine(d), at)

@@ -123,7 +123,7 @@ func (h *foreign) met(err error) error {
 	if err != nil {
 		_ = h.child.Process.Kill()
 		<-h.exited
-		return fmt.Errorf("netns: %w%s", err, h.said.last())
+		return fmt.Errorf("netns: %w%s", err, h.said.Last())
 	}
 	go h.watch()
 	return nil

@@ -119,7 +119,7 @@ func (l *relayLink) open() error {
 	if setup.Processor != nil {
 		l.fact(l.named("processor of the relay"), fmt.Sprint(*setup.Processor))
 	}
-	l.remote, err = relay.Attach(l.child.stdin, l.child.stdout, setup)
+	l.remote, err = relay.Attach(l.child.Stdin, l.child.Stdout, setup)
 	return l.or(err)
 }
 

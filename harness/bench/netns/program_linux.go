@@ -1,8 +1,8 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -17,56 +17,54 @@ import (
 // ends with it.
 func program(path string) *exec.Cmd {
 	cmd := exec.Command(path)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
 	cmd.WaitDelay = time.Second // for its pipes, when something else holds them
 	return cmd
 }
 
-// Ask hears what a program can do, without a network; see contract.Ask. What it logged last is in the error.
-func Ask(path string) (*contract.Capabilities, error) {
+// Start starts a program from elsewhere where this process is, to get to know it.
+func Start(path string) (*contract.Program, error) {
 	if err := Privileged(); err != nil {
 		return nil, err
 	}
-	log := &tail{limit: 64 << 10}
 	cmd := program(path)
-	cmd.Stderr = log
-	caps, err := contract.Ask(cmd)
-	if err != nil {
-		err = fmt.Errorf("%w%s", err, log.last())
-	}
-	return caps, err
+	return piped(path, cmd, func() error {
+		if err := cmd.Start(); err != nil {
+			return fmt.Errorf("netns: start %w", err)
+		}
+		return nil
+	})
 }
 
-// EndsWith starts a program, hears that it is there, and does what is to end it: closes its standard input, or signals it.
-// The error says how it ended instead, or that it did not.
-func EndsWith(path string, how func(stdin io.Closer, p *os.Process) error) error {
-	cmd := program(path)
-	in, err := cmd.StdinPipe()
+// piped starts a command with pipes, in a process group of its own: an interrupt from the terminal is for the bench, which
+// then ends its children in order. How is the last step.
+func piped(name string, cmd *exec.Cmd, how func() error) (*contract.Program, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	p := &contract.Program{Name: name, Log: &contract.Log{}, Wait: cmd.Wait}
+	var err error
+	if p.Stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("netns: %s: %w", name, err)
+	}
+	// A pipe of our own rather than StdoutPipe: Wait must not close it under the reader.
+	r, w, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("netns: %s: %w", path, err)
+		return nil, errors.Join(fmt.Errorf("netns: %s: %w", name, err), p.Stdin.Close())
 	}
-	out, err := cmd.StdoutPipe()
+	p.Stdout, cmd.Stdout, cmd.Stderr = r, w, p.Log
+	err = how()
+	_ = w.Close() // the child has its own
 	if err != nil {
-		return fmt.Errorf("netns: %s: %w", path, err)
+		return nil, errors.Join(err, p.Stdin.Close(), r.Close())
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("netns: %s: %w", path, err)
+	p.PID = cmd.Process.Pid
+	p.Signal = func(s os.Signal) error {
+		if s == os.Kill {
+			return syscall.Kill(-p.PID, syscall.SIGKILL)
+		}
+		return cmd.Process.Signal(s)
 	}
-	if _, err = contract.NewDialog(out).Next(); err == nil {
-		err = how(in, cmd.Process)
-	}
-	timer := time.AfterFunc(endTime, func() { _ = cmd.Process.Kill() })
-	ended := cmd.Wait()
-	switch {
-	case err != nil:
-		return err
-	case !timer.Stop():
-		return fmt.Errorf("it went on for %s and was killed; want it to end", endTime)
-	case ended != nil:
-		return fmt.Errorf("it ended with %w; want exit code 0", ended)
-	}
-	return nil
+	return p, nil
 }
-
-// endTime is how long a program may take to end.
-const endTime = 2 * time.Second

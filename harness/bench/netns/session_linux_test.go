@@ -167,26 +167,6 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-func TestTailTellsTheCause(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                              "",
-		"one\ntwo\n":                    ": two",
-		"gauntlet: endpoint: no device": ": endpoint: no device",
-		"panic: negative bytes [recovered]\n\ngoroutine 1 [running]:\nmain.main()\n": ": panic: negative bytes [recovered]",
-	} {
-		l := &tail{limit: 1 << 10}
-		_, _ = l.Write([]byte(text))
-		if got := l.last(); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-	l := &tail{limit: 10}
-	_, _ = l.Write([]byte("0123456789abcdef\nend"))
-	if len(l.buf) != 10 || l.last() != ": end" {
-		t.Errorf("%q", l.buf)
-	}
-}
-
 // A spool comes back as it was written, without what came before the run, up to where a full disk cut it.
 func TestSpool(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "spool")
