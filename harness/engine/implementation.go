@@ -19,6 +19,9 @@ type Implementation struct {
 	// nil then, and only a bench with real packets can run it.
 	Program string
 
+	// Image is the name of a container image that starts such a program.
+	Image string
+
 	// Accepts reports opcodes outside the RC class that the scheme understands; a packet with any other is dropped
 	// before it reaches an engine. Nil means none. A scheme that accepts roce.UDP or roce.TCP is not RoCEv2: see Fragmenter.
 	Accepts func(roce.Opcode) bool
@@ -59,9 +62,12 @@ type Implementation struct {
 	NewStream func(qp QP, mem Memory) (Stream, error)
 }
 
+// Foreign reports whether the implementation is a program, and no engine.
+func (im *Implementation) Foreign() bool { return im.Program != "" || im.Image != "" }
+
 // Try returns what one end of a QP would be refused for. A program is not tried: it says so when it is run.
 func (im *Implementation) Try(qp QP, mem Memory) error {
-	if im.Program != "" {
+	if im.Foreign() {
 		return nil
 	}
 	_, _, err := im.New(qp, mem)

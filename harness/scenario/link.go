@@ -35,8 +35,17 @@ func readImpl(s *Spec, st *statement) {
 // Exec begins the name of an implementation that is a program; its path follows.
 const Exec = "exec:"
 
+// Image begins the name of an implementation that is a container image; the image's name follows.
+const Image = "image:"
+
+// Foreign reports whether a name is that of a program or an image.
+func Foreign(name string) bool {
+	return strings.HasPrefix(name, Exec) || strings.HasPrefix(name, Image)
+}
+
 func tooLong(name string) bool {
-	if path, ok := strings.CutPrefix(name, Exec); ok {
+	if Foreign(name) {
+		_, path, _ := strings.Cut(name, ":")
 		return len(path) > maxPath
 	}
 	return len(name) > maxName

@@ -13,7 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -25,6 +27,10 @@ type Bench struct {
 	Self   string  // the binary that knows the hidden commands "process endpoint", "process box", "process relay" and "process janitor"
 	Expose string  // names the namespaces while the run lasts; "" leaves them anonymous
 	Device *Device // stands at one end in place of an endpoint; nil is none
+
+	// Apart starts what an implementation does in a role (endpoint or box) where there is a network namespace of its own, such
+	// as a container. Nil starts everything as processes, which a program with a path always is.
+	Apart func(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error)
 }
 
 var (
@@ -42,6 +48,7 @@ type session struct {
 	legs     []*leg             // of the path, from A to B
 	acts     *drive.Box         // what stands in the path, for its attributes; nil when nothing does
 	relays   *packetio.Reserved // the processor of the relays; nil when they have none
+	apart    map[string]*child  // what was started apart, by the label of its namespace
 	ends     [2]*party          // nil where a device stands
 	foreign  *foreign           // the device; nil is none
 	box      *party             // nil without one
@@ -59,6 +66,9 @@ type session struct {
 // Check implements bench.Checker.
 func (b *Bench) Check(job *bench.Job) error {
 	if err := Privileged(); err != nil {
+		return err
+	}
+	if err := b.startable(job); err != nil {
 		return err
 	}
 	if _, err := boxOf(job); err != nil {
@@ -93,7 +103,7 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 			err = closeErr
 		}
 	}()
-	if err := s.steps(ctx, step{"building the network", s.build}, step{"measuring the link", s.probeBefore},
+	if err := s.steps(ctx, step{"starting containers", s.startApart}, step{"building the network", s.build}, step{"measuring the link", s.probeBefore},
 		step{"starting endpoints", s.startParties}, step{"watching the ports", s.watch}); err != nil {
 		return s.evidence, err
 	}
@@ -174,10 +184,8 @@ func (s *session) build(context.Context) (err error) {
 	s.fact("link", string(kind))
 	s.fact("kernel", kernel())
 	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
-	if s.acts, err = boxOf(s.job); err != nil {
-		return err
-	}
-	s.topology, err = Open(Options{Box: s.acts != nil, Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor, Own: s.bench.own()})
+	s.topology, err = Open(Options{Box: s.acts != nil, Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor,
+		Own: s.bench.own(), Of: s.homes()})
 	if err != nil {
 		return err
 	}

@@ -71,8 +71,9 @@ func (b *Bench) command(role string, impl *engine.Implementation) *exec.Cmd {
 }
 
 // startParty starts a program, tells it what to do, and waits until it is ready.
-func (b *Bench) startParty(t *Topology, n *Namespace, role string, side trace.Side, impl *engine.Implementation, orders []contract.Order) (*party, error) {
-	c, err := launch(t, n, role, b.command(role, impl))
+func (s *session) startParty(n *Namespace, role string, side trace.Side, orders []contract.Order) (*party, error) {
+	impl := &s.job.Impls[side]
+	c, err := s.program(n, role, impl)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (b *Bench) startParty(t *Topology, n *Namespace, role string, side trace.Si
 	if role == "endpoint" {
 		e.name += " " + e.side.String()
 	}
-	if impl.Program != "" {
+	if impl.Foreign() {
 		e.name += " (" + impl.Name + ")"
 	}
 	hurry(c.PID)

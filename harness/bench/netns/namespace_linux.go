@@ -24,6 +24,19 @@ func newNamespace(label string) (*Namespace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netns: create namespace %s: %w; %s", label, err, remedy)
 	}
+	return openSilent(label, inner)
+}
+
+// namespaceOf is the one that a process is in. The kernel keeps it until it is closed, also when the process ends.
+func namespaceOf(label string, pid int) (*Namespace, error) {
+	inner, err := ns.GetNS(fmt.Sprintf("/proc/%d/ns/net", pid))
+	if err != nil {
+		return nil, fmt.Errorf("netns: open the namespace of process %d for %s: %w", pid, label, err)
+	}
+	return openSilent(label, inner)
+}
+
+func openSilent(label string, inner ns.NetNS) (*Namespace, error) {
 	n, err := openNamespace(label, inner)
 	if err != nil {
 		return nil, err

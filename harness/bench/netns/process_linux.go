@@ -193,7 +193,7 @@ func (p *process) build(s *contract.Order, find func(string) (engine.Implementat
 	var impls [2]engine.Implementation
 	for side, name := range p.spec.Impl {
 		var ok bool
-		if impls[side], ok = find(name); !ok && !p.spec.Devices[side].Present() && !strings.HasPrefix(name, scenario.Exec) {
+		if impls[side], ok = find(name); !ok && !p.spec.Devices[side].Present() && !scenario.Foreign(name) {
 			return fmt.Errorf("%s: implementation %q is not in this binary", p.role, name)
 		}
 	}

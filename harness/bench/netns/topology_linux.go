@@ -65,6 +65,10 @@ type Options struct {
 	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the end.
 	Own [2]bool
 
+	// Of names, by the label of a namespace, the process that it belongs to: the first of a container, which brought a
+	// namespace of its own and is to find its devices there. The others are made.
+	Of map[string]int
+
 	// Name, when not empty, lets people look inside while the run lasts: `ip netns exec NAME-a …`, likewise NAME-link,
 	// NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain with the names it is given.
 	Name    string
@@ -110,7 +114,10 @@ func (t *Topology) build(o Options) (err error) {
 			continue
 		}
 		open := newNamespace
-		if n.label == "A" && o.Own[0] || n.label == "B" && o.Own[1] {
+		switch pid, given := o.Of[n.label]; {
+		case given:
+			open = func(label string) (*Namespace, error) { return namespaceOf(label, pid) }
+		case n.label == "A" && o.Own[0] || n.label == "B" && o.Own[1]:
 			open = ownNamespace
 		}
 		if *n.at, err = open(n.label); err != nil {

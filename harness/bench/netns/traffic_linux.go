@@ -43,7 +43,7 @@ func (s *session) join(n *Namespace, role string, side trace.Side, devices ...st
 	if err != nil {
 		return nil, err
 	}
-	events, err := s.scratch("events")
+	events, report, err := s.report(n)
 	if err == nil {
 		err = s.mute(n)
 	}
@@ -52,9 +52,8 @@ func (s *session) join(n *Namespace, role string, side trace.Side, devices ...st
 	}
 	s.events = append(s.events, events)
 	setup := s.setup(side)
-	setup.Device, setup.Report, setup.Streams = strings.Join(devices, " "), reachable(events), streams
-	e, err := s.bench.startParty(s.topology, n, role, side, &s.job.Impls[side],
-		append([]contract.Order{setup}, drive.Orders(s.job.Spec, side)...))
+	setup.Device, setup.Report, setup.Streams = strings.Join(devices, " "), report, streams
+	e, err := s.startParty(n, role, side, append([]contract.Order{setup}, drive.Orders(s.job.Spec, side)...))
 	if err != nil {
 		return nil, err
 	}
