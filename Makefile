@@ -16,7 +16,7 @@ RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB
 .PHONY: build check static fmt vet tidy cross lint lint-if-built test race netns golden fuzz bench soak report vuln deps ci clean
 
 build: ## the program, as one static binary
-	go build -trimpath -o bin/gauntlet ./cmd/gauntlet
+	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
 
 check: static cross lint-if-built race fuzz ## everything a change must pass; no root
 	@echo "check: passed"

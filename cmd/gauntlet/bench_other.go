@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,10 @@ func findBench(name, _ string) (bench.Bench, error) {
 	switch name {
 	case "sim":
 		return sim.Bench{}, nil
-	case "netns", "lab":
+	case "netns", "lab", "container":
 		return nil, usage(fmt.Errorf("--bench %s: needs Linux; use sim", name))
 	}
-	return nil, usage(fmt.Errorf("--bench %q: want sim, netns or lab", name))
+	return nil, usage(fmt.Errorf("--bench %q: want one of %s", name, strings.Join(choices["bench"], ", ")))
 }
 
 func processCommands() []*cobra.Command { return nil }

@@ -13,47 +13,47 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// catalogue finds implementations by their names: the engines of this repository, and "exec:PATH", a program that keeps
-// images/CONTRACT.md. A program is asked once what it can do.
+// catalogue finds implementations by their names: the engines of this repository, and "exec:PATH" and "image:NAME", programs
+// that keep images/CONTRACT.md. A program is asked once what it can do.
 type catalogue map[string]*contract.Capabilities
-
-// isProgram reports whether a name is that of a program.
-func isProgram(name string) bool { return strings.HasPrefix(name, scenario.Exec) }
 
 // find looks an implementation up. A program that does not keep the contract is refused here, before anything counts.
 func (c catalogue) find(name string) (engine.Implementation, error) {
-	path, program := strings.CutPrefix(name, scenario.Exec)
-	if !program {
+	if !scenario.Foreign(name) {
 		impl, ok := all.Find(name)
 		if !ok {
-			return impl, usage(fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program", name, strings.Join(all.Names(), " "), scenario.Exec))
+			return impl, usage(fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, or %sNAME", name,
+				strings.Join(all.Names(), " "), scenario.Exec, scenario.Image))
 		}
 		return impl, nil
 	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return engine.Implementation{}, usage(err)
-	}
 	if c[name] == nil {
-		caps, err := ask(path)
+		caps, err := ask(name)
 		if err != nil {
 			return engine.Implementation{}, exit{exitBroken, err.Error()}
 		}
 		c[name] = caps
 	}
-	return declared(name, path, c[name]), nil
+	return declared(name, c[name])
 }
 
 // declared makes an entry of the registry of what a program says of itself.
-func declared(name, path string, caps *contract.Capabilities) engine.Implementation {
-	impl := engine.Implementation{
-		Name: name, Program: path, Title: caps.Program + " " + caps.Version, Source: "a program, by images/CONTRACT.md",
+func declared(name string, caps *contract.Capabilities) (impl engine.Implementation, err error) {
+	impl = engine.Implementation{
+		Name: name, Title: caps.Program + " " + caps.Version, Source: "a program, by images/CONTRACT.md",
 		Recover: caps.Recovery, Features: strings.Fields(caps.Features),
+	}
+	var contained bool
+	if impl.Image, contained = strings.CutPrefix(name, scenario.Image); !contained {
+		impl.Image = ""
+		if impl.Program, err = filepath.Abs(strings.TrimPrefix(name, scenario.Exec)); err != nil {
+			return impl, usage(err)
+		}
 	}
 	for _, p := range strings.Fields(caps.Params) {
 		impl.Params = append(impl.Params, engine.Param{Name: p, Meaning: "see the program"})
 	}
-	return impl
+	return impl, nil
 }
 
 // lacks names what a Spec needs and the program at one of its sides does not declare, "" when nothing.
@@ -70,8 +70,9 @@ func (c catalogue) lacks(s *scenario.Spec) string {
 
 // short is a name as a part of a file's name.
 func short(name string) string {
-	if path, ok := strings.CutPrefix(name, scenario.Exec); ok {
-		return filepath.Base(path)
+	if scenario.Foreign(name) {
+		_, path, _ := strings.Cut(name, ":")
+		return strings.ReplaceAll(filepath.Base(path), ":", "-") // the tag of an image
 	}
 	return name
 }

@@ -76,7 +76,7 @@ requester. It is driven by perftest, ibv_rc_pingpong and rping, with this progra
 	}
 	d := c.Flags()
 	d.StringVar(&f.impl, "impl", "", "implementations, separated by commas (default: all that the bench can run; see: list impls)")
-	d.StringVar(&f.peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, there and in --impl")
+	d.StringVar(&f.peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, image:NAME one in an image, there and in --impl")
 	d.StringVar(&f.dut, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root, perftest and rdmacm-utils")
 	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
@@ -120,7 +120,7 @@ func (f *conformFlags) reference(impls []string) []string {
 	if f.peer != "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(impls), isProgram)
+	return slices.DeleteFunc(slices.Clone(impls), scenario.Foreign)
 }
 
 // execute runs the scenarios that are selected, and prints what they found.
@@ -222,7 +222,7 @@ func (f *conformFlags) implementations(b *benchOnDemand) ([]string, error) {
 		if err := enginesOnly(f.bench, name); err != nil {
 			return nil, usage(err)
 		}
-		if isProgram(name) && b.Bench == nil {
+		if scenario.Foreign(name) && b.Bench == nil {
 			if err := b.open(); err != nil {
 				return nil, err
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -23,31 +21,32 @@ import (
 
 func checkContractCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "check-contract PROGRAM",
+		Use:   "check-contract PROGRAM | image:NAME",
 		Short: "Walk a program through images/CONTRACT.md, step by step",
-		Long: `Walk a program through images/CONTRACT.md, step by step, and stop at the first that it fails, with what is wrong.
+		Long: `Walk a program, or that of a container image, through images/CONTRACT.md, step by step, and stop at the first that it fails, with what is wrong.
 
 The last steps let it talk to go-back-N over a link that loses nothing; what it does with loss is for conform to say.
 Exit codes: 0 it keeps the contract; 1 it does not; 3 the machine was too busy to tell.`,
-		Example: "  gauntlet check-contract images/example-c/gbn",
+		Example: "  gauntlet check-contract images/example-c/gbn\n  gauntlet check-contract image:gauntlet/example-c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, err := filepath.Abs(args[0])
-			if err != nil {
-				return usage(err)
+			check := &contractCheck{name: args[0], where: "container", out: os.Stdout}
+			if !strings.HasPrefix(args[0], scenario.Image) {
+				check.name, check.where = scenario.Exec+strings.TrimPrefix(args[0], scenario.Exec), "netns"
 			}
-			b, err := findBench("netns", "")
-			if err != nil {
+			var err error
+			if check.bench, err = findBench(check.where, ""); err != nil {
 				return err
 			}
-			return (&contractCheck{path: path, bench: b, out: os.Stdout}).walk(c.Context())
+			return check.walk(c.Context())
 		},
 	}
 }
 
 // contractCheck is the walk of one program.
 type contractCheck struct {
-	path  string
+	name  string // as of an implementation
+	where string // it is run: the name of the bench
 	bench bench.Bench
 	out   io.Writer
 	caps  *contract.Capabilities
@@ -85,7 +84,7 @@ func failed(err error) int {
 }
 
 func (c *contractCheck) introduce(context.Context) (note string, err error) {
-	if c.caps, err = ask(c.path); err != nil {
+	if c.caps, err = ask(c.name); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(": %s %s, requests %s, answers %s", c.caps.Program, c.caps.Version, c.caps.Operations, c.caps.Serves), nil
@@ -93,7 +92,7 @@ func (c *contractCheck) introduce(context.Context) (note string, err error) {
 
 func (c *contractCheck) ends(how func(*contract.Program) error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
-		p, err := netns.Start(c.path)
+		p, err := startForeign(c.name)
 		if err != nil {
 			return "", err
 		}
@@ -141,7 +140,7 @@ func operation(declared string) string {
 // spec is a short run over a slow line. The MTU is the first that the program has.
 func (c *contractCheck) spec(side int, op string) (*scenario.Spec, error) {
 	names := [2]string{"gbn", "gbn"}
-	names[side] = scenario.Exec + c.path
+	names[side] = c.name
 	return scenario.Parse(strings.NewReader(fmt.Sprintf("impl %s %s\nlink rate=10M delay=2ms\nqp rto=100ms mtu=%s\nload %s msg=10000 count=10\nrun limit=20s\n",
 		names[0], names[1], strings.Fields(c.caps.MTUs)[0], op)))
 }
@@ -151,7 +150,7 @@ func (c *contractCheck) run(ctx context.Context, s *scenario.Spec) (*model.Resul
 	if err != nil {
 		return nil, err
 	}
-	return run.Execute(ctx, run.Options{Spec: s, Bench: c.bench, Name: "netns", Impls: impls, Rules: rules.All(), Link: "auto", Version: version(), Commit: commit()})
+	return run.Execute(ctx, run.Options{Spec: s, Bench: c.bench, Name: c.where, Impls: impls, Rules: rules.All(), Link: "auto", Version: version(), Commit: commit()})
 }
 
 // verdict is what is wrong with a run, in one line: the run itself, or the first required rule that it broke.

@@ -10,7 +10,7 @@ import (
 
 func checkContractCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "check-contract PROGRAM",
+		Use:   "check-contract PROGRAM | image:NAME",
 		Short: "Walk a program through images/CONTRACT.md, step by step",
 		RunE:  func(*cobra.Command, []string) error { return usage(errors.New("check-contract: needs Linux")) },
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
@@ -29,6 +30,9 @@ func processCommands() []*cobra.Command {
 		}},
 		&cobra.Command{Use: "box IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
 			return refused(netns.BoxMain(os.Stdin, os.Stdout, names[0], all.Find))
+		}},
+		&cobra.Command{Use: "confined USER PROGRAM [ARGUMENT...]", Args: cobra.MinimumNArgs(2), DisableFlagParsing: true, RunE: func(_ *cobra.Command, args []string) error {
+			return broken(container.Confine(args[0], args[1:]))
 		}},
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))

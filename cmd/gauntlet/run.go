@@ -72,7 +72,7 @@ The common case is given by flags, everything by a Spec file; flags change what 
 // define declares the flags.
 func (f *runFlags) define(c *cobra.Command) {
 	d := c.Flags()
-	d.StringVar(&f.impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls); exec:PATH is a program of yours")
+	d.StringVar(&f.impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls); exec:PATH is a program of yours, image:NAME one in a container image")
 	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&f.rate, "rate", "1G", "line rate, layer 1: 100M, 10G; 0 is unlimited")
 	d.StringVar(&f.rtt, "rtt", "10ms", "round-trip propagation delay")
@@ -96,7 +96,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.Uint64Var(&f.seed, "seed", 1, "seed of every random stream")
 	d.StringArrayVar(&f.params, "param", nil, "parameter of the scheme, name=value; may be repeated")
 	d.StringArrayVar(&f.faults, "fault", nil, "scripted fault, such as 'drop A psn=+2 tx=1'; may be repeated")
-	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&f.link, "link", "auto", "netns, container, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
@@ -114,11 +114,11 @@ func (f *runFlags) define(c *cobra.Command) {
 }
 
 // benchHelp explains --bench.
-const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces) or lab (the same on a guest's kernel)"
+const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the same around containers) or lab (the same on a guest's kernel)"
 
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"bench": {"sim", "netns", "lab"},
+	"bench": {"sim", "netns", "container", "lab"},
 	"cc":    append([]string{"none"}, rate.Names()...),
 	"codec": {"auto", "on", "off"},
 	"color": {"auto", "always", "never"},
@@ -357,8 +357,11 @@ func implementations(s *scenario.Spec) (impls [2]engine.Implementation, err erro
 // enginesOnly refuses programs on a bench that cannot start them.
 func enginesOnly(bench string, names ...string) error {
 	for _, name := range names {
-		if isProgram(name) && bench != "netns" {
+		switch {
+		case strings.HasPrefix(name, scenario.Exec) && bench != "netns" && bench != "container":
 			return fmt.Errorf("implementation %s: a program needs real packets; add --bench netns", name)
+		case strings.HasPrefix(name, scenario.Image) && bench != "container":
+			return fmt.Errorf("implementation %s: an image needs a container; add --bench container", name)
 		}
 	}
 	return nil

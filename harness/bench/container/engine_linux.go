@@ -1,0 +1,154 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+)
+
+// Engine is the Docker Engine of this machine. It serves one run after the other.
+type Engine struct {
+	Self string // this binary, which begins every container
+
+	provider *testcontainers.DockerProvider
+	client   client.APIClient
+	version  string
+	commit   string
+	owner    string
+	root     string // of its groups of processes; "" leaves that to the engine
+	image    string // with our engines, once the engine has it
+}
+
+// patience is how long the engine may take for a small thing.
+const patience = 30 * time.Second
+
+// remedy ends the error of a machine without an engine.
+const remedy = "install Docker Engine (apt-get install docker.io) and start it, or use --bench netns"
+
+// Open finds the engine and removes what runs that were killed have left there. Self is this binary, whose version and commit
+// become labels of the image with our engines.
+func Open(ctx context.Context, self, version, commit string) (*Engine, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("container: needs root, because it puts devices into the namespaces of containers; use sudo")
+	}
+	provider, _, err := connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{provider: provider, client: provider.Client(), Self: self, version: version, commit: commit}
+	if e.owner, err = identify("self"); err != nil {
+		return nil, err
+	}
+	i, err := e.client.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("container: ask Docker Engine about itself: %w", err)
+	}
+	e.root = roots[i.Info.CgroupDriver]
+	return e, e.sweep(ctx)
+}
+
+// Version returns the version of the engine, or why there is none, with the remedy.
+func Version(ctx context.Context) (string, error) {
+	_, version, err := connect(ctx)
+	return version, err
+}
+
+// connect finds the engine as the docker command does: DOCKER_HOST, or the usual sockets.
+func connect(ctx context.Context) (p *testcontainers.DockerProvider, version string, err error) {
+	// Ryuk, which removes what testcontainers leaves behind, is an image of a registry; sweep does that here. The variable is
+	// read once, before anything else.
+	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
+		return nil, "", err
+	}
+	log.SetDefault(log.NewNoopLogger())
+	defer func() {
+		if v := recover(); v != nil { // what testcontainers does when an engine says one thing now and another then
+			err = fmt.Errorf("container: no Docker Engine: %v; %s", v, remedy)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	// Every container is in the network "none"; with another default, a bridge may be made that nobody asked for.
+	p, err = testcontainers.NewDockerProvider(testcontainers.WithDefaultBridgeNetwork("none"),
+		testcontainers.Generic2DockerOptions(testcontainers.WithLogger(log.NewNoopLogger()))[0])
+	if err != nil {
+		return nil, "", fmt.Errorf("container: no Docker Engine: %w; %s", err, remedy)
+	}
+	v, err := p.Client().ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return nil, "", fmt.Errorf("container: Docker Engine does not answer: %w; %s", err, remedy)
+	}
+	if host := p.Client().DaemonHost(); !strings.HasPrefix(host, "unix://") {
+		return nil, "", fmt.Errorf("container: Docker Engine is at %s; want one of this machine, whose namespaces can be entered: unset DOCKER_HOST", host)
+	}
+	return p, v.Version, nil
+}
+
+// Start starts what an implementation does in a role, "endpoint" or "box": the program of its image, or ours for an engine.
+func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error) {
+	if impl.Image != "" {
+		return e.StartImage(ctx, impl.Image)
+	}
+	if err := e.load(ctx); err != nil {
+		return nil, err
+	}
+	return e.start(ctx, guest{name: Endpoint, image: e.image, user: Nobody, command: []string{"/gauntlet", "process", role, impl.Name}})
+}
+
+// StartImage starts the program of an image, which must be on this machine: nothing is ever downloaded.
+func (e *Engine) StartImage(ctx context.Context, name string) (*contract.Program, error) {
+	i, err := e.client.ImageInspect(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("container: image %s: %w; build or load it on this machine, nothing is downloaded", name, err)
+	}
+	g := guest{name: name, image: i.ID}
+	if i.Config != nil {
+		g.user, g.command = i.Config.User, append(i.Config.Entrypoint, i.Config.Cmd...)
+	}
+	if len(g.command) == 0 {
+		return nil, fmt.Errorf("container: image %s: it has no ENTRYPOINT; want the program that keeps images/CONTRACT.md", name)
+	}
+	return e.start(ctx, g)
+}
+
+// load gives the engine the image with our engines, if it does not have it.
+func (e *Engine) load(ctx context.Context) error {
+	if e.image != "" {
+		return nil
+	}
+	a, err := pack(e.Self, e.version, e.commit)
+	if err != nil {
+		return err
+	}
+	if _, err := e.client.ImageInspect(ctx, a.id()); err != nil {
+		var whole bytes.Buffer
+		if err := a.write(&whole); err != nil {
+			return err
+		}
+		said, err := e.client.ImageLoad(ctx, &whole, client.ImageLoadWithQuiet(true))
+		if err != nil {
+			return fmt.Errorf("container: load %s: %w", Endpoint, err)
+		}
+		_, err = io.Copy(io.Discard, said) // it has been loaded when there is no more to say
+		if err = errors.Join(err, said.Close()); err != nil {
+			return fmt.Errorf("container: load %s: %w", Endpoint, err)
+		}
+	}
+	if _, err := e.client.ImageTag(ctx, client.ImageTagOptions{Source: a.id(), Target: Endpoint}); err != nil {
+		return fmt.Errorf("container: tag %s: %w", Endpoint, err)
+	}
+	e.image = a.id()
+	return nil
+}

@@ -1,0 +1,233 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+)
+
+// What a container may have at most. Reports count as memory.
+const (
+	maxMemory  = 2 << 30
+	maxReports = 1 << 30
+	maxThreads = 512
+)
+
+// hurry is the share of the processors that a container has, as the bench's other programs have it by their priority, which
+// counts within a group only: that of four threads of nice -15, where one of an ordinary process has 1024.
+const hurry = 4 * 29154
+
+// roots are the groups at the top, by the engine's driver of groups: with a group of its own between, as Docker makes one, all
+// containers together would have the share of one process.
+var roots = map[string]string{"cgroupfs": "/", "systemd": "-.slice"}
+
+// Paths in a container: this binary, and where a program writes its reports.
+const (
+	launcher = "/.gauntlet"
+	reports  = "/run/gauntlet"
+)
+
+// guest is what is to run in a container.
+type guest struct {
+	name    string // for messages
+	image   string // its ID
+	user    string // as the image has it
+	command []string
+}
+
+// start makes a container, attaches to it, and starts it. It is removed when it ends, and when it cannot be started.
+func (e *Engine) start(ctx context.Context, g guest) (*contract.Program, error) {
+	c, err := e.provider.CreateContainer(ctx, e.request(&g))
+	if err != nil {
+		return nil, fmt.Errorf("container: image %s: %w", g.name, err)
+	}
+	b := &box{client: e.client, id: c.GetContainerID()}
+	p := &contract.Program{Name: g.name, Log: &contract.Log{}, Signal: b.signal, Wait: b.wait}
+	p.Report = func() (*os.File, string, error) { return report(p.PID) }
+	if err = b.attach(ctx, p); err == nil {
+		if err = c.Start(ctx); err == nil {
+			p.PID, err = b.pid(ctx)
+		}
+	}
+	if err != nil {
+		_ = b.remove() // the first error tells why
+		return nil, fmt.Errorf("container: image %s: %w%s", g.name, err, p.Log.Last())
+	}
+	return p, nil
+}
+
+// request is the container as testcontainers is asked for it.
+func (e *Engine) request(g *guest) testcontainers.ContainerRequest {
+	return testcontainers.ContainerRequest{
+		Image: g.image, Labels: map[string]string{Owner: e.owner},
+		Entrypoint: append([]string{launcher, "process", "confined", g.user}, g.command...),
+		ConfigModifier: func(c *container.Config) {
+			c.User = "0:0" // for the launcher, which becomes another one
+			c.OpenStdin, c.StdinOnce = true, true
+			c.AttachStdin, c.AttachStdout, c.AttachStderr = true, true, true
+			c.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
+		},
+		HostConfigModifier: e.limit,
+	}
+}
+
+// limit is what a container may do and have.
+func (e *Engine) limit(h *container.HostConfig) {
+	threads := int64(maxThreads)
+	h.NetworkMode = "none"
+	h.AutoRemove = true
+	h.ReadonlyRootfs = true
+	h.CapDrop, h.CapAdd = []string{"ALL"}, []string{"NET_RAW", "SETUID", "SETGID"} // the last two are the launcher's
+	h.SecurityOpt = []string{"no-new-privileges"}
+	h.LogConfig = container.LogConfig{Type: "none"} // what it says is read as it says it
+	h.Resources = container.Resources{Memory: maxMemory, MemorySwap: maxMemory, PidsLimit: &threads, CgroupParent: e.root, CPUShares: hurry}
+	h.Tmpfs = map[string]string{reports: fmt.Sprintf("rw,noexec,nosuid,nodev,mode=0777,size=%d", maxReports)}
+	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: e.Self, Target: launcher, ReadOnly: true}}
+}
+
+// box is a container that has been made.
+type box struct {
+	client client.APIClient
+	id     string
+	ended  client.ContainerWaitResult
+	copied chan struct{} // closed when everything that it said has been taken
+}
+
+// attach connects the pipes of a program, and begins to wait for its end, before it is started: nothing is missed.
+func (b *box) attach(ctx context.Context, p *contract.Program) error {
+	streams, err := b.client.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return err
+	}
+	out, in := io.Pipe()
+	p.Stdin, p.Stdout = halfCloser{streams.Conn}, out
+	b.copied = make(chan struct{})
+	go func() {
+		defer close(b.copied)
+		_, err := stdcopy.StdCopy(in, p.Log, streams.Reader)
+		_ = in.CloseWithError(err) // nil is the end
+		streams.Close()
+	}()
+	b.ended = b.client.ContainerWait(context.Background(), b.id, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+	return nil
+}
+
+// halfCloser is the standard input of a container: its end leaves the other direction open.
+type halfCloser struct{ net.Conn }
+
+// Close implements io.Closer.
+func (h halfCloser) Close() error {
+	c, ok := h.Conn.(client.CloseWriter)
+	if !ok {
+		return errors.New("container: this connection to Docker Engine cannot end one direction; use its unix socket")
+	}
+	return c.CloseWrite()
+}
+
+// pid is the first process of a running container, checked to be one of this machine: an engine in a virtual machine has others.
+func (b *box) pid(ctx context.Context) (int, error) {
+	i, err := b.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+	if err != nil {
+		return 0, err
+	}
+	s := i.Container.State
+	if s == nil || s.Pid == 0 {
+		return 0, errors.New("it ended at once")
+	}
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", s.Pid))
+	if err != nil || !strings.Contains(string(groups), b.id) {
+		return 0, fmt.Errorf("its first process, %d, is not one of this machine, or has ended; want a Docker Engine that is not in a virtual machine", s.Pid)
+	}
+	return s.Pid, nil
+}
+
+// signal sends a signal to the first process.
+func (b *box) signal(s os.Signal) error {
+	number, ok := s.(syscall.Signal)
+	if !ok {
+		return fmt.Errorf("container: signal %v: unknown", s)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := b.client.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: unix.SignalName(number)})
+	return err
+}
+
+// wait returns when the container is gone.
+func (b *box) wait() error {
+	var code int64
+	select {
+	case r := <-b.ended.Result:
+		if r.Error != nil {
+			return fmt.Errorf("container: %s", r.Error.Message)
+		}
+		code = r.StatusCode
+	case err := <-b.ended.Error:
+		return errors.Join(fmt.Errorf("container: Docker Engine is gone: %w", err), b.remove())
+	}
+	<-b.copied
+	if code != 0 {
+		return exitStatus(code)
+	}
+	return nil
+}
+
+// remove removes the container, whatever it does.
+func (b *box) remove() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := b.client.ContainerRemove(ctx, b.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	return err
+}
+
+// exitStatus is how a container ended, other than well.
+type exitStatus int
+
+// Error implements error.
+func (s exitStatus) Error() string {
+	if n := syscall.Signal(s - 128); n == syscall.SIGKILL {
+		return fmt.Sprintf("signal: killed (its memory is limited to %d MiB)", maxMemory>>20)
+	} else if s > 128 && n < 65 {
+		return "signal: " + n.String()
+	}
+	return fmt.Sprintf("exit status %d", int(s))
+}
+
+// ExitCode is the code, as that of an error of package exec.
+func (s exitStatus) ExitCode() int { return int(s) }
+
+// report makes the file for the reports of a program, in its memory: nothing of it outlives the container, and it is opened
+// by the container's own idea of paths, so that no link that a program or an image has put there leads out.
+func report(pid int) (*os.File, string, error) {
+	path := filepath.Join(reports, "report")
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", fmt.Errorf("container: file system of process %d: %w", pid, err)
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat2(root, strings.TrimPrefix(path, "/"), &unix.OpenHow{
+		Flags: unix.O_CREAT | unix.O_EXCL | unix.O_RDWR | unix.O_CLOEXEC, Mode: 0o600, Resolve: unix.RESOLVE_IN_ROOT})
+	if err != nil {
+		return nil, "", fmt.Errorf("container: make %s: %w", path, err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if err := f.Chmod(0o666); err != nil { // for whatever user it runs as
+		return nil, "", errors.Join(err, f.Close())
+	}
+	return f, path, nil
+}
