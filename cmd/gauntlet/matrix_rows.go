@@ -21,7 +21,7 @@ func (f *matrixFlags) rows(o *matrix.Options, b *benchOnDemand) error {
 			if err := enginesOnly(f.bench, n); err != nil {
 				return usage(err)
 			}
-			if isProgram(n) && b.Bench == nil {
+			if scenario.Foreign(n) && b.Bench == nil {
 				if err := b.open(); err != nil {
 					return err
 				}
@@ -66,7 +66,7 @@ type rowReader struct {
 // ends are the names in "a" or "a+b". A path may have a plus in it: what follows is an end only if it is the name of one.
 func ends(name string) []string {
 	for i := range len(name) {
-		if a, b := name[:i], name[i:]; b[0] == '+' && (!isProgram(a) || isEnd(b[1:])) {
+		if a, b := name[:i], name[i:]; b[0] == '+' && (!scenario.Foreign(a) || isEnd(b[1:])) {
 			return []string{a, b[1:]}
 		}
 	}
@@ -75,7 +75,7 @@ func ends(name string) []string {
 
 func isEnd(name string) bool {
 	_, engine := all.Find(name)
-	return engine || isProgram(name)
+	return engine || scenario.Foreign(name)
 }
 
 // row reads "a" or "a+b".
@@ -91,10 +91,10 @@ func (r *rowReader) row(name string) (matrix.Row, error) {
 		var e exit
 		switch {
 		case err == nil:
-		case isProgram(n) && !(errors.As(err, &e) && e.code == exitUsage):
+		case scenario.Foreign(n) && !(errors.As(err, &e) && e.code == exitUsage):
 			r.wrong[n], row.Broken = err, err
 		default:
-			return row, fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program", n, strings.Join(all.Names(), " "), scenario.Exec)
+			return row, fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an image", n, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
 		}
 	}
 	if row.Broken != nil {
@@ -107,8 +107,9 @@ func (r *rowReader) row(name string) (matrix.Row, error) {
 func (r *rowReader) folder(name string) string {
 	var parts []string
 	for _, n := range ends(name) {
-		if isProgram(n) {
-			n = "exec-" + short(n)
+		if scenario.Foreign(n) {
+			kind, _, _ := strings.Cut(n, ":")
+			n = kind + "-" + short(n)
 		}
 		parts = append(parts, n)
 	}
