@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A program qualifies with real packets: every link has certificates, and what the program said of itself is in the report. What
+// the host was too busy for is INVALID, and no qualification.
+func TestQualifyProgram(t *testing.T) {
+	repaired := example(t) + "/gbn-repaired"
+	dir := t.TempDir()
+	profile := "# Frames.\ndeclares gbn\nreference gbn\nfamilies WIRE\ncore WIRE-ICRC-001 WIRE-BTH-001\n"
+	must(t, os.WriteFile(filepath.Join(dir, "frames.txt"), []byte(profile), 0o644))
+	o := gauntlet(t, dir, "qualify", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--profile", "./frames.txt", "--out", "report")
+	q := readQualification(t, filepath.Join(dir, "report", "qualification.json"))
+	if busy := q.Status == "INVALID" && o.code == exitBroken; busy {
+		t.Logf("this host is too busy: %q", q.Reasons)
+	} else if o.code != 0 || !q.Qualified {
+		t.Errorf("exit %d, %s %q\n%s", o.code, q.Status, q.Reasons, o.stderr)
+	}
+	if valid, all := q.Certified(); all < len(q.Scenarios) || valid == 0 || len(q.Scenarios) < 5 {
+		t.Errorf("%d certificates, %d valid, of %d scenarios", all, valid, len(q.Scenarios))
+	}
+	said, err := os.ReadFile(filepath.Join(dir, "report", "capabilities.json"))
+	if err != nil || !strings.Contains(string(said), `"recovery": "gbn"`) || !strings.Contains(string(said), `"name": "gbn"`) {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if q.Peer != "gbn" || len(q.Environment) == 0 {
+		t.Errorf("peer %s, environment %v", q.Peer, q.Environment)
+	}
+}
