@@ -131,3 +131,16 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// No text makes the parser panic, and what it accepts says what counts.
+func FuzzParse(f *testing.F) {
+	f.Add(good)
+	f.Add("target\n")
+	f.Add("target a b :\nqp\n")
+	f.Add("# x\ndeclares\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if p, err := Parse("x", text); err == nil && (len(p.Core) == 0 || len(p.Families) == 0 || p.Title == "") {
+			t.Errorf("%q is accepted as %+v", text, p)
+		}
+	})
+}
