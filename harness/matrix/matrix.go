@@ -75,8 +75,8 @@ func (o *Options) Check() error {
 				return fmt.Errorf("matrix: %s is there twice; name each implementation and each link once", name)
 			}
 			taken[o.Rows[i].Name+" over "+l.Name] = true
-			if o.Rows[i].Unfit != "" || o.Rows[i].Broken != nil {
-				continue
+			if r := &o.Rows[i]; r.Unfit != "" || r.Broken != nil || r.Ends[0] != r.Ends[1] {
+				continue // of peers, what is wrong with a link shows where one meets itself
 			}
 			if _, err := o.spec(&o.Rows[i], l); err != nil {
 				return err
@@ -217,12 +217,15 @@ func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
 	if row.Unfit != "" {
 		return row.Unfit, true
 	}
-	if row.Broken != nil || o.Lacks == nil {
+	if row.Broken != nil {
 		return "", false
 	}
 	s, err := o.spec(row, link)
 	if err != nil {
-		return "", false // the run will say so
+		return err.Error(), row.Ends[0] != row.Ends[1] // such as a parameter that only one of them has
+	}
+	if o.Lacks == nil {
+		return "", false
 	}
 	what := o.Lacks(s)
 	return what, what != ""

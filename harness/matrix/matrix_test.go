@@ -261,6 +261,24 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// A parameter that only one of two has keeps them from each other, and neither from itself.
+func TestParametersOfPeers(t *testing.T) {
+	o := options(t, "clean")
+	o.Params = map[string][]string{"fasr": {"window=64"}}
+	o.Peers, o.Rows = []string{"gbn", "fasr"}, Peers(o.Rows, func(_, _ *engine.Implementation) string { return "" })
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+	m := Run(t.Context(), o)
+	if c := m.Met("gbn", "fasr", "clean"); c.Status != "NOT-APPLICABLE" || !strings.Contains(c.Reason, "parameter window is not known") || m.Met("fasr", "fasr", "clean").Status != "PASS" || m.Status != "PASS" {
+		t.Errorf("%s, %s %s", m.Status, c.Status, c.Reason)
+	}
+	o.Params = map[string][]string{"fasr": {"nope=64"}}
+	if o.Check() == nil {
+		t.Error("a parameter that nobody has is accepted")
+	}
+}
+
 // A pair of a kind that breaks no rule and gets nothing done proves nothing.
 func TestPeersThatDoNothing(t *testing.T) {
 	o := options(t, "clean")
