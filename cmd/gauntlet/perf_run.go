@@ -27,7 +27,7 @@ func measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	}
 	var numbers *metrics.Collector
 	job := &bench.Job{Spec: s, Impls: impls, Bytes: needsBytes(impls), Open: func(h trace.Header) (trace.Sink, error) {
-		numbers = metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}, Timed: s.For > 0})
+		numbers = metrics.NewCollector(&h, run.Measured(s))
 		return trace.NewTimeline(&h, numbers), nil
 	}}
 	ev, err := sim.Bench{}.Run(ctx, job)

@@ -78,7 +78,7 @@ func (o *JudgeOptions) metrics() metrics.Options {
 	if err != nil {
 		return metrics.Options{}
 	}
-	return measured(s)
+	return Measured(s)
 }
 
 // declared is what the traced implementations declare, with the parameters that the trace says they had. A device that is

@@ -188,8 +188,8 @@ func ExitCode(r *model.Result) int {
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }
 
-// measured is what metrics have to know of a Spec.
-func measured(s *scenario.Spec) metrics.Options {
+// Measured is what metrics have to know of a Spec.
+func Measured(s *scenario.Spec) metrics.Options {
 	o := metrics.Options{Rates: rates(s), Timed: s.For > 0}
 	if s.Flowing() {
 		o.Ideal = s.Ideal
@@ -218,7 +218,7 @@ func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
 		p.judges[i] = rule.NewJudge(h, share, rule.Options{Features: features(o.Impls, o.Spec.Params), Ends: ends(o.Impls, o.Spec.Params),
 			BlackBox: foreign(&o.Impls[0]) || foreign(&o.Impls[1])})
 	}
-	p.metrics = metrics.NewCollector(&h, measured(o.Spec))
+	p.metrics = metrics.NewCollector(&h, Measured(o.Spec))
 	var err error
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func slowdowns(id, where, control, says string) Figure {
 	if err != nil {
 		return f // Validate says that there is no panel
 	}
-	f.Panels = []Panel{{X: Axis{Name: "flow", Unit: "B", Log: true}, Y: Axis{Name: "slowdown, 95th percentile"}, Curves: []Curve{curve("go-back-N", plain), curve("Go-Back-ONE", "impl gobackone")}}}
+	f.Panels = []Panel{{X: Axis{Name: "flow", Unit: "B", Log: true}, Y: Axis{Name: "slowdown, 95th percentile"}, Marks: []Mark{{1e6, false, "1 MB"}}, Curves: []Curve{curve("go-back-N", plain), curve("Go-Back-ONE", "impl gobackone")}}}
 	for i := range f.Panels[0].Curves {
 		f.Panels[0].Curves[i].PerPoint = func(n int) Metric { return slowdown(n, groups) }
 	}

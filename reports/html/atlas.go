@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
-var atlasPage = template.Must(template.New("atlas.tmpl").Funcs(template.FuncMap{"count": count}).ParseFS(assets, "assets/atlas.tmpl"))
+var atlasPage = template.Must(template.New("atlas.tmpl").Funcs(template.FuncMap{"count": count, "plural": plural}).ParseFS(assets, "assets/atlas.tmpl"))
 
 // Atlas writes the page of an atlas: the map and its table.
 func Atlas(w io.Writer, m *model.Atlas) error {

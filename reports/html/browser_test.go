@@ -3,6 +3,7 @@ package html_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -199,6 +200,23 @@ func TestBrowserShowsTheMatrix(t *testing.T) {
 		wide := `<script>document.title = "overflow=" + (document.documentElement.scrollWidth > innerWidth);</script></body>`
 		if dom, _ := visit(t, strings.Replace(page, "</body>", wide, 1)); name == "sample" && !strings.Contains(dom, "<title>overflow=false") {
 			t.Errorf("%s: the page is wider than the window", name)
+		}
+	}
+}
+
+// The pages of maps and figures need no script and load nothing.
+func TestBrowserShowsTheAtlasAndFigures(t *testing.T) {
+	var atlas, figures bytes.Buffer
+	if err := errors.Join(html.Atlas(&atlas, modeltest.Atlas()), html.Figures(&figures, modeltest.Figures())); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []struct {
+		text    string
+		drawing string
+		count   int
+	}{{atlas.String(), `<svg class="atlas"`, 1}, {figures.String(), `<svg class="figure"`, 2}} {
+		if dom, console := visit(t, page.text); console != "" || strings.Count(dom, page.drawing) != page.count {
+			t.Errorf("console %q, or not %d of %s", console, page.count, page.drawing)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
-var figuresPage = template.Must(template.New("figures.tmpl").Funcs(template.FuncMap{"count": count}).ParseFS(assets, "assets/figures.tmpl"))
+var figuresPage = template.Must(template.New("figures.tmpl").Funcs(template.FuncMap{"count": count, "plural": plural}).ParseFS(assets, "assets/figures.tmpl"))
 
 // Figures writes the page of the papers' figures, each with its table.
 func Figures(w io.Writer, m *model.Figures) error {
@@ -97,14 +97,13 @@ func figureRows(p *model.Panel, c *model.Curve) (rows []figureRow) {
 
 // The measures of a figure in pixels: panels two by two, with room for the names of curves at the right of each.
 const (
-	plotWide  = 480.0
-	plotTall  = 300.0
-	plotLeft  = 52.0
-	plotRight = 136.0
-	plotTop   = 44.0
-	plotFoot  = 50.0
-	keyTall   = 24.0
-	lineTall  = 17.0
+	plotWide = 480.0
+	plotTall = 300.0
+	plotLeft = 52.0
+	plotTop  = 44.0
+	plotFoot = 50.0
+	keyTall  = 24.0
+	lineTall = 17.0
 )
 
 // drawFigure draws all panels, and returns the size. A drawing that stands alone says what it is and under which conditions.
@@ -160,10 +159,20 @@ func (c *canvas) key(y float64) {
 	c.text("tick", "start", 168, y, "paper, as its text states it")
 }
 
+// room is the width that the names of the curves take, at the right of a panel, and at most half of it.
+func room(p *model.Panel, wide float64) float64 {
+	const letter, before = 7.4, 34
+	longest := 0
+	for i := range p.Curves {
+		longest = max(longest, len([]rune(p.Curves[i].Name)))
+	}
+	return min(before+letter*float64(longest), wide/2)
+}
+
 // plot draws one panel at (left, top).
 func (c *canvas) plot(p *model.Panel, left, top, wide float64) {
 	xs, ys := extents(p)
-	x := newScale(xs, p.X.Log, false, left+plotLeft, left+wide-plotRight)
+	x := newScale(xs, p.X.Log, false, left+plotLeft, left+wide-room(p, wide))
 	y := newScale(ys, p.Y.Log, true, top+plotTall-plotFoot, top+plotTop)
 	c.text("strong", "start", left, top+14, p.Title)
 	for _, v := range y.rounded(5) {
@@ -184,7 +193,7 @@ func (c *canvas) plot(p *model.Panel, left, top, wide float64) {
 			continue
 		}
 		c.line("limit", x.px(m.At), y.from, x.px(m.At), y.to)
-		c.text("note", "end", x.px(m.At)-5, y.to+10, m.Text)
+		c.text("note", "middle", x.px(m.At), y.to-5, m.Text)
 	}
 	for i := range p.Curves {
 		c.curve(&p.Curves[i], series(i), &x, &y)

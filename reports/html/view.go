@@ -240,5 +240,8 @@ func bySeverity(i rule.Status) rule.Status { return order[i] }
 // count writes a number in groups of three digits.
 func count(n int) string { return quantity.Count(int64(n)) }
 
+// plural writes a number with its noun.
+func plural(n int, one, many string) string { return quantity.Plural(int64(n), one, many) }
+
 // slug makes a status, or its name, a class name.
 func slug(s any) string { return strings.ToLower(fmt.Sprint(s)) }
