@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -14,6 +15,8 @@ type Waiver struct {
 	Rule    string // a rule ID, or a pattern of path.Match such as "RC-RNR-*"
 	Impl    string // the implementation or device, likewise
 	Kernel  string // versions of the kernel that the device is a part of, "6.1..6.6", both included; "" is any
+	In      string // the only scenarios that it covers, "loss-tail,random/read"; "" covers everything
+	Sure    string // of those, the scenarios in each of which the deviation is sure to show; "" is all that it covers
 	Reason  string
 	Owner   string
 	Expires string // the last day on which it holds, "2027-01-31"
@@ -51,13 +54,14 @@ func (w *Waiver) Validate() error {
 }
 
 // Waive applies waivers to the verdicts on a device: FAIL becomes XFAIL, PASS becomes XPASS, and the reason says by whom.
-// The first waiver that matches decides. An expired one changes nothing but is mentioned. Today is a day such as
-// "2026-01-31".
+// The first waiver that matches decides. An expired one changes nothing but is mentioned. What waivers say of named scenarios
+// does not concern a run that is none. Today is a day such as "2026-01-31".
 func Waive(verdicts []Verdict, waivers []Waiver, d Device, today string) {
+	waivers = WaivedIn("", waivers)
 	Excuse(verdicts, waivers, d, today)
 	for i := range verdicts {
 		v := &verdicts[i]
-		if w := Covering(waivers, v.Rule, d); w != nil && v.Status == Pass && w.Expires >= today {
+		if w := Covering(waivers, v.Rule, d); w != nil && v.Status == Pass && w.Expires >= today && w.Sure == "" {
 			v.Status, v.Reason = XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner, w.Expires, w.Reason)
 		}
 	}
@@ -87,6 +91,26 @@ func Covering(waivers []Waiver, rule string, d Device) *Waiver {
 	}
 	return nil
 }
+
+// WaivedIn returns the waivers that cover a scenario; "" is a run that is none.
+func WaivedIn(scenario string, waivers []Waiver) (list []Waiver) {
+	for _, w := range waivers {
+		if w.In == "" || named(w.In, scenario) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// RefutedBy reports whether the waived rule should have failed in one of the scenarios, in all of which it passed: then the
+// waiver must go. A stimulus too short to show the deviation refutes nothing.
+func (w *Waiver) RefutedBy(passed []string) bool {
+	shows := cmp.Or(w.Sure, w.In)
+	return slices.ContainsFunc(passed, func(name string) bool { return shows == "" || named(shows, name) })
+}
+
+// named reports whether a name is in a list, "a,b".
+func named(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 func (w *Waiver) covers(rule string, d Device) bool {
 	match, _ := path.Match(w.Rule, rule) // Validate has seen the patterns

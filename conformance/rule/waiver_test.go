@@ -49,6 +49,40 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
+// TestWaiversOfScenarios: a waiver may be for named scenarios, and only a scenario that would show the deviation tells that
+// it is gone.
+func TestWaiversOfScenarios(t *testing.T) {
+	const rest = " owner=o expires=2027-01-31 : r\n"
+	w := parseWaivers(t, "waive A impl=x in=loss-tail,random/read"+rest+"waive B impl=x sure=loss-tail"+rest+"waive C impl=x"+rest)
+	for _, c := range []struct {
+		passed []string
+		want   [3]bool
+	}{
+		{nil, [3]bool{}},
+		{[]string{"loss-middle", "loss"}, [3]bool{false, false, true}},
+		{[]string{"loss-middle", "random/read"}, [3]bool{true, false, true}},
+		{[]string{"loss-tail"}, [3]bool{true, true, true}},
+	} {
+		for i := range w {
+			if w[i].RefutedBy(c.passed) != c.want[i] {
+				t.Errorf("the waiver of %s, passed in %v: want %v", w[i].Rule, c.passed, c.want[i])
+			}
+		}
+	}
+	for scenario, want := range map[string]int{"": 2, "loss-middle": 2, "random/read": 3} {
+		if got := WaivedIn(scenario, w); len(got) != want {
+			t.Errorf("%q: %+v, want %d waivers", scenario, got, want)
+		}
+	}
+	v := []Verdict{{Rule: "B", Status: Pass}, {Rule: "C", Status: Pass}, {Rule: "B", Status: Fail}, {Rule: "A", Status: Fail}}
+	Waive(v, w, Device{Names: []string{"x"}}, "2026-01-01")
+	for i, want := range []Status{Pass, XPass, XFail, Fail} {
+		if v[i].Status != want {
+			t.Errorf("a single run: %s is %v, want %v", v[i].Rule, v[i].Status, want)
+		}
+	}
+}
+
 func TestExpired(t *testing.T) {
 	w := parseWaivers(t, "waive A impl=x owner=o expires=2026-01-31 : r\nwaive B impl=x owner=o expires=2026-02-01 : r\n")
 	if got := Expired(w, "2026-02-01"); len(got) != 1 || got[0].Rule != "A" {

@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 )
 
-// TestShipped checks that every file parses and names rules that exist.
+// TestShipped checks that every file parses and names rules and scenarios that exist.
 func TestShipped(t *testing.T) {
 	known := map[string]bool{}
 	for _, r := range rules.All() {
@@ -24,6 +25,12 @@ func TestShipped(t *testing.T) {
 		for _, w := range list {
 			if !known[w.Rule] {
 				t.Errorf("%s waives %s, which is no rule", name, w.Rule)
+			}
+			for name := range strings.FieldsFuncSeq(w.In+","+w.Sure, func(r rune) bool { return r == ',' }) {
+				name, _, _ := strings.Cut(name, "-qp") // a connection of it
+				if !slices.ContainsFunc(scenarios.All(), func(s scenarios.Scenario) bool { return s.Name == name }) {
+					t.Errorf("waiver of %s: %s is no scenario", w.Rule, name)
+				}
 			}
 		}
 	}
