@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -412,5 +413,22 @@ func BenchmarkMerge(b *testing.B) {
 	stats, err := Merge(&f.Header, []FrameSource{out, in}, MergeOptions{Zero: epoch, Window: 10 * vtime.Millisecond}, sinkFuncs{})
 	if err != nil || stats.Fates[Delivered] != uint64(b.N) {
 		b.Fatalf("%+v, %v", stats, err)
+	}
+}
+
+// A packet from an address that nobody has is the affair of the QP that it is for.
+func TestAtlasOfStrangers(t *testing.T) {
+	f := mustFixture(t, "qp conn=1 start=9\nA>B SEND_ONLY psn=+0 len=4\n", 0)
+	a := newAtlas(&f.Header)
+	for i := range f.Header.Conns {
+		end := f.Header.Conns[i].Ends[B]
+		var h roce.Frame
+		h.Src, h.Dst, h.Packet.DestQP, h.Packet.Opcode = netip.MustParseAddr("9.9.9.9"), end.Addr, end.QP.QPN, roce.SendOnly
+		if got := a.find(&h); got != (place{i, A}) {
+			t.Errorf("for QP %#x: %+v, want connection %d from A", end.QP.QPN, got, i)
+		}
+		if h.Packet.DestQP = 0x999999; a.find(&h) != (place{-1, A}) {
+			t.Errorf("for nobody's QP: %+v", a.find(&h))
+		}
 	}
 }

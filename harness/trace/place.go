@@ -25,6 +25,12 @@ type portKey struct {
 	port uint16
 }
 
+// endKey is an end of a connection, to which packets are addressed.
+type endKey struct {
+	addr netip.Addr
+	qp   uint32
+}
+
 // datagramKey tells the fragments of one datagram from others.
 type datagramKey struct {
 	src netip.Addr
@@ -39,6 +45,7 @@ type atlas struct {
 	flows map[flowKey]place
 	ports map[portKey]place     // of packets from such an end
 	known map[portKey]place     // by the UDP source port that an end of ours has
+	ends  map[endKey]place      // by destination alone
 	parts map[datagramKey]place // datagrams whose first fragment was seen
 	sides map[netip.Addr]Side
 }
@@ -46,7 +53,7 @@ type atlas struct {
 // newAtlas indexes the ends of all connections.
 func newAtlas(h *Header) *atlas {
 	a := &atlas{flows: map[flowKey]place{}, ports: map[portKey]place{}, known: map[portKey]place{},
-		parts: map[datagramKey]place{}, sides: map[netip.Addr]Side{}}
+		ends: map[endKey]place{}, parts: map[datagramKey]place{}, sides: map[netip.Addr]Side{}}
 	for i := range h.Conns {
 		ends := &h.Conns[i].Ends
 		for _, s := range []Side{A, B} {
@@ -61,6 +68,7 @@ func newAtlas(h *Header) *atlas {
 			}
 			if ends[to].QP.QPN != 0 {
 				a.flows[flowKey{ends[s].Addr, ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
+				a.ends[endKey{ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
 			}
 		}
 	}
@@ -68,8 +76,9 @@ func newAtlas(h *Header) *atlas {
 }
 
 // find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for a QP that nobody has,
-// belongs where its UDP source port says, if the port is one of ours: those of others may serve many connections. A frame
-// from an address that nobody has is taken for one from the other side than its destination.
+// belongs where its UDP source port says, if the port is one of ours: those of others may serve many connections. One from an
+// address that nobody has is the affair of the QP that it is for, and if nobody has that either, it is taken for one from the
+// other side than its destination.
 func (a *atlas) find(f *roce.Frame) place {
 	if f.Packet.Opcode.OverIP() {
 		if p, ok := a.findPort(f); ok {
@@ -82,6 +91,9 @@ func (a *atlas) find(f *roce.Frame) place {
 	}
 	if s, ok := a.sides[f.Src]; ok {
 		return place{-1, s}
+	}
+	if p, ok := a.ends[endKey{f.Dst, f.Packet.DestQP}]; ok && !f.Packet.Opcode.OverIP() {
+		return p
 	}
 	if s, ok := a.sides[f.Dst]; ok {
 		return place{-1, s.Other()}
