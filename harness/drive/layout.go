@@ -148,7 +148,11 @@ func (l *layout) registerOne(h *memory.Host, bytes bool, seed uint64, i, kind in
 		}
 		r.RKey, r.Base = privateKey(i, 2), l.land(i)
 	}
-	if bytes {
+	fill := l.spec.Devices[l.side.Other()].Fill
+	switch {
+	case bytes && kind == sourceRegion && fill != 0:
+		r.Bytes = slices.Repeat([]byte{fill}, int(r.Len))
+	case bytes:
 		r.Bytes = pattern(seed, l.side, i, kind, r.Len)
 	}
 	return h.Register(r)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -39,12 +40,15 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	switch q := &s.QP[side]; {
 	case s.QPs != 1, len(s.Params) > 0, s.CM == scenario.CMOn:
 		return nil, nil, fmt.Errorf("dut: several connections, parameters or connection management: %w", ErrUnfit)
-	case q.Access != engine.AllAccess, q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
+	case q.Access != engine.AllAccess && !t.readOnly(q.Access), q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
 		return nil, nil, fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
 	case t.Active && work.mixed:
 		return nil, nil, fmt.Errorf("dut: messages of several sizes: %w", ErrUnfit)
 	case !t.Active && s.Receives == 0 && takesReceive(t.Op):
 		return nil, nil, fmt.Errorf("dut: a queue without receives: %w", ErrUnfit)
+	}
+	if t.readOnly(s.QP[side].Access) {
+		t.Op = engine.OpRead // it enables nothing else, so whatever else its peer does is refused
 	}
 	t.choose()
 	t.Timeout = adopt(&s, side, t)
@@ -64,6 +68,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		s.Turns.Count = t.Count
 	case t.Active:
 		t.repeat(&s, side)
+		delay(&s)
 	case t.Answers:
 		s.QP[side.Other()].QueueDepth = 1 // the tool counts on one message at a time, and stops for ever when two come
 	default:
@@ -74,6 +79,11 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	}
 	s.Impl[side], s.Limit = Name, min(s.Limit, longest)
 	return t, &s, nil
+}
+
+// readOnly reports whether a tool that serves READs is what a Spec asks for by the rights of its side.
+func (t *Tool) readOnly(rights engine.Access) bool {
+	return rights == engine.RemoteRead|engine.LocalWrite && !t.Active && !t.Answers
 }
 
 // choose picks the program.
@@ -116,6 +126,20 @@ func (t *Tool) repeat(s *scenario.Spec, side trace.Side) {
 	s.Posts = receives(s.Posts, t.Count)
 	s.Loads = []scenario.Load{{From: side, Op: t.Op, Msg: t.Message, Count: t.Count}}
 	s.QP[side].QueueDepth = t.Depth
+}
+
+// Lead is how long after the start of the run a tool may send: the endpoint that it sends to is then there.
+const Lead = 20 * vtime.Millisecond
+
+// delay makes the times of a script count from the moment at which a tool may send.
+func delay(s *scenario.Spec) {
+	s.Posts, s.Injections = slices.Clone(s.Posts), slices.Clone(s.Injections)
+	for i := range s.Posts {
+		s.Posts[i].At += Lead
+	}
+	for i := range s.Injections {
+		s.Injections[i].At += Lead
+	}
 }
 
 // receives keeps those of a script, and repeats the last until there is one for each message: a tool does not give up.
@@ -170,11 +194,37 @@ func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 		}
 		err = errors.Join(err, w.add(p.From, p.WR.Op, unit.Size(p.WR.Len), 1))
 	}
+	w.serve(s, device)
 	if err == nil && (w.count == 0 || s.For > longest) {
-		err = fmt.Errorf("dut: work without end: %w", ErrUnfit)
+		err = fmt.Errorf("dut: no work, or work without end: %w", ErrUnfit)
 	}
 	return w, err
 }
+
+// serve makes the work of a device to which nothing but crafted packets come: it serves the operation of the first.
+func (w *work) serve(s *scenario.Spec, device trace.Side) {
+	for _, in := range s.Injections {
+		if op, ok := craftedOp(in.Packet); ok && in.To == device && !w.begun {
+			w.begun, w.from, w.op, w.message, w.count = true, device.Other(), op, served, 1
+		}
+	}
+}
+
+// craftedOp is the operation that a crafted packet belongs to; ok is false when tools have none such.
+func craftedOp(packet string) (op engine.Op, ok bool) {
+	switch word, _, _ := strings.Cut(packet, "_"); word {
+	case "SEND":
+		return engine.OpSend, true
+	case "WRITE":
+		return engine.OpWrite, true
+	case "READ":
+		return engine.OpRead, strings.HasPrefix(packet, "READ_REQUEST")
+	}
+	return 0, false
+}
+
+// served is the size of message that a tool serves to which nobody sends any.
+const served = 4096
 
 // endless is more messages than any run has: a tool that serves ends with the run and not before.
 const endless = 100_000

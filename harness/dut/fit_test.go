@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func parse(t *testing.T, text string) *scenario.Spec {
@@ -35,6 +36,7 @@ func TestFit(t *testing.T) {
 		{"turns write from=A msg=64 count=30\n", trace.A, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14"},
 		{"turns rping from=A msg=64 count=30\n", trace.A, "rping -c -a 10.77.0.1 -I 10.77.0.2 -V -C 30 -p 99 -S 64"},
 		{"turns rping from=A msg=64 count=30\n", trace.B, "rping -s -a 10.77.0.2 -p 99 -S 64"},
+		{"qp B access=r\npost-write len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 14 -N"},
 	} {
 		tool, s, err := Fit(parse(t, c.text), c.side)
 		if err != nil {
@@ -71,7 +73,7 @@ func TestFitKeepsReceives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.Posts); n != 5 || s.Posts[4].WR.ID != 5 || s.Posts[4].At != s.Posts[0].At || s.Receives != 0 {
+	if n := len(s.Posts); n != 5 || s.Posts[0].At != 10*vtime.Millisecond+Lead || s.Posts[4].WR.ID != 5 || s.Posts[4].At != s.Posts[0].At || s.Receives != 0 {
 		t.Errorf("%d receives: %+v", n, s.Posts)
 	}
 }
@@ -85,7 +87,7 @@ func TestFitRefuses(t *testing.T) {
 		"post-write len=8 imm=3\n",
 		"post-atomic op=add value=1\n",
 		"qp receives=0\npost-send len=100\n",
-		"qp B access=r\npost-write len=100\n",
+		"qp B access=ra\npost-write len=100\n",
 		"post-send len=100\npost-receive from=B at=5ms len=100\n",
 		"cm on\npost-write len=8\n",
 		"run for=1s\nload write msg=1024\n",

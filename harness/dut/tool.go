@@ -57,6 +57,15 @@ func (t *Tool) ByCM() bool {
 	return ok
 }
 
+// Fill is what every byte has to be that a tool is sent which sends from the memory that it receives into, because a packet
+// that the device sends again would have other bytes; 0 for the others.
+func (t *Tool) Fill() byte {
+	if t.Answers {
+		return pingpongFill
+	}
+	return 0
+}
+
 // Args returns the arguments of the command line.
 func (t *Tool) Args(at Setting) []string {
 	args := t.kind.args(t, at)

@@ -14,6 +14,10 @@ type Device struct {
 	QPN    uint32 // of its queue pair; zero where there is no device
 	Key    uint32 // R_Key of the buffer that it lets its peer reach
 	Buffer uint64 // address of that buffer
+
+	// Fill is what every byte is that its peer sends it, where it sends from the very memory that it receives into: what it sends
+	// again is then what it sent. Zero is anything.
+	Fill byte
 }
 
 // Present reports whether there is a device.
@@ -31,13 +35,18 @@ func readDevice(s *Spec, st *statement) {
 	whole(st, "qpn", &d.QPN, 1, psn.Mask)
 	whole(st, "key", &d.Key, 0, 1<<32-1)
 	st.word64("buffer", &d.Buffer)
+	whole(st, "fill", &d.Fill, 0, 255)
 }
 
 // devices prints what readDevice reads.
 func (s *Spec) devices() (text string) {
 	for side, d := range s.Devices {
 		if d.Present() {
-			text += fmt.Sprintf("device %s qpn=%#x key=%#x buffer=%#x\n", trace.Side(side), d.QPN, d.Key, d.Buffer)
+			text += fmt.Sprintf("device %s qpn=%#x key=%#x buffer=%#x", trace.Side(side), d.QPN, d.Key, d.Buffer)
+			if d.Fill != 0 {
+				text += fmt.Sprintf(" fill=%#x", d.Fill)
+			}
+			text += "\n"
 		}
 	}
 	return text

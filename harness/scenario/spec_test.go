@@ -90,7 +90,7 @@ func TestEnds(t *testing.T) {
 
 // TestDevice: a device brings its own numbers, and everything is addressed by them.
 func TestDevice(t *testing.T) {
-	const line = "device B qpn=0x12 key=0x8f1 buffer=0x7f3a1c002000"
+	const line = "device B qpn=0x12 key=0x8f1 buffer=0x7f3a1c002000 fill=0x7b"
 	s := lineByLine(t, line)
 	e := s.Ends(0)
 	if e[0].DestQPN != 0x12 || e[1].QPN != 0x12 || e[1].DestQPN != e[0].QPN {
@@ -99,10 +99,10 @@ func TestDevice(t *testing.T) {
 	if !strings.Contains(s.String(), line+"\n") {
 		t.Errorf("printed:\n%s", s)
 	}
-	if want := (Device{QPN: 0x12, Key: 0x8f1, Buffer: 0x7f3a1c002000}); s.Devices != [2]Device{{}, want} {
+	if want := (Device{QPN: 0x12, Key: 0x8f1, Buffer: 0x7f3a1c002000, Fill: 0x7b}); s.Devices != [2]Device{{}, want} {
 		t.Errorf("devices %+v", s.Devices)
 	}
-	for _, bad := range []string{"device", "device C qpn=1", "device A qpn=0", "device A qpn=0x1000000", "device A qpn=1 colour=red"} {
+	for _, bad := range []string{"device", "device C qpn=1", "device A qpn=0", "device A qpn=0x1000000", "device A qpn=1 colour=red", "device A qpn=1 fill=256"} {
 		if err := Default().Line(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}

@@ -123,7 +123,7 @@ func (s *session) mine(d *Device) dut.Identity {
 // learn takes the tool's numbers into a copy of the Spec.
 func (s *session) learn(h *foreign) error {
 	spec, peer := *s.job.Spec, h.meeting.Peer
-	spec.Devices[h.Side] = scenario.Device{QPN: peer.QPN, Key: peer.Key, Buffer: peer.Buffer}
+	spec.Devices[h.Side] = scenario.Device{QPN: peer.QPN, Key: peer.Key, Buffer: peer.Buffer, Fill: h.Tool.Fill()}
 	spec.QP[h.Side].SendPSN, spec.QP[h.Side.Other()].RecvPSN = peer.PSN, peer.PSN
 	spec.QP[h.Side.Other()].SendPSN, spec.QP[h.Side].RecvPSN = h.meeting.Wants, h.meeting.Wants
 	spec.QP[h.Side].Timeout = h.meeting.Timeout
@@ -229,7 +229,7 @@ func (s *session) begin(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After((s.epoch.Sub(s.clock.Now()) + startSlack).Std()):
+	case <-time.After((s.epoch.Sub(s.clock.Now()) + dut.Lead).Std()):
 	}
 	return s.foreign.meeting.Begin()
 }

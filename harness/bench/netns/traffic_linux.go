@@ -101,9 +101,6 @@ func (s *session) watch(context.Context) error {
 }
 
 const (
-	// startSlack is how long after the start of the run a tool may send: the endpoint that it sends to is then there.
-	startSlack = 20 * vtime.Millisecond
-
 	// startDelay leaves the processes time to be ready when the run begins.
 	startDelay = 100 * vtime.Millisecond
 
