@@ -164,6 +164,7 @@ func (f *conformFlags) register(b *benchOnDemand) (*conformTable, []suite.Spec, 
 		}}
 	if f.dut != "" {
 		f.judgeDevice(&cfg)
+		t.account = newAccount(cfg.Scenarios)
 	}
 	if err := suite.Register(cfg); err != nil {
 		return nil, nil, exit{exitBroken, err.Error()}
@@ -292,7 +293,7 @@ func (f *conformFlags) once(ctx context.Context, b bench.Bench, impl string, sc 
 	r, err := run.Execute(ctx, run.Options{
 		Spec: job.spec, Bench: job.bench, Name: f.bench, Impls: job.impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: f.link,
 		Command: again(impl, f.peer, f.bench, sc.Name),
-		Version: version(), Commit: commit(), Waivers: f.waived, Subject: impl, Several: true,
+		Version: version(), Commit: commit(), Waivers: rule.WaivedIn(sc.Name, f.waived), Subject: impl, Several: true,
 	})
 	if r != nil {
 		f.kernel = run.Device(r).Kernel

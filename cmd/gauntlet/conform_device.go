@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
@@ -41,25 +43,50 @@ func (f *conformFlags) judgeDevice(cfg *suite.Config) {
 	for _, role := range cfg.Implementations {
 		cfg.Features[role] = device.Declares()
 	}
+	cfg.Scenarios = oneByOne(cfg.Scenarios)
 	open := blackBoxRules()
 	cfg.Fits = func(role string, sc *scenarios.Scenario) bool {
-		if !slices.ContainsFunc(sc.Rules, func(id string) bool { return open[id] }) {
-			return false
-		}
-		s, err := sc.Spec()
-		if err != nil {
-			return false
-		}
-		tool, _, err := dut.Fit(s, deviceSide(role, s))
-		return err == nil && !(tool.Answers && role == asResponder) // who does as much as its peer is in both roles at once
+		return slices.ContainsFunc(sc.Rules, func(id string) bool { return open[id] != nil && about(open[id], role) }) && fits(role, sc) == nil
 	}
 }
 
-// blackBoxRules are those by which soft-RoCE can be judged from outside.
-func blackBoxRules() map[string]bool {
-	open := map[string]bool{}
+// fits returns why a device cannot take a role in a scenario; nil when it can.
+func fits(role string, sc *scenarios.Scenario) error {
+	s, err := sc.Spec()
+	if err != nil {
+		return err
+	}
+	tool, _, err := dut.Fit(s, deviceSide(role, s))
+	if err == nil && tool.Answers && role == asResponder {
+		return errors.New("who does as much as its peer is in both roles at once")
+	}
+	return err
+}
+
+// oneByOne makes a scenario of each connection of those that have several, "hostile-lengths-qp3": a tool has one.
+func oneByOne(all []scenarios.Scenario) (list []scenarios.Scenario) {
+	for _, sc := range all {
+		s, err := sc.Spec()
+		if err != nil || s.QPs == 1 {
+			list = append(list, sc) // what is wrong with it is told when it is registered
+			continue
+		}
+		for i, alone := range dut.Split(s) {
+			one := sc
+			one.Name, one.Text = fmt.Sprintf("%s-qp%d", sc.Name, i), alone.String()
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// blackBoxRules are those by which soft-RoCE can be judged from outside, by their IDs.
+func blackBoxRules() map[string]*rule.Rule {
+	open := map[string]*rule.Rule{}
 	for _, r := range rules.All() {
-		open[r.ID] = slices.Contains(strings.Split(r.BlackBox, ","), "RXE") && len(r.Features) == 0 || slices.Contains(r.Features, "gbn")
+		if markedRXE(&r) && r.Needs&rule.Inside == 0 && (len(r.Features) == 0 || slices.Contains(r.Features, "gbn")) {
+			open[r.ID] = &r
+		}
 	}
 	return open
 }

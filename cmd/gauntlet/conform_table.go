@@ -26,16 +26,30 @@ type conformTable struct {
 	done  int
 	worst rule.Status
 	paint bool
+
+	account *account // of a device; nil of implementations
 }
 
 // conformCell is what all scenarios together say of a rule. A rule that one scenario did not exercise and another did is
 // exercised, so INCONCLUSIVE stands only where nothing else does. A rule without a cell applied to no scenario.
 type conformCell struct {
 	status rule.Status
-	judged int // scenarios that exercised it
-	met    int // times that its situation arose in them
-	total  int // violations
-	broken []string
+	met    int      // times that its situation arose
+	total  int      // violations
+	passed []string // scenarios in which the rule was exercised and held
+	broken []string // those in which it did not hold
+}
+
+// judged is how many scenarios exercised the rule.
+func (c *conformCell) judged() int { return len(c.passed) + len(c.broken) }
+
+// note says how many scenarios exercised the rule, and which it did not stand.
+func (c *conformCell) note() string {
+	note := fmt.Sprint(c.judged())
+	if len(c.broken) > 0 {
+		note += ", broken in " + strings.Join(c.broken, " ")
+	}
+	return note
 }
 
 func newConformTable(impls []string, color string) *conformTable {
@@ -45,6 +59,9 @@ func newConformTable(impls []string, color string) *conformTable {
 // add takes one outcome in.
 func (t *conformTable) add(o *suite.Outcome) {
 	t.done++
+	if t.account != nil {
+		t.account.add(o)
+	}
 	if o.Status == rule.NotApplicable {
 		t.unfit = append(t.unfit, o)
 		return
@@ -58,13 +75,14 @@ func (t *conformTable) add(o *suite.Outcome) {
 			continue
 		}
 		c := t.cell(v.Rule, o.Impl)
-		if c.judged == 0 {
+		if c.judged() == 0 {
 			c.status = v.Status
 		}
-		c.judged++
 		c.met, c.total = c.met+v.Met, c.total+v.Total
 		c.status = max(c.status, v.Status)
-		if v.Status != rule.Pass {
+		if v.Status == rule.Pass {
+			c.passed = append(c.passed, o.Scenario)
+		} else {
 			c.broken = append(c.broken, o.Scenario)
 		}
 	}
@@ -73,11 +91,15 @@ func (t *conformTable) add(o *suite.Outcome) {
 	}
 }
 
-// expect marks the waived rules that no scenario broke as XPASS: the waiver must go. What a waiver excuses is in the outcomes.
+// expect marks the waived rules that no scenario broke, though one should have, as XPASS: the waiver must go. What a waiver
+// excuses is in the outcomes.
 func (t *conformTable) expect(waivers []rule.Waiver, kernel, today string) {
 	for key, c := range t.cells {
-		w := rule.Covering(waivers, key[0], rule.Device{Names: []string{key[1]}, Kernel: kernel})
-		if w != nil && c.status == rule.Pass && w.Expires >= today {
+		device := rule.Device{Names: []string{key[1]}, Kernel: kernel}
+		refuted := func(w rule.Waiver) bool {
+			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today && w.RefutedBy(c.passed)
+		}
+		if c.status == rule.Pass && slices.ContainsFunc(waivers, refuted) {
 			c.status = rule.XPass
 			t.worst = max(t.worst, rule.XPass)
 		}
@@ -100,19 +122,8 @@ func (t *conformTable) print(out io.Writer, short bool) error {
 	for _, o := range t.bad {
 		fmt.Fprintf(out, "%s\n  again: %s --out runs/again\n\n", o, again(o.Impl, t.peer, o.Bench, o.Scenario))
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
-	foreign := 0
-	for _, r := range rules.All() {
-		if !t.row(w, &r, short) {
-			foreign++
-		}
-	}
-	if err := w.Flush(); err != nil {
+	if err := t.rows(out, short); err != nil {
 		return err
-	}
-	if foreign > 0 {
-		fmt.Fprintf(out, "\n%d rules are %s: they are about other systems, or about what the scenarios did not ask for\n", foreign, t.painted(rule.NotApplicable))
 	}
 	unfit := ""
 	if len(t.unfit) > 0 {
@@ -123,6 +134,29 @@ func (t *conformTable) print(out io.Writer, short bool) error {
 		fmt.Fprintf(out, "%s: %s\n", reason, strings.Join(names, " "))
 	}
 	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s\n", t.done, t.done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.worst))
+	return err
+}
+
+// rows writes the table itself, and how many rules are not in it, or were not exercised.
+func (t *conformTable) rows(out io.Writer, short bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
+	if t.account != nil {
+		exercised, total := t.account.print(w, t, short)
+		err := w.Flush()
+		fmt.Fprintf(out, "\n%d rules can be judged on soft-RoCE: %d were exercised, %d were not\n", total, exercised, total-exercised)
+		return err
+	}
+	foreign := 0
+	for _, r := range rules.All() {
+		if !t.row(w, &r, short) {
+			foreign++
+		}
+	}
+	err := w.Flush()
+	if foreign > 0 {
+		fmt.Fprintf(out, "\n%d rules are %s: they are about other systems, or about what the scenarios did not ask for\n", foreign, t.painted(rule.NotApplicable))
+	}
 	return err
 }
 
@@ -178,11 +212,7 @@ func (t *conformTable) row(w io.Writer, r *rule.Rule, short bool) bool {
 		applies = applies || c.status != rule.NotApplicable
 		plain = plain && (c.status == rule.Pass || c.status == rule.NotApplicable)
 		states = append(states, t.painted(c.status))
-		note := fmt.Sprint(c.judged)
-		if len(c.broken) > 0 {
-			note += ", broken in " + strings.Join(c.broken, " ")
-		}
-		notes = append(notes, note)
+		notes = append(notes, c.note())
 	}
 	if applies && !(short && plain) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Level, strings.Join(states, "\t"), strings.Join(notes, "; "))

@@ -52,13 +52,14 @@ func TestConformTable(t *testing.T) {
 func TestConformWaivers(t *testing.T) {
 	table := newConformTable([]string{"x"}, "never")
 	table.add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Pass}))
-	table.add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass}))
-	f := conformFlags{quiet: true, waived: []rule.Waiver{{Rule: "RC-ACK-*", Impl: "x", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
+	table.add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass, "RC-MSN-001": rule.Pass}))
+	f := conformFlags{waived: []rule.Waiver{{Rule: "RC-ACK-*", Impl: "x", Owner: "o", Reason: "r", Expires: "9999-12-31"},
+		{Rule: "RC-MSN-001", Impl: "x", Sure: "three", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
 	var b strings.Builder
 	if got := report(f.conclude(context.Background(), &b, table, 2)); got != exitFailure {
 		t.Errorf("exit code %d, want %d", got, exitFailure)
 	}
-	for _, want := range []string{"RC-ACK-001 MUST XFAIL 2, broken in two", "RC-ACK-002 MUST NOT XPASS 2", "2 scenarios, 2 passed, 0 did not: XPASS"} {
+	for _, want := range []string{"RC-ACK-001 MUST XFAIL 2, broken in two", "RC-ACK-002 MUST NOT XPASS 2", "RC-MSN-001 MUST PASS 1", "2 scenarios, 2 passed, 0 did not: XPASS"} {
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -114,7 +114,7 @@ func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 		o.Status, o.Reason = rule.NotApplicable.String(), e.foreign(r, impl)
 		return o
 	}
-	o.Status, o.Judged, o.Met, o.Total, o.Broken = c.status.String(), c.judged, c.met, c.total, c.broken
+	o.Status, o.Judged, o.Met, o.Total, o.Broken = c.status.String(), c.judged(), c.met, c.total, c.broken
 	switch c.status {
 	case rule.Inconclusive:
 		o.Reason = cmp.Or(e.reasons[key], "its situation did not arise: "+r.Stimulus)
