@@ -1,6 +1,7 @@
 package dut
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ var (
 // What the stock tools were seen to say: perftest 6.06 and libibverbs 44, of a soft-RoCE device at 10.77.0.2.
 const (
 	perftestLine = "0000:0010:000012:34d1f2:000008f1:00007f3a1c002000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:02:00000000:"
+	otherLine    = "0000:0000:000011:abcdef:000001ff:0000000000005000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:01:00000000:"
 	pingpongLine = "0000:000012:34d1f2:00000000000000000000ffff0a4d0002"
 )
 
@@ -28,6 +30,7 @@ const (
 type fake struct {
 	conn  net.Conn
 	first bool // it is the client, and speaks first
+	keys  string
 	heard []string
 }
 
@@ -52,7 +55,7 @@ func (f *fake) perftest(version string, syncs int) {
 	f.trade("\x00\x00\x00\x40", 4)
 	f.trade("3", 2)
 	for range 1 + syncs {
-		f.trade(perftestLine, 108)
+		f.trade(cmp.Or(f.keys, perftestLine), 108)
 	}
 }
 

@@ -30,6 +30,7 @@ const perftestVersion = "6.06"
 // The lengths of the messages.
 const (
 	versionLen = 16
+	numberLen  = 4
 	mtuLen     = 2
 	keysLen    = 108
 )

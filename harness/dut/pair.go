@@ -1,0 +1,130 @@
+package dut
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// FitPair returns the tools that do a Spec's work when the device is at both ends, by side, and the Spec as it runs with them.
+// The errors are those of Fit.
+func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error) {
+	work, err := workOf(given, trace.A)
+	if err != nil {
+		return tools, nil, err
+	}
+	if work.bothWays {
+		return tools, nil, fmt.Errorf("dut: work of both sides between two tools: %w", ErrUnfit)
+	}
+	active, s, err := Fit(given, work.from)
+	if err != nil {
+		return tools, nil, err
+	}
+	other := work.from.Other()
+	passive := *active
+	passive.Active = false // the rest is the same, because two tools of perftest must be told the same
+	adopt(s, other, &passive)
+	s.Impl[other] = Name
+	tools[work.from], tools[other] = active, &passive
+	return tools, s, nil
+}
+
+// Pair is two tools that have been introduced to each other.
+type Pair struct {
+	Active, Passive Identity
+	client, server  net.Conn
+	begin           []byte // what the active tool waits for
+}
+
+// Introduce carries the exchange of two tools, one connection each, and learns who they are. It owns the connections from
+// then on.
+func Introduce(active *Tool, client, server net.Conn) (*Pair, error) {
+	p := &Pair{client: client, server: server}
+	deadline := time.Now().Add(patience)
+	err := errors.Join(client.SetDeadline(deadline), server.SetDeadline(deadline))
+	if err == nil {
+		err = p.exchange(active)
+	}
+	if err != nil {
+		_ = p.Close() // the first error says more
+		return nil, fmt.Errorf("dut: %s: %w", active.Program, err)
+	}
+	return p, nil
+}
+
+// exchange carries what the tools say, but for the last line of the passive one, after which the active one sends.
+func (p *Pair) exchange(active *Tool) error {
+	k, ok := active.kind.(perftest)
+	if !ok {
+		return fmt.Errorf("two of them cannot be introduced to each other; take a tool of perftest")
+	}
+	for _, n := range []int{versionLen, numberLen, numberLen, mtuLen} {
+		if _, _, err := p.swap(n); err != nil {
+			return err
+		}
+	}
+	mine, theirs, err := p.swap(keysLen)
+	if err != nil {
+		return err
+	}
+	if p.Active, err = parsePerftestKeys(mine); err == nil {
+		p.Passive, err = parsePerftestKeys(theirs)
+	}
+	for range k.syncs - 1 {
+		if err == nil {
+			_, _, err = p.swap(keysLen)
+		}
+	}
+	if err == nil {
+		_, err = carry(p.server, p.client, keysLen)
+	}
+	if err == nil {
+		p.begin, err = hear(p.server, keysLen)
+	}
+	return err
+}
+
+// swap carries a message of n bytes each way, that of the active tool first.
+func (p *Pair) swap(n int) (client, server []byte, err error) {
+	if client, err = carry(p.server, p.client, n); err == nil {
+		server, err = carry(p.client, p.server, n)
+	}
+	return client, server, err
+}
+
+func carry(to io.Writer, from io.Reader, n int) ([]byte, error) {
+	line, err := hear(from, n)
+	if err == nil {
+		_, err = to.Write(line)
+	}
+	return line, err
+}
+
+func hear(from io.Reader, n int) ([]byte, error) {
+	line := make([]byte, n)
+	if _, err := io.ReadFull(from, line); err != nil {
+		return nil, fmt.Errorf("it broke the exchange off: %w", err)
+	}
+	return line, nil
+}
+
+// Begin lets the active tool send.
+func (p *Pair) Begin() error {
+	_ = p.client.SetDeadline(time.Now().Add(patience)) // a closed connection shows in the next call
+	_, err := p.client.Write(p.begin)
+	return err
+}
+
+// Ended returns when the active tool says that it has done its work, or has hung up.
+func (p *Pair) Ended() {
+	_ = p.client.SetDeadline(time.Time{})
+	_, _ = p.client.Read(make([]byte, 1)) // either way it is over
+}
+
+// Close ends the exchange, and with it the tools.
+func (p *Pair) Close() error { return errors.Join(p.client.Close(), p.server.Close()) }
