@@ -29,12 +29,13 @@ type CM struct {
 	mine, theirs netip.Addr
 	send         func(*roce.Packet) error
 
-	mu    sync.Mutex
-	calls []*call
-	port  uint16 // on which this end listens; zero is none
-	sent  psn.PSN
-	err   error         // why nothing more can be hoped for
-	news  chan struct{} // something has changed
+	mu      sync.Mutex
+	calls   []*call
+	port    uint16 // on which this end listens; zero is none
+	sent    psn.PSN
+	channel *channel      // of an exchange; nil without one
+	err     error         // why nothing more can be hoped for
+	news    chan struct{} // something has changed
 }
 
 // NewCM returns the manager of an end, which sends by the function it is given.
@@ -291,12 +292,16 @@ func (m *CM) tell() {
 // Receive takes a packet from the device and reports whether it was for the manager. What is no message of the communication
 // manager, or no such one, is an error of whoever waits.
 func (m *CM) Receive(p *roce.Packet) bool {
-	if p.DestQP != roce.CMQueuePair {
-		return false
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer m.tell()
+	if m.channel != nil && p.DestQP == channelQPN {
+		m.channel.take(p)
+		return true
+	}
+	if p.DestQP != roce.CMQueuePair {
+		return false
+	}
 	if p.Opcode != roce.UDSendOnly || p.DETH.QKey != roce.CMQKey {
 		m.fail(fmt.Errorf("%s with Q_Key %#x came to QP 1; want UD_SEND_ONLY with %#x", p.Opcode, p.DETH.QKey, roce.CMQKey))
 		return true

@@ -41,13 +41,19 @@ type Setting struct {
 	Own, Peer netip.Addr // of the device, and of what it is to meet
 }
 
+// Aside is the queue pairs that serve an introduction alone; zero is none.
+type Aside struct {
+	Own, Device uint32
+}
+
 // Meeting is an exchange that waits for packets to flow.
 type Meeting struct {
 	Peer    Identity
 	Wants   psn.PSN                // of this end's first request; what the tool was told, unless it had its own mind
 	Timeout engine.LocalACKTimeout // of the tool's transport timer
-	begin   func() error           // lets a tool send that waits for it; nil when it waits for nothing
-	ended   func()                 // returns when the tool has done its work; nil when only its process tells
+	Aside   Aside
+	begin   func() error // lets a tool send that waits for it; nil when it waits for nothing
+	ended   func()       // returns when the tool has done its work; nil when only its process tells
 	leave   func() error
 }
 

@@ -38,8 +38,10 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	t := &Tool{Active: work.from == side && !work.bothWays, Answers: work.bothWays, Op: work.op, MTU: s.QP[side].MTU, Depth: s.QP[side].QueueDepth, Count: work.count, Message: work.message,
 		turns: work.turns}
 	switch q := &s.QP[side]; {
-	case s.QPs != 1, len(s.Params) > 0, s.CM == scenario.CMOn:
-		return nil, nil, fmt.Errorf("dut: several connections, parameters or connection management: %w", ErrUnfit)
+	case s.QPs != 1, len(s.Params) > 0:
+		return nil, nil, fmt.Errorf("dut: several connections or parameters: %w", ErrUnfit)
+	case s.CM == scenario.CMOn && work.bothWays && work.turns != scenario.PingTurns:
+		return nil, nil, fmt.Errorf("dut: connection management of a tool of both directions: %w", ErrUnfit)
 	case q.Access != engine.AllAccess && !t.readOnly(q.Access), q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
 		return nil, nil, fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
 	case t.Active && work.mixed:
@@ -51,6 +53,10 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.Op = engine.OpRead // it enables nothing else, so whatever else its peer does is refused
 	}
 	t.choose()
+	if k, ok := t.kind.(perftest); ok && s.CM == scenario.CMOn {
+		t.kind = perftestCM{k}
+	}
+	s.CM = scenario.CMOff // it is done before the run, and not by the endpoint
 	t.Timeout = adopt(&s, side, t)
 	switch {
 	case t.turns == scenario.PingTurns:
@@ -58,10 +64,6 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.Answers = t.Active // one that serves waits for the end of the connection
 		q := &s.QP[side]
 		q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
-		if t.Active {
-			t.MTU = kernelMTU
-			s.QP[side].MTU, s.QP[side.Other()].MTU = t.MTU, t.MTU
-		}
 	case t.turns != "":
 		t.Active = work.from != side // of two ib_write_lat it is the one that listens which begins
 		t.Count = max(t.Count, leastCount)
@@ -76,6 +78,10 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		if s.ReceiveLen > 0 && t.Op == engine.OpSend {
 			t.Message = s.ReceiveLen // a longer SEND is then an error, as the Spec wants
 		}
+	}
+	if t.Active && t.ByCM() {
+		t.MTU = kernelMTU
+		s.QP[side].MTU, s.QP[side.Other()].MTU = t.MTU, t.MTU
 	}
 	s.Impl[side], s.Limit = Name, min(s.Limit, longest)
 	return t, &s, nil

@@ -34,6 +34,8 @@ func TestFit(t *testing.T) {
 		{"qp rto=70ms\npost-read len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 15 -N"},
 		{"turns write from=A msg=64 count=30\n", trace.B, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14 127.0.0.1"},
 		{"turns write from=A msg=64 count=30\n", trace.A, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14"},
+		{"cm on\nload read msg=64KiB count=20\n", trace.A, "ib_read_bw -R -F -d rxe0 -x 1 -p 99 -m 4096 -s 65536 -n 20 -u 14 -N -Q 1 -t 20 10.77.0.1"},
+		{"cm on\nload send msg=64KiB count=20\n", trace.B, "ib_send_bw -R -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
 		{"turns rping from=A msg=64 count=30\n", trace.A, "rping -c -a 10.77.0.1 -I 10.77.0.2 -V -C 30 -p 99 -S 64"},
 		{"turns rping from=A msg=64 count=30\n", trace.B, "rping -s -a 10.77.0.2 -p 99 -S 64"},
 		{"qp B access=r\npost-write len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 14 -N"},
@@ -89,7 +91,7 @@ func TestFitRefuses(t *testing.T) {
 		"qp receives=0\npost-send len=100\n",
 		"qp B access=ra\npost-write len=100\n",
 		"post-send len=100\npost-receive from=B at=5ms len=100\n",
-		"cm on\npost-write len=8\n",
+		"cm on\nturns write msg=8 count=8\n",
 		"run for=1s\nload write msg=1024\n",
 	} {
 		if tool, _, err := Fit(parse(t, text), trace.B); !errors.Is(err, ErrUnfit) {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
@@ -52,45 +51,57 @@ func (k perftest) args(t *Tool, at Setting) []string {
 // leastCount is how many messages perftest sends at least.
 const leastCount = 5
 
-// meet implements kind.
+// meet implements guest.
 func (k perftest) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) {
 	x := exchange{conn: conn, serves: t.Active}
-	theirs, err := x.swap(pad(perftestVersion, versionLen))
-	if err != nil {
-		return nil, err
-	}
-	if v, _, _ := strings.Cut(string(theirs), "\x00"); v != perftestVersion {
-		return nil, fmt.Errorf("it speaks version %q of perftest's protocol, and this program speaks %s; install perftest 4.5, as in Debian 12", v, perftestVersion)
-	}
-	const page, cacheLine = 4096, 64
-	for _, m := range [][]byte{binary.BigEndian.AppendUint32(nil, page), binary.BigEndian.AppendUint32(nil, cacheLine),
-		pad(strconv.Itoa(mtuCode(t.MTU)), mtuLen)} {
-		if _, err := x.swap(m); err != nil {
-			return nil, err
-		}
-	}
-	keys := pad(perftestKeys(t, &mine), keysLen)
-	line, err := x.swap(keys)
-	if err != nil {
+	if err := x.agree(t.MTU); err != nil {
 		return nil, err
 	}
 	m := &Meeting{}
-	if m.Peer, err = parsePerftestKeys(line); err != nil {
-		return nil, err
+	return m, k.keys(t, &x, m, pad(perftestKeys(t, &mine), keysLen), parsePerftestKeys)
+}
+
+// agree goes through the exchange up to the keys.
+func (x *exchange) agree(mtu int) error {
+	theirs, err := x.swap(pad(perftestVersion, versionLen))
+	if err != nil {
+		return err
+	}
+	if v, _, _ := strings.Cut(string(theirs), "\x00"); v != perftestVersion {
+		return fmt.Errorf("it speaks version %q of perftest's protocol, and this program speaks %s; install perftest 4.5, as in Debian 12", v, perftestVersion)
+	}
+	const page, cacheLine = 4096, 64
+	for _, m := range [][]byte{binary.BigEndian.AppendUint32(nil, page), binary.BigEndian.AppendUint32(nil, cacheLine),
+		pad(strconv.Itoa(mtuCode(mtu)), mtuLen)} {
+		if _, err := x.swap(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keys tells the keys of this end as often as the tool wants, and reads the tool's into the meeting.
+func (k perftest) keys(t *Tool, x *exchange, m *Meeting, mine []byte, parse func([]byte) (Identity, error)) error {
+	theirs, err := x.swap(mine)
+	if err != nil {
+		return err
+	}
+	if m.Peer, err = parse(theirs); err != nil {
+		return err
 	}
 	for range k.syncs - 1 {
-		if _, err := x.swap(keys); err != nil {
-			return nil, err
+		if _, err := x.swap(mine); err != nil {
+			return err
 		}
 	}
 	if k.latency && !t.Active {
 		m.begin = func() error { // it is the server that begins, once it has answered
-			_, err := x.swap(keys)
+			_, err := x.swap(mine)
 			return err
 		}
-		return m, nil
+		return nil
 	}
-	return m, x.last(m, keys)
+	return x.last(m, mine)
 }
 
 // mtuCode is the code of a path MTU: 1 for 256 bytes.
@@ -103,11 +114,7 @@ func mtuCode(mtu int) (code int) {
 // perftestKeys is the line of keys: LID, READs outstanding, QPN, PSN, R_Key, address, GID, and the number of a shared
 // receive queue, all in hexadecimal.
 func perftestKeys(t *Tool, i *Identity) string {
-	reads := 0
-	if t.Op == engine.OpRead {
-		reads = toolReads
-	}
-	line := fmt.Sprintf("%04x:%04x:%06x:%06x:%08x:%016x:", 0, reads, i.QPN, uint32(i.PSN), i.Key, i.Buffer)
+	line := fmt.Sprintf("%04x:%04x:%06x:%06x:%08x:%016x:", 0, t.reads(), i.QPN, uint32(i.PSN), i.Key, i.Buffer)
 	for _, b := range i.gid() {
 		line += fmt.Sprintf("%02x:", b)
 	}
@@ -143,7 +150,7 @@ func parsePerftestKeys(line []byte) (i Identity, err error) {
 
 // exchange is messages of equal length each way, those of the client first.
 type exchange struct {
-	conn   net.Conn
+	conn   io.ReadWriter
 	serves bool // the tool is the client
 }
 

@@ -1,12 +1,14 @@
 package netns
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -87,18 +89,27 @@ func (in *introduction) close() error {
 	return in.port.Close()
 }
 
-// introduces reports whether a captured frame is of an introduction: it is to or from QP 1.
-func introduces(frame []byte) bool {
-	const destQP = 14 + 20 + 8 + 5 // Ethernet, IPv4, UDP, and the BTH up to there
-	return len(frame) >= destQP+3 && frame[destQP] == 0 && frame[destQP+1] == 0 && frame[destQP+2] == roce.CMQueuePair
-}
-
 // ignored is what the taps leave out, nil when they leave nothing out.
 func (s *session) ignored() func([]byte) bool {
 	if s.foreign == nil || !s.foreign.Tool.ByCM() {
 		return nil
 	}
-	return introduces
+	aside, device := s.foreign.meeting.Aside, drive.Addr(s.foreign.Side).As4()
+	return func(frame []byte) bool { return introduces(frame, aside, device) }
+}
+
+// introduces reports whether a frame is for QP 1, or for a queue pair that serves the introduction alone: by sender, that of
+// this end or the device's, because both number their own.
+func introduces(frame []byte, aside dut.Aside, device [4]byte) bool {
+	const source, destQP = 14 + 12, 14 + 20 + 8 + 4 // behind Ethernet; behind IPv4 and UDP, where a byte precedes the number
+	if len(frame) < destQP+4 {
+		return false
+	}
+	qpn, own := binary.BigEndian.Uint32(frame[destQP:])&psn.Mask, aside.Device
+	if [4]byte(frame[source:]) == device {
+		own = aside.Own
+	}
+	return qpn == roce.CMQueuePair || own != 0 && qpn == own
 }
 
 // call starts the tool, and meets it by RDMA CM.

@@ -1,0 +1,120 @@
+package dut
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// channel is a reliable connection for the few short messages by which a tool and this end agree, each a SEND of one packet:
+// one is sent when the one before has been acknowledged. It is an io.ReadWriter, each call of which is one message.
+type channel struct {
+	call *call
+	next psn.PSN // of the next SEND
+	done int     // SENDs that are acknowledged
+	sent *roce.Packet
+	want psn.PSN // of the device's next SEND
+	msn  psn.MSN
+	came [][]byte
+}
+
+// channelQPN is this end's queue pair, apart from those of endpoints.
+const channelQPN = 0x7E570
+
+// open makes a channel of a connection that is set up. want is what the device was told to begin with.
+func (c *call) open(want psn.PSN) *channel {
+	c.cm.mu.Lock()
+	defer c.cm.mu.Unlock()
+	_, starts := c.peer()
+	ch := &channel{call: c, next: starts, want: want}
+	c.cm.channel = ch
+	return ch
+}
+
+// Write SENDs a message, and waits until it has been taken. A receiver that is not ready is asked again.
+func (ch *channel) Write(b []byte) (int, error) {
+	m := ch.call.cm
+	m.mu.Lock()
+	qpn, _ := ch.call.peer()
+	mine := ch.done + 1
+	ch.sent = &roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, AckReq: true, PKey: roce.DefaultPKey, DestQP: qpn, PSN: ch.next}, Payload: b, Len: len(b)}
+	ch.next = ch.next.Next()
+	err := m.send(ch.sent)
+	m.mu.Unlock()
+	if err == nil {
+		err = m.until("SEND", patience, func() bool { return ch.done == mine || ch.call.state != connected }, ch.again)
+	}
+	if err == nil && ch.done != mine {
+		err = errGone
+	}
+	return len(b), err
+}
+
+// errGone is what is left to say when the device has ended the connection.
+var errGone = errors.New("it ended the connection")
+
+// again sends the message that waits for its acknowledgement once more.
+func (ch *channel) again() {
+	m := ch.call.cm
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.send(ch.sent); err != nil {
+		m.fail(err)
+	}
+}
+
+// Read returns the next message, which b must have room for.
+func (ch *channel) Read(b []byte) (int, error) {
+	m := ch.call.cm
+	if err := ch.hear(patience); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(ch.came) == 0 {
+		return 0, errGone
+	}
+	next := ch.came[0]
+	ch.came = ch.came[1:]
+	if len(next) > len(b) {
+		return 0, fmt.Errorf("a SEND of %d bytes came; want %d", len(next), len(b))
+	}
+	return copy(b, next), nil
+}
+
+// hear returns when a message has come, or the connection has ended.
+func (ch *channel) hear(most time.Duration) error {
+	return ch.call.cm.until("a SEND", most, func() bool { return len(ch.came) > 0 || ch.call.state != connected }, func() {})
+}
+
+// wait returns when the tool says anything more, or hangs up, within any run.
+func (ch *channel) wait() { _ = ch.hear(2 * longest.Std()) }
+
+// take takes a packet for the channel's queue pair.
+func (ch *channel) take(p *roce.Packet) {
+	switch {
+	case p.Opcode == roce.Acknowledge && ch.sent != nil && p.PSN == ch.sent.PSN && p.AETH.Syndrome.IsACK():
+		ch.done++
+		ch.sent = nil
+	case p.Opcode != roce.SendOnly || ch.want.Less(p.PSN):
+	default:
+		if p.PSN == ch.want {
+			ch.want, ch.msn = ch.want.Next(), ch.msn.Next()
+			ch.came = append(ch.came, append([]byte(nil), p.Payload...))
+		}
+		ch.acknowledge(p.PSN)
+	}
+}
+
+// acknowledge says that a SEND was taken, also one that comes again.
+func (ch *channel) acknowledge(at psn.PSN) {
+	qpn, _ := ch.call.peer()
+	p := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: roce.DefaultPKey, DestQP: qpn, PSN: at},
+		AETH: roce.AETH{Syndrome: roce.SyndromeACK, MSN: ch.msn}}
+	if err := ch.call.cm.send(p); err != nil {
+		ch.call.cm.fail(err)
+	}
+}
