@@ -21,6 +21,9 @@ type channel struct {
 	came [][]byte
 }
 
+// mostUnread bounds what a device may say that nobody wants to hear; a tool says one message at a time.
+const mostUnread = 16
+
 // channelQPN is this end's queue pair, apart from those of endpoints.
 const channelQPN = 0x7E570
 
@@ -61,6 +64,9 @@ func (ch *channel) again() {
 	m := ch.call.cm
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if ch.sent == nil {
+		return // it has just been acknowledged
+	}
 	if err := m.send(ch.sent); err != nil {
 		m.fail(err)
 	}
@@ -99,7 +105,7 @@ func (ch *channel) take(p *roce.Packet) {
 	case p.Opcode == roce.Acknowledge && ch.sent != nil && p.PSN == ch.sent.PSN && p.AETH.Syndrome.IsACK():
 		ch.done++
 		ch.sent = nil
-	case p.Opcode != roce.SendOnly || ch.want.Less(p.PSN):
+	case p.Opcode != roce.SendOnly || ch.want.Less(p.PSN) || len(ch.came) == mostUnread:
 	default:
 		if p.PSN == ch.want {
 			ch.want, ch.msn = ch.want.Next(), ch.msn.Next()

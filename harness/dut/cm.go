@@ -111,6 +111,7 @@ const (
 	cmTimeout  = 20 // 4.096 µs · 2^20, 4.3 s
 	mraTimeout = 24 // and 69 s: longer than measuring a link takes
 	cmRetries  = 15
+	mostCalls  = 8 // that a device may make; a tool makes two
 )
 
 // The reasons of a REJ that say something of the device (IBTA table 108).
@@ -347,7 +348,11 @@ func (m *CM) take(tid uint64, msg roce.CMMessage) {
 
 // taken takes a REQ: it is answered at once by a word that the answer takes longer.
 func (m *CM) taken(tid uint64, q *roce.REQ) {
+	came := 0
 	for _, c := range m.calls {
+		if c.req != nil {
+			came++
+		}
 		if c.req != nil && c.ids.Remote == q.LocalCommID {
 			c.say(c.said)
 			return
@@ -358,7 +363,7 @@ func (m *CM) taken(tid uint64, q *roce.REQ) {
 	case err != nil:
 		m.fail(err)
 		return
-	case m.port == 0 || q.ServiceID != roce.IPService(m.port):
+	case came == mostCalls, m.port == 0 || q.ServiceID != roce.IPService(m.port):
 		m.put(tid, &roce.REJ{CommIDs: roce.CommIDs{Remote: q.LocalCommID}, Reason: rejNoService})
 		return
 	case info.Source != m.theirs || info.Dest != m.mine || q.QPN == 0:

@@ -193,6 +193,28 @@ func TestCallRejected(t *testing.T) {
 	}
 }
 
+// TestCallsAreBounded: a device that connects for ever is refused.
+func TestCallsAreBounded(t *testing.T) {
+	var last roce.CMAttribute
+	m := NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
+		h, _, err := roce.DecodeCM(p.Payload)
+		last = h.Attribute
+		return err
+	})
+	m.Listen(7174)
+	for id := range uint32(mostCalls + 1) {
+		if id > 0 && last != roce.CMMRA {
+			t.Errorf("call %d is answered by %s, want MRA", id, last)
+		}
+		q := &roce.REQ{LocalCommID: id + 1, ServiceID: roce.IPService(7174), QPN: 0x12, PathMTU: 3}
+		q.SetIP(roce.IPInfo{Source: theirs.Addr, Dest: mine.Addr})
+		m.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey}, Payload: roce.AppendCM(nil, 1, q)})
+	}
+	if last != roce.CMREJ || len(m.calls) != mostCalls {
+		t.Errorf("%d calls, the last answer is %s; want %d and REJ", len(m.calls), last, mostCalls)
+	}
+}
+
 // FuzzCM: whatever comes to QP 1, it is taken or refused.
 func FuzzCM(f *testing.F) {
 	q := &roce.REQ{LocalCommID: 5, ServiceID: roce.IPService(7174), QPN: 0x12, PathMTU: 3}

@@ -39,8 +39,12 @@ type caller interface {
 	call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error)
 }
 
-// Spins reports whether the tool looks at its memory without rest for what its peer does.
-func (t *Tool) Spins() bool { return t.turns == scenario.WriteTurns }
+// Spins reports whether the tool looks without rest for what its peer does, in its memory or in its completion queue, also
+// while the link is measured.
+func (t *Tool) Spins() bool {
+	_, exchanges := t.kind.(perftestCM)
+	return exchanges || t.turns == scenario.WriteTurns
+}
 
 // Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts buffers of
 // one message each, whose size is part of what is tested.
