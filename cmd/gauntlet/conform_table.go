@@ -75,6 +75,9 @@ func (t *conformTable) add(o *suite.Outcome) {
 			continue
 		}
 		c := t.cell(v.Rule, o.Impl)
+		if o.Status >= rule.Invalid {
+			continue // what such a run shows proves nothing, for a rule as little as against it
+		}
 		if c.judged() == 0 {
 			c.status = v.Status
 		}

@@ -48,6 +48,21 @@ func TestConformTable(t *testing.T) {
 	}
 }
 
+// TestConformTableOfInvalidRuns: a run whose link was not what it should be counts neither for a rule nor against it.
+func TestConformTableOfInvalidRuns(t *testing.T) {
+	table := newConformTable([]string{"x"}, "never")
+	table.add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass, "RC-ACK-003": rule.Pass}))
+	table.add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass}))
+	for id, want := range map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive} {
+		if c := table.cells[[2]string{id, "x"}]; c == nil || c.status != want || len(c.broken) > 0 {
+			t.Errorf("%s: %+v, want %s", id, c, want)
+		}
+	}
+	if table.worst != rule.Invalid || len(table.bad) != 1 {
+		t.Errorf("worst %s, %d bad", table.worst, len(table.bad))
+	}
+}
+
 // TestConformWaivers: a waived rule that any scenario breaks is XFAIL, and one that all pass is XPASS and fails the suite.
 func TestConformWaivers(t *testing.T) {
 	table := newConformTable([]string{"x"}, "never")

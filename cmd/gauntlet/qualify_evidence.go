@@ -59,6 +59,9 @@ func (e *evidence) judged(o *suite.Outcome) {
 		s.Certificates = r.Certificates
 	}
 	e.scenarios = append(e.scenarios, s)
+	if o.Status >= rule.Invalid {
+		return // its findings prove nothing
+	}
 	for _, f := range o.Findings {
 		note(e.findings, f.Rule, o.Impl, fmt.Sprintf("%s: %s (%s)", o.Scenario, f.Text, f.Blame))
 	}
