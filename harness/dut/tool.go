@@ -64,7 +64,7 @@ func (t *Tool) ByCM() bool {
 // Fill is what every byte has to be that a tool is sent which sends from the memory that it receives into, because a packet
 // that the device sends again would have other bytes; 0 for the others.
 func (t *Tool) Fill() byte {
-	if t.Answers {
+	if t.kind == (pingpong{}) {
 		return pingpongFill
 	}
 	return 0
