@@ -13,7 +13,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build check static fmt vet tidy cross lint lint-if-built test race netns golden fuzz bench soak report vuln deps ci clean
+.PHONY: build check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -62,6 +62,13 @@ golden: ## rewrite golden files; read the diff
 	@dirs=$$({ grep -rlE --include='*_test.go' 'cockroachdb/datadriven|scenariotest|"rewrite"' . || true; } | xargs -rn1 dirname | sort -u); \
 	if [[ -z $$dirs ]]; then echo "golden: no test here has golden files"; exit 1; fi; \
 	go test -count=1 $$dirs -args -rewrite
+
+lab: build ## the matrix and the scenarios of random loss over the kernel's netem, and soft-RoCE, in a guest; half an hour, results in out/
+	@mkdir -p out
+	bin/gauntlet lab fetch
+	bin/gauntlet matrix --bench lab --deterministic --link netem --guest-limit 3h --out out/matrix --html out/matrix.html
+	bin/gauntlet conform --bench lab --deterministic --link netem --guest-limit 3h --label-filter 'random && !faults' --junit out/netem.xml
+	bin/gauntlet conform --dut rxe --waivers rxe --bench lab --deterministic --guest-limit 3h --junit out/rxe.xml | tee out/rxe.txt
 
 fuzz: ## each fuzz target for FUZZTIME
 	@{ grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . || echo "fuzz: no targets" >&2; } | sed 's|/[^/]*:func | |' | sort | \

@@ -75,3 +75,24 @@ func TestMatrixOfPrograms(t *testing.T) {
 		t.Errorf("exit %d, %s %s", o.code, c.Status, c.Reason)
 	}
 }
+
+// Cells of the lab bench are runs of one guest, over the kernel's netem: losses, bursts and jitter are its own.
+func TestMatrixNetem(t *testing.T) {
+	needLab(t)
+	dir := t.TempDir()
+	o := gauntlet(t, dir, "matrix", "--bench", "lab", "--deterministic", "--link", "netem", "--impl", "gbn,irn", "--links", "random,burst,jitter",
+		"--with", "load write msg=16KiB count=20", "--json", "--out", "m")
+	m := readMatrix(t, []byte(o.stdout))
+	if o.code != 0 || len(m.Cells) != 6 {
+		t.Fatalf("exit %d, %+v, %s", o.code, m, o.stderr)
+	}
+	for _, c := range m.Cells {
+		if c.Status != "PASS" || c.Messages != 20 {
+			t.Errorf("%s over %s: %s %s, %d messages", c.Impl, c.Link, c.Status, c.Reason, c.Messages)
+		}
+		result, err := os.ReadFile(filepath.Join(dir, c.Folder, "result.json"))
+		if text := strings.Join(strings.Fields(string(result)), ""); err != nil || !strings.Contains(text, `"name":"netemA>B"`) {
+			t.Errorf("%s over %s: %v, and no word of netem in the environment", c.Impl, c.Link, err)
+		}
+	}
+}
