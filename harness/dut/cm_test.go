@@ -29,6 +29,10 @@ func newCable(t *testing.T, lose roce.CMAttribute) *cable {
 		}()
 		t.Cleanup(func() { close(frames) })
 		return func(p *roce.Packet) error {
+			if p.DestQP != roce.CMQueuePair {
+				frames <- p
+				return nil
+			}
 			h, _, err := roce.DecodeCM(p.Payload)
 			if err != nil || h.Attribute != c.lose || !c.lost.CompareAndSwap(false, true) {
 				frames <- p

@@ -35,39 +35,25 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		return nil, nil, err
 	}
 	s := *given
-	t := &Tool{Active: work.from == side && !work.bothWays, Answers: work.bothWays, Op: work.op, MTU: s.QP[side].MTU, Depth: s.QP[side].QueueDepth, Count: work.count, Message: work.message,
-		turns: work.turns}
-	switch q := &s.QP[side]; {
-	case s.QPs != 1, len(s.Params) > 0:
-		return nil, nil, fmt.Errorf("dut: several connections or parameters: %w", ErrUnfit)
-	case s.CM == scenario.CMOn && work.bothWays && work.turns != scenario.PingTurns:
-		return nil, nil, fmt.Errorf("dut: connection management of a tool of both directions: %w", ErrUnfit)
-	case q.Access != engine.AllAccess && !t.readOnly(q.Access), q.AckCoalesce > 1, q.PKey != given.QP[side.Other()].PKey:
-		return nil, nil, fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
-	case t.Active && work.mixed:
-		return nil, nil, fmt.Errorf("dut: messages of several sizes: %w", ErrUnfit)
-	case !t.Active && s.Receives == 0 && takesReceive(t.Op):
-		return nil, nil, fmt.Errorf("dut: a queue without receives: %w", ErrUnfit)
+	t := &Tool{Active: work.from == side && !work.bothWays, Answers: work.bothWays, Op: work.op, MTU: s.QP[side].MTU,
+		Depth: s.QP[side].QueueDepth, Count: work.count, Message: work.message, turns: work.turns}
+	if err := t.suits(&s, side, &work); err != nil {
+		return nil, nil, err
 	}
 	if t.readOnly(s.QP[side].Access) {
 		t.Op = engine.OpRead // it enables nothing else, so whatever else its peer does is refused
 	}
 	t.choose()
-	if k, ok := t.kind.(perftest); ok && s.CM == scenario.CMOn {
-		t.kind = perftestCM{k}
+	if s.CM == scenario.CMOn {
+		if k, ok := t.kind.(perftest); ok {
+			t.kind = perftestCM{k}
+		}
+		s.CM = scenario.CMOff // it is done before the run, and not by the endpoint
 	}
-	s.CM = scenario.CMOff // it is done before the run, and not by the endpoint
 	t.Timeout = adopt(&s, side, t)
 	switch {
-	case t.turns == scenario.PingTurns:
-		t.Active = work.from == side
-		t.Answers = t.Active // one that serves waits for the end of the connection
-		q := &s.QP[side]
-		q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
 	case t.turns != "":
-		t.Active = work.from != side // of two ib_write_lat it is the one that listens which begins
-		t.Count = max(t.Count, leastCount)
-		s.Turns.Count = t.Count
+		t.takeTurns(&s, side)
 	case t.Active:
 		t.repeat(&s, side)
 		delay(&s)
@@ -90,6 +76,37 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 // readOnly reports whether a tool that serves READs is what a Spec asks for by the rights of its side.
 func (t *Tool) readOnly(rights engine.Access) bool {
 	return rights == engine.RemoteRead|engine.LocalWrite && !t.Active && !t.Answers
+}
+
+// suits refuses what no tool of the kind can be told.
+func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
+	switch q := &s.QP[side]; {
+	case s.QPs != 1, len(s.Params) > 0:
+		return fmt.Errorf("dut: several connections or parameters: %w", ErrUnfit)
+	case s.CM == scenario.CMOn && w.bothWays && w.turns != scenario.PingTurns:
+		return fmt.Errorf("dut: connection management of a tool of both directions: %w", ErrUnfit)
+	case q.Access != engine.AllAccess && !t.readOnly(q.Access), q.AckCoalesce > 1, q.PKey != s.QP[side.Other()].PKey:
+		return fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
+	case t.Active && w.mixed:
+		return fmt.Errorf("dut: messages of several sizes: %w", ErrUnfit)
+	case !t.Active && s.Receives == 0 && takesReceive(t.Op):
+		return fmt.Errorf("dut: a queue without receives: %w", ErrUnfit)
+	}
+	return nil
+}
+
+// takeTurns makes the work of a tool that takes turns with its peer. Of two rping the one that connects begins; of two
+// ib_write_lat it is the one that listens.
+func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side) {
+	t.Active = (s.Turns.From == side) == (t.turns == scenario.PingTurns)
+	if t.turns == scenario.WriteTurns {
+		t.Count = max(t.Count, leastCount)
+		s.Turns.Count = t.Count
+		return
+	}
+	t.Answers = t.Active // one that serves waits for the end of the connection
+	q := &s.QP[side]
+	q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
 }
 
 // choose picks the program.

@@ -3,10 +3,12 @@ package dut
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -106,4 +108,84 @@ func TestChannel(t *testing.T) {
 	if _, err := ch.Write(got); err != errGone {
 		t.Errorf("%v; want %v", err, errGone)
 	}
+}
+
+// TestPerftestByCM: the whole exchange of -R, with the tool at either end of both connections.
+func TestPerftestByCM(t *testing.T) {
+	for _, active := range []bool{false, true} {
+		c := newCable(t, 0)
+		tool := &Tool{Program: "ib_read_bw", Active: active, Op: engine.OpRead, MTU: 1024, Timeout: 15, kind: perftestCM{perftest{syncs: 2}}}
+		began := make(chan error, 1)
+		c.kernel.Listen(7174)
+		c.ours.Listen(7174)
+		go func() { began <- playPerftest(c.kernel, tool) }()
+		own := mine
+		own.Expects = 0x777
+		m, err := tool.Call(c.ours, 7174, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if active {
+			select {
+			case err := <-began:
+				t.Errorf("the tool goes on before Begin: %v", err)
+			case <-time.After(askAgain / 10):
+			}
+		}
+		if err := m.Begin(); err != nil {
+			t.Error(err)
+		}
+		if err := <-began; err != nil {
+			t.Error(err)
+		}
+		want := theirs
+		want.PSN = 0x777
+		if m.Peer != want || m.Wants != 0x123456 || m.Timeout != map[bool]engine.LocalACKTimeout{false: 15, true: 18}[active] ||
+			m.Aside != (Aside{Own: channelQPN, Device: channelQPN}) {
+			t.Errorf("active %v: %+v", active, m)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		m.Ended() // the connection is gone
+	}
+}
+
+// playPerftest is the tool: what it says and hears, in its order.
+func playPerftest(cm *CM, tool *Tool) error {
+	meet := func(n int, e End) (*call, error) {
+		if tool.Active {
+			return cm.Connect(7174, e)
+		}
+		c, err := cm.Called(n)
+		if err == nil {
+			err = c.accept(e)
+		}
+		return c, err
+	}
+	first, err := meet(1, End{QPN: channelQPN, PSN: 0x99, MTU: 1024, Timeout: 18})
+	if err != nil {
+		return err
+	}
+	x := exchange{conn: first.open(0x99), serves: !tool.Active}
+	keys := binaryKeys(tool, &theirs)
+	if err := x.agree(tool.MTU); err != nil {
+		return err
+	}
+	if _, err := x.swap(keys); err != nil {
+		return err
+	}
+	if _, err := meet(2, kernelEnd); err != nil {
+		return err
+	}
+	for range 4 { // in step, the keys, and twice in step
+		heard, err := x.swap(keys)
+		if err != nil {
+			return err
+		}
+		if id, err := parseBinaryKeys(heard); err != nil || id.Buffer != mine.Buffer || id.Key != mine.Key {
+			return fmt.Errorf("the tool heard %x, %w", heard, err)
+		}
+	}
+	return nil
 }
