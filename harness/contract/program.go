@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,6 +32,12 @@ type Program struct {
 	Report func() (file *os.File, path string, err error)
 }
 
+// Lives reports whether its first process is there. Wait may take longer: it is then the container that is being removed.
+func (p *Program) Lives() bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", p.PID))
+	return err == nil
+}
+
 // EndTime is how long a program may take to end when its standard input has.
 const EndTime = 2 * time.Second
 
@@ -43,13 +50,20 @@ func EndsWith(p *Program, how func(*Program) error) error {
 	if err == nil {
 		err = how(p)
 	}
-	timer := time.AfterFunc(EndTime, func() { _ = p.Signal(os.Kill) })
+	var killed atomic.Bool
+	timer := time.AfterFunc(EndTime, func() {
+		if p.Lives() {
+			killed.Store(true)
+			_ = p.Signal(os.Kill)
+		}
+	})
+	defer timer.Stop()
 	go func() { _, _ = io.Copy(io.Discard, p.Stdout) }()
 	ended := p.Wait()
 	switch {
 	case err != nil:
 		return err
-	case !timer.Stop():
+	case killed.Load():
 		return fmt.Errorf("it went on for %s and was killed; want it to end", EndTime)
 	case ended != nil:
 		return fmt.Errorf("it ended with %w; want exit code 0", ended)

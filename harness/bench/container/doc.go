@@ -19,4 +19,4 @@ package container
 const Owner = "org.rdma-gauntlet.owner"
 
 // Endpoint is the name of the image that holds this program.
-const Endpoint = "gauntlet/endpoint:latest"
+const Endpoint = "gauntlet/endpoint:local"

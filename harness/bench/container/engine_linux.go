@@ -90,10 +90,14 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 	if err != nil {
 		return nil, "", fmt.Errorf("container: Docker Engine does not answer: %w; %s", err, remedy)
 	}
-	if host := p.Client().DaemonHost(); !strings.HasPrefix(host, "unix://") {
-		return nil, "", fmt.Errorf("container: Docker Engine is at %s; want one of this machine, whose namespaces can be entered: unset DOCKER_HOST", host)
+	host, asked := p.Client().DaemonHost(), os.Getenv("DOCKER_HOST")
+	switch {
+	case !strings.HasPrefix(host, "unix://"):
+		err = fmt.Errorf("container: Docker Engine is at %s; want one of this machine, whose namespaces can be entered: unset DOCKER_HOST", host)
+	case asked != "" && asked != host: // testcontainers looks elsewhere then
+		err = fmt.Errorf("container: no Docker Engine at DOCKER_HOST=%s; %s", asked, remedy)
 	}
-	return p, v.Version, nil
+	return p, v.Version, err
 }
 
 // Start starts what an implementation does in a role, "endpoint" or "box": the program of its image, or ours for an engine.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
@@ -66,6 +67,9 @@ func (e *Engine) start(ctx context.Context, g guest) (*contract.Program, error) 
 	}
 	if err != nil {
 		_ = b.remove() // the first error tells why
+		if b.copied != nil {
+			<-b.copied
+		}
 		return nil, fmt.Errorf("container: image %s: %w%s", g.name, err, p.Log.Last())
 	}
 	return p, nil
@@ -147,13 +151,34 @@ func (b *box) pid(ctx context.Context) (int, error) {
 	}
 	s := i.Container.State
 	if s == nil || s.Pid == 0 {
-		return 0, errors.New("it ended at once")
+		return 0, errEnded
+	}
+	if err := became(s.Pid); err != nil {
+		return 0, err
 	}
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", s.Pid))
 	if err != nil || !strings.Contains(string(groups), b.id) {
 		return 0, fmt.Errorf("its first process, %d, is not one of this machine, or has ended; want a Docker Engine that is not in a virtual machine", s.Pid)
 	}
 	return s.Pid, nil
+}
+
+var errEnded = errors.New("it ended at once")
+
+// became waits until the launcher has become the program. While it does, the process may seem to have no namespaces: the thread
+// that takes over may not be the first one.
+func became(pid int) error {
+	path := fmt.Sprintf("/proc/%d/cmdline", pid)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		line, err := os.ReadFile(path)
+		if err != nil {
+			return errEnded
+		}
+		if len(line) > 0 && !strings.HasPrefix(string(line), launcher+"\x00") {
+			return nil
+		}
+	}
+	return fmt.Errorf("it was not started within %s", patience)
 }
 
 // signal sends a signal to the first process.

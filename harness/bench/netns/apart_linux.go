@@ -52,6 +52,16 @@ func (s *session) startApart(ctx context.Context) (err error) {
 	return nil
 }
 
+// died says that something which was started apart has ended, and why: its namespace then cannot be had.
+func (s *session) died() error {
+	for _, c := range s.apart {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", c.PID)); err != nil {
+			return c.death("in a container ended at once")
+		}
+	}
+	return nil
+}
+
 // homes tells whose namespaces are there already.
 func (s *session) homes() map[string]int {
 	of := map[string]int{}

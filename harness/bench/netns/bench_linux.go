@@ -187,7 +187,7 @@ func (s *session) build(context.Context) (err error) {
 	s.topology, err = Open(Options{Box: s.acts != nil, Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor,
 		Own: s.bench.own(), Of: s.homes()})
 	if err != nil {
-		return err
+		return cmp.Or(s.died(), err)
 	}
 	s.later(s.topology.Close)
 	if err := s.introduce(); err != nil {

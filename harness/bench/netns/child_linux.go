@@ -58,9 +58,14 @@ func (c *child) close() error {
 	select {
 	case <-c.ended:
 	case <-time.After(contract.EndTime):
-		_ = c.kill()
+		stuck := c.Lives()
+		if stuck {
+			_ = c.kill()
+		}
 		<-c.ended
-		return fmt.Errorf("netns: %s did not end by itself and was killed", c.name)
+		if stuck {
+			return fmt.Errorf("netns: %s did not end by itself and was killed", c.name)
+		}
 	}
 	if c.err != nil {
 		return c.death("failed")

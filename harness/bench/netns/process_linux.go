@@ -197,6 +197,9 @@ func (p *process) build(s *contract.Order, find func(string) (engine.Implementat
 			return fmt.Errorf("%s: implementation %q is not in this binary", p.role, name)
 		}
 	}
+	if scenario.Foreign(p.spec.Impl[p.side]) {
+		impls[p.side] = p.impl // to a bench that was given a path or an image, this is a program as any other
+	}
 	h := header(p.spec)
 	if impls[trace.A].NewBox != nil {
 		h.Divide(func(q engine.QP) engine.QP { return q }) // the bench tells how the box acts

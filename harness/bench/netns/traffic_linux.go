@@ -277,6 +277,7 @@ func (s *session) halt() (first error) {
 		var err error
 		e.end, err = e.order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
 		keep(err)
+		keep(s.silence(e))
 	}
 	time.Sleep((s.job.Spec.RTT() + 20*vtime.Millisecond).Std())
 	for _, l := range s.legs {
