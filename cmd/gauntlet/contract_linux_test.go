@@ -73,13 +73,13 @@ func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
 	gone(t, path)
 }
 
-// build makes the example with the change.
-func (b *bad) build(t *testing.T) string {
+// build makes the example with the change. More is for the compiler.
+func (b *bad) build(t *testing.T, more ...string) string {
 	t.Helper()
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "bad")
 	sources, err := filepath.Glob("../../images/example-c/*.[ch]")
 	must(t, err)
-	args := []string{"-std=gnu11", "-D_GNU_SOURCE", "-w", "-include", "signal.h", "-include", "unistd.h", "-o", path}
+	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-w", "-include", "signal.h", "-include", "unistd.h", "-o", path}, more...)
 	changed := false
 	for _, source := range sources {
 		text, err := os.ReadFile(source)

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"os"
 	"syscall"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
@@ -11,7 +14,7 @@ import (
 // network looks at what the netns bench needs.
 func network() []finding {
 	privileged := netns.Privileged() == nil
-	out := []finding{privilege(privileged), guests()}
+	out := []finding{privilege(privileged), guests(), containers()}
 	s := tc.Probe()
 	link := finding{Name: "link", State: "ok", Found: "tc-netem of kernel " + s.Kernel}
 	switch {
@@ -26,6 +29,21 @@ func network() []finding {
 		link.Remedy = "use --link relay for losses that repeat"
 	}
 	return append(out, link)
+}
+
+// containers says whether there is an engine for them.
+func containers() finding {
+	f := finding{Name: "bench container", State: "ok"}
+	v, err := container.Version(context.Background())
+	switch {
+	case err != nil:
+		f.State, f.Found, f.Remedy = "missing", err.Error(), "apt-get install docker.io"
+	case os.Geteuid() != 0:
+		f.State, f.Found, f.Remedy = "limited", "Docker Engine "+v+"; not root: devices cannot be put into containers", "sudo gauntlet doctor"
+	default:
+		f.Found = "Docker Engine " + v
+	}
+	return f
 }
 
 // guests says whether the lab can boot one.
