@@ -13,10 +13,23 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report vuln deps ci clean
+.PHONY: build images check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
+
+# The context of an image is a folder with its program alone, whose time is fixed: the same commit makes the same layer.
+IMAGE_ARGS = --build-arg VERSION=$$(sed -n 's/^var release = "\(.*\)"/\1/p' cmd/gauntlet/console.go) \
+	--build-arg COMMIT=$$(git rev-parse HEAD)$$(git diff --quiet HEAD || echo +changes)
+
+images: ## the container images of images/, with the Docker Engine of this machine
+	@mkdir -p out/images/endpoint
+	go build -trimpath -ldflags='-s -w' -o out/images/endpoint/gauntlet-endpoint ./cmd/gauntlet-endpoint
+	touch -d @0 out/images/endpoint/gauntlet-endpoint
+	docker build -q -t gauntlet/endpoint $(IMAGE_ARGS) -f images/endpoint/Dockerfile out/images/endpoint
+	$(MAKE) -C images/example-c
+	touch -d @0 images/example-c/gbn
+	docker build -q -t gauntlet/example-c images/example-c
 
 check: static cross lint-if-built race fuzz ## everything a change must pass; no root
 	@echo "check: passed"
