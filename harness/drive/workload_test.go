@@ -1,11 +1,13 @@
 package drive
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -258,6 +260,21 @@ func TestInboxOfManyQPs(t *testing.T) {
 		l := newLayout(lines(t, c.lines...), trace.A)
 		if l.inSlot != c.want {
 			t.Errorf("%s: room for %d bytes, want %d", c.name, l.inSlot, c.want)
+		}
+	}
+}
+
+// TestFill: what is sent to a device that sends from where it receives is what that memory holds already.
+func TestFill(t *testing.T) {
+	for line, plain := range map[string]bool{"device B qpn=7 fill=0x7b": true, "device B qpn=7": false} {
+		l := newLayout(lines(t, line, "load send msg=4KiB count=9"), trace.A)
+		var h memory.Host
+		if err := l.register(&h, true, 1); err != nil {
+			t.Fatal(err)
+		}
+		sent := h.Load(l.source(0), 4096)
+		if len(sent) != 4096 || bytes.Equal(sent, bytes.Repeat([]byte{0x7b}, 4096)) != plain {
+			t.Errorf("%s: sends %d bytes, %x…", line, len(sent), sent[:8])
 		}
 	}
 }
