@@ -26,6 +26,7 @@ type MergeOptions struct {
 	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
 	Fates  []LinkFate     // the link's log, in any order; nil when there is none
 	Forged []Forgery      // what the harness put on the link itself, in any order
+	Until  vtime.Time     // the taps watched until then at least; zero: until the last frame
 }
 
 // MergeStats counts what became of the frames.
@@ -77,6 +78,7 @@ type merger struct {
 	sink   Sink
 	atlas  *atlas
 	window vtime.Duration
+	until  vtime.Time
 	stats  MergeStats
 	now    vtime.Time
 
@@ -136,7 +138,7 @@ type bucket struct {
 
 // newMerger sorts the log of the link, whose held-back packets come late in it.
 func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
-	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{},
+	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{},
 		forged: newForgeries(opt.Forged), told: opt.Fates != nil}
 	if m.window == 0 {
 		m.window = defaultWindow
@@ -520,6 +522,7 @@ func (m *merger) recycle(f *flight) {
 func (m *merger) close(sources []FrameSource) {
 	m.link(vtime.Never)
 	m.explain(vtime.Never)
+	m.now = max(m.now, m.until)
 	for f := m.sent.first(); f != nil; f = m.sent.first() {
 		m.sent.drop()
 		if from := f.rec.From; !f.settled {

@@ -175,6 +175,17 @@ func TestMergeForged(t *testing.T) {
 	}
 }
 
+// What was sent last and has not arrived is lost when the taps watched for long enough after it, and else in doubt.
+func TestMergeLastPackets(t *testing.T) {
+	f := mustFixture(t, "@1..9 A>B SEND_ONLY psn=+0 len=4\n@20 A>X SEND_ONLY psn=+1 len=4\n", 0)
+	for until, want := range map[vtime.Time]Fate{0: Unknown, 30e6: Unknown, 40e6: Dropped} {
+		k, stats := mergeAll(t, f, MergeOptions{Until: until})
+		if r := &k.records[len(k.records)-1]; r.Fate != want {
+			t.Errorf("watched until %s us: %v, want %v; %+v", until.Micros(), r.Fate, want, stats)
+		}
+	}
+}
+
 // With a log, equal frames keep their order however their delays vary: a packet that was sent twice is not taken for one
 // that overtook. An entry may bear a time a little before its packet's.
 func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *session) merge(whole bool) error {
 		return err
 	}
 	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut}
-	err = trace.MergeHops(&h, spans, trace.MergeOptions{Zero: s.wall, Window: s.window()}, out)
+	err = trace.MergeHops(&h, spans, trace.MergeOptions{Zero: s.wall, Window: s.window(), Until: s.cut}, out)
 	if closeErr := captures.close(); err == nil {
 		err = closeErr
 	}
