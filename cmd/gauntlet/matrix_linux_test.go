@@ -91,7 +91,7 @@ func TestMatrixNetem(t *testing.T) {
 			t.Errorf("%s over %s: %s %s, %d messages", c.Impl, c.Link, c.Status, c.Reason, c.Messages)
 		}
 		result, err := os.ReadFile(filepath.Join(dir, c.Folder, "result.json"))
-		if text := strings.Join(strings.Fields(string(result)), ""); err != nil || !strings.Contains(text, `"name":"netemA>B"`) {
+		if text := strings.Join(strings.Fields(string(result)), ""); err != nil || !strings.Contains(text, `"name":"link","value":"netem"`) {
 			t.Errorf("%s over %s: %v, and no word of netem in the environment", c.Impl, c.Link, err)
 		}
 	}
