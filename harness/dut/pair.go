@@ -34,31 +34,32 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 	return tools, s, nil
 }
 
-// Pair is two tools that have been introduced to each other.
-type Pair struct {
-	Active, Passive Identity
+// pair is two tools that are being introduced to each other.
+type pair struct {
+	active, passive Identity
 	client, server  net.Conn
 	begin           []byte // what the active tool waits for
 }
 
-// Introduce carries the exchange of two tools, one connection each, and learns who they are. It owns the connections from
-// then on.
-func Introduce(active *Tool, client, server net.Conn) (*Pair, error) {
-	p := &Pair{client: client, server: server}
+// Introduce carries the exchange of two tools, one connection each, and returns a Meeting with either. It owns the connections
+// from then on; closing the Meeting with the active one closes both.
+func Introduce(t *Tool, client, server net.Conn) (active, passive *Meeting, err error) {
+	p := &pair{client: client, server: server}
 	deadline := time.Now().Add(patience)
-	err := errors.Join(client.SetDeadline(deadline), server.SetDeadline(deadline))
+	err = errors.Join(client.SetDeadline(deadline), server.SetDeadline(deadline))
 	if err == nil {
-		err = p.exchange(active)
+		err = p.exchange(t)
 	}
 	if err != nil {
-		_ = p.Close() // the first error says more
-		return nil, fmt.Errorf("dut: %s: %w", active.Program, err)
+		_ = p.close() // the first error says more
+		return nil, nil, fmt.Errorf("dut: %s: %w", t.Program, err)
 	}
-	return p, nil
+	active = &Meeting{Peer: p.active, Wants: p.passive.PSN, Timeout: t.Timeout, begin: p.start, ended: p.ended, leave: p.close}
+	return active, &Meeting{Peer: p.passive, Wants: p.active.PSN, Timeout: t.Timeout, leave: func() error { return nil }}, nil
 }
 
 // exchange carries what the tools say, but for the last line of the passive one, after which the active one sends.
-func (p *Pair) exchange(active *Tool) error {
+func (p *pair) exchange(active *Tool) error {
 	k, ok := active.kind.(perftest)
 	if !ok {
 		return fmt.Errorf("two of them cannot be introduced to each other; take a tool of perftest")
@@ -72,8 +73,8 @@ func (p *Pair) exchange(active *Tool) error {
 	if err != nil {
 		return err
 	}
-	if p.Active, err = parsePerftestKeys(mine); err == nil {
-		p.Passive, err = parsePerftestKeys(theirs)
+	if p.active, err = parsePerftestKeys(mine); err == nil {
+		p.passive, err = parsePerftestKeys(theirs)
 	}
 	for range k.syncs - 1 {
 		if err == nil {
@@ -90,7 +91,7 @@ func (p *Pair) exchange(active *Tool) error {
 }
 
 // swap carries a message of n bytes each way, that of the active tool first.
-func (p *Pair) swap(n int) (client, server []byte, err error) {
+func (p *pair) swap(n int) (client, server []byte, err error) {
 	if client, err = carry(p.server, p.client, n); err == nil {
 		server, err = carry(p.client, p.server, n)
 	}
@@ -113,18 +114,18 @@ func hear(from io.Reader, n int) ([]byte, error) {
 	return line, nil
 }
 
-// Begin lets the active tool send.
-func (p *Pair) Begin() error {
+// start lets the active tool send.
+func (p *pair) start() error {
 	_ = p.client.SetDeadline(time.Now().Add(patience)) // a closed connection shows in the next call
 	_, err := p.client.Write(p.begin)
 	return err
 }
 
-// Ended returns when the active tool says that it has done its work, or has hung up.
-func (p *Pair) Ended() {
+// ended returns when the active tool says that it has done its work, or has hung up.
+func (p *pair) ended() {
 	_ = p.client.SetDeadline(time.Time{})
 	_, _ = p.client.Read(make([]byte, 1)) // either way it is over
 }
 
-// Close ends the exchange, and with it the tools.
-func (p *Pair) Close() error { return errors.Join(p.client.Close(), p.server.Close()) }
+// close ends the exchange, and with it the tools.
+func (p *pair) close() error { return errors.Join(p.client.Close(), p.server.Close()) }

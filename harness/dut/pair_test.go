@@ -61,12 +61,12 @@ func TestIntroduce(t *testing.T) {
 			fakes[i].perftest("6.06", 2)
 		}()
 	}
-	p, err := Introduce(&tool, conns[0], conns[1])
+	active, passive, err := Introduce(&tool, conns[0], conns[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Identity{Addr: mine.Addr, QPN: 0x11, PSN: 0xabcdef, Key: 0x1ff, Buffer: 0x5000}); p.Active != want || p.Passive != theirs {
-		t.Errorf("learnt %+v and %+v; want %+v and %+v", p.Active, p.Passive, want, theirs)
+	if want := (Identity{Addr: mine.Addr, QPN: 0x11, PSN: 0xabcdef, Key: 0x1ff, Buffer: 0x5000}); active.Peer != want || passive.Peer != theirs || active.Wants != theirs.PSN || passive.Wants != want.PSN {
+		t.Errorf("learnt %+v and %+v; want %+v and %+v", active.Peer, passive.Peer, want, theirs)
 	}
 	<-done[1]
 	select {
@@ -74,7 +74,7 @@ func TestIntroduce(t *testing.T) {
 		t.Error("the tool may send before Begin")
 	case <-time.After(10 * time.Millisecond):
 	}
-	if err := p.Begin(); err != nil {
+	if err := active.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	<-done[0]
@@ -82,8 +82,8 @@ func TestIntroduce(t *testing.T) {
 		t.Errorf("they heard %q and %q", fakes[0].heard, fakes[1].heard)
 	}
 	go fakes[0].conn.Close()
-	p.Ended()
-	if err := p.Close(); err != nil {
+	active.Ended()
+	if err := active.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -97,7 +97,7 @@ func TestIntroduceToolThatHangsUp(t *testing.T) {
 		_, _ = there.Write([]byte("6.06"))
 		_ = there.Close()
 	}()
-	if _, err := Introduce(&tool, client, server); err == nil || !strings.Contains(err.Error(), "dut: ib_write_bw: it broke the exchange off") {
+	if _, _, err := Introduce(&tool, client, server); err == nil || !strings.Contains(err.Error(), "dut: ib_write_bw: it broke the exchange off") {
 		t.Errorf("%v, want a line that names the tool", err)
 	}
 }

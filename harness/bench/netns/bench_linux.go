@@ -200,6 +200,7 @@ func (s *session) build(context.Context) (err error) {
 func (b *Bench) own() (own [2]bool) {
 	if b.Device != nil {
 		own[b.Device.Side] = true
+		own[b.Device.Side.Other()] = b.Device.Peer != nil
 	}
 	return own
 }

@@ -23,16 +23,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Device is a foreign implementation at one end of the link: the kernel's soft-RoCE on the end's network device, driven by a
-// stock tool. It is in the namespace of this process, because soft-RoCE has no other. The Spec must be one that dut.Fit
-// made for the tool.
+// Device is a foreign implementation at one end of the link, or at both: the kernel's soft-RoCE on the end's network device,
+// driven by a stock tool. It is in the namespace of this process, because soft-RoCE has no other. The Spec must be one that
+// dut.Fit made for the tool, or dut.FitPair for two.
 type Device struct {
 	Side trace.Side
 	Tool *dut.Tool
+	Peer *dut.Tool // passive, at the other end; nil is an endpoint
 }
 
-// rdmaDevice is the name of the RDMA device while a run lasts.
-const rdmaDevice = "gauntlet0"
+// rdmaDevices are the names of the RDMA devices while a run lasts, by side.
+var rdmaDevices = [2]string{"gauntlet0", "gauntlet1"}
 
 // Names of the kernel's file system and of the driver.
 const (
@@ -43,6 +44,7 @@ const (
 // foreign is a tool in the course of a run.
 type foreign struct {
 	*Device
+	at      dut.Setting
 	child   *exec.Cmd
 	said    *contract.Log
 	exited  chan struct{}
@@ -53,22 +55,20 @@ type foreign struct {
 // introduce makes the RDMA device, starts the tool, and takes its numbers into a copy of the Spec.
 func (s *session) introduce() error {
 	d := s.bench.Device
-	if d == nil {
+	switch {
+	case d == nil:
 		return nil
+	case d.Peer != nil:
+		return s.introducePair(d)
 	}
-	if err := s.attach(d); err != nil {
-		return err
-	}
-	gid, err := findGID(d.Side)
+	h, err := s.attach(d)
 	if err != nil {
 		return err
 	}
-	h := &foreign{Device: d, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{})}
-	at := dut.Setting{Device: rdmaDevice, GID: gid, Own: drive.Addr(d.Side), Peer: drive.Addr(d.Side.Other())}
 	if d.Tool.ByCM() {
-		err = h.call(s, s.mine(d), at)
+		err = h.call(s, s.mine(d), h.at)
 	} else {
-		err = h.meet(s.topology, s.mine(d), at)
+		err = h.meet(s.topology, s.mine(d))
 	}
 	if err != nil {
 		return err
@@ -78,16 +78,19 @@ func (s *session) introduce() error {
 	return s.learn(h)
 }
 
-// attach puts soft-RoCE on the end's device.
-func (s *session) attach(d *Device) error {
-	_ = netlink.RdmaLinkDel(rdmaDevice) // what a run that was killed left
-	if err := netlink.RdmaLinkAdd(rdmaDevice, rdmaDriver, endDevices[d.Side]); err != nil {
-		return fmt.Errorf("netns: soft-RoCE on %s: %w; the kernel needs rdma_rxe and crc32_generic loaded, and this must be its first network namespace",
+// attach puts soft-RoCE on the end's device, for the tool that it returns.
+func (s *session) attach(d *Device) (*foreign, error) {
+	name := rdmaDevices[d.Side]
+	_ = netlink.RdmaLinkDel(name) // what a run that was killed left
+	if err := netlink.RdmaLinkAdd(name, rdmaDriver, endDevices[d.Side]); err != nil {
+		return nil, fmt.Errorf("netns: soft-RoCE on %s: %w; the kernel needs rdma_rxe and crc32_generic loaded, and this must be its first network namespace",
 			endDevices[d.Side], err)
 	}
-	s.later(func() error { return netlink.RdmaLinkDel(rdmaDevice) })
+	s.later(func() error { return netlink.RdmaLinkDel(name) })
 	s.fact("device at "+d.Side.String(), "soft-RoCE under "+d.Tool.Program)
-	return nil
+	gid, err := findGID(d.Side)
+	at := dut.Setting{Device: name, GID: gid, Own: drive.Addr(d.Side), Peer: drive.Addr(d.Side.Other())}
+	return &foreign{Device: d, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{})}, err
 }
 
 // findGID waits for the GID of the end's address, which appears a little after the address.
@@ -98,14 +101,14 @@ func findGID(side trace.Side) (int, error) {
 		fmt.Fprintf(&want, ":%02x%02x", raw[i], raw[i+1])
 	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		paths, _ := filepath.Glob(rdmaClass + rdmaDevice + "/ports/1/gids/*") // the pattern is well-formed
+		paths, _ := filepath.Glob(rdmaClass + rdmaDevices[side] + "/ports/1/gids/*") // the pattern is well-formed
 		for _, p := range paths {
 			if text, err := os.ReadFile(p); err == nil && strings.TrimSpace(string(text)) == want.String()[1:] {
 				return strconv.Atoi(filepath.Base(p))
 			}
 		}
 	}
-	return 0, fmt.Errorf("netns: device %s has no GID of %s", rdmaDevice, drive.Addr(side))
+	return 0, fmt.Errorf("netns: device %s has no GID of %s", rdmaDevices[side], drive.Addr(side))
 }
 
 // mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec needs.
@@ -136,26 +139,36 @@ func (s *session) learn(h *foreign) error {
 	return nil
 }
 
-// meet starts the tool and goes through its exchange, over the loopback of the namespace that both are in.
-func (h *foreign) meet(t *Topology, mine dut.Identity, at dut.Setting) error {
+// meet starts the tool and goes through its exchange.
+func (h *foreign) meet(t *Topology, mine dut.Identity) error {
+	conn, err := h.dial(t)
+	if err != nil {
+		return err
+	}
+	h.meeting, err = h.Tool.Meet(conn, mine)
+	return h.met(err)
+}
+
+// dial starts the tool and returns the connection for its exchange, over the loopback of the namespace that both are in.
+func (h *foreign) dial(t *Topology) (net.Conn, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("netns: exchange with %s: %w", h.Tool.Program, err)
+		return nil, fmt.Errorf("netns: exchange with %s: %w", h.Tool.Program, err)
 	}
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
 	if !h.Tool.Active {
 		_ = listener.Close() // the port is the tool's now
 	}
-	at.Port = port
-	if err := h.start(t, at); err != nil {
-		return err
+	h.at.Port = port
+	if err := h.start(t, h.at); err != nil {
+		return nil, err
 	}
 	conn, err := h.connect(listener, port)
-	if err == nil {
-		h.meeting, err = h.Tool.Meet(conn, mine)
+	if err != nil {
+		return nil, h.fail(err)
 	}
-	return h.met(err)
+	return conn, nil
 }
 
 // watch closes done when the tool has done its work. One that serves has none, and waits for whatever comes.
@@ -250,11 +263,16 @@ func (h *foreign) idle() bool {
 // close ends the exchange, and the tool if that does not.
 func (h *foreign) close() error {
 	err := h.meeting.Close()
+	h.end()
+	return err
+}
+
+// end waits a little for the end of the tool, and ends it if it does not come.
+func (h *foreign) end() {
 	select {
 	case <-h.exited:
 	case <-time.After(100 * time.Millisecond):
 		_ = h.child.Process.Kill()
 		<-h.exited
 	}
-	return err
 }

@@ -132,10 +132,15 @@ func (h *foreign) call(s *session, mine dut.Identity, at dut.Setting) error {
 // met ends the tool when an introduction came to nothing, and says what the tool said.
 func (h *foreign) met(err error) error {
 	if err != nil {
-		_ = h.child.Process.Kill()
-		<-h.exited
-		return fmt.Errorf("netns: %w%s", err, h.said.Last())
+		return h.fail(err)
 	}
 	go h.watch()
 	return nil
+}
+
+// fail ends the tool, and adds what it said to the error.
+func (h *foreign) fail(err error) error {
+	_ = h.child.Process.Kill()
+	<-h.exited
+	return fmt.Errorf("netns: %w%s", err, h.said.Last())
 }

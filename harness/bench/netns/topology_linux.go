@@ -62,7 +62,8 @@ type Options struct {
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
 
-	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the end.
+	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the end. Two
+	// that are both there still talk over the link: whoever sends has to name the device, as soft-RoCE does.
 	Own [2]bool
 
 	// Of names, by the label of a namespace, the process that it belongs to: the first of a container, which brought a
@@ -132,6 +133,7 @@ func (t *Topology) build(o Options) (err error) {
 		func() error { return t.lay(o.MTU) },
 		func() error { return configureHost(t.A, HostA(), HostB()) },
 		func() error { return configureHost(t.B, HostB(), HostA()) },
+		func() error { return t.admit(o.Own) },
 		t.configureBox,
 		func() error { return t.configureLink(o) },
 		t.settle,
@@ -188,6 +190,14 @@ func (t *Topology) lay(mtu int) error {
 		}
 	}
 	return nil
+}
+
+// admit lets two endpoints in one namespace hear each other.
+func (t *Topology) admit(own [2]bool) error {
+	if !own[0] || !own[1] {
+		return nil
+	}
+	return t.A.Do(func() error { return errors.Join(acceptLocal(DeviceA), acceptLocal(DeviceB)) })
 }
 
 // configureBox brings the devices of the box up. They have no address: its kernel must neither route nor answer.
