@@ -22,11 +22,13 @@ type LinkFate struct {
 
 // MergeOptions say how two taps become one trace.
 type MergeOptions struct {
-	Zero   time.Time      // wall-clock time of vtime 0; zero: the first frame
-	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
-	Fates  []LinkFate     // the link's log, in any order; nil when there is none
-	Forged []Forgery      // what the harness put on the link itself, in any order
-	Until  vtime.Time     // the taps watched until then at least; zero: until the last frame
+	Zero    time.Time         // wall-clock time of vtime 0; zero: the first frame
+	Window  vtime.Duration    // a packet that has not arrived for so long is dropped; zero: 500 ms
+	Fates   []LinkFate        // the link's log, in any order; nil when there is none
+	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what the last one took is
+	Ordered bool              // no packet overtakes another
+	Forged  []Forgery         // what the harness put on the link itself, in any order
+	Until   vtime.Time        // the taps watched until then at least; zero: until the last frame
 }
 
 // MergeStats counts what became of the frames.
@@ -82,14 +84,17 @@ type merger struct {
 	stats  MergeStats
 	now    vtime.Time
 
-	order ring[flight] // all records, in order of time
-	sent  ring[flight] // those that may still be matched, in order of sending
-	early ring[flight] // arrivals that nothing explains yet
-	free  []*flight
-	exact map[uint64]*bucket // by content
-	loose map[looseKey]*bucket
-	delay [2]vtime.Duration // of the last match, by sender
-	known [2]bool           // there was one
+	order   ring[flight] // all records, in order of time
+	sent    ring[flight] // those that may still be matched, in order of sending
+	early   ring[flight] // arrivals that nothing explains yet
+	free    []*flight
+	exact   map[uint64]*bucket // by content
+	loose   map[looseKey]*bucket
+	least   [2]vtime.Duration // of any packet, by sender; zero when not known
+	latest  [2]vtime.Time     // when the newest packet that has arrived was sent, by sender
+	ordered bool              // no packet overtakes another
+	delay   [2]vtime.Duration // of the last match, by sender
+	known   [2]bool           // there was one
 
 	fates  []LinkFate // still to come
 	forged forgeries  // still to arrive
@@ -139,7 +144,7 @@ type bucket struct {
 // newMerger sorts the log of the link, whose held-back packets come late in it.
 func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{},
-		forged: newForgeries(opt.Forged), told: opt.Fates != nil}
+		forged: newForgeries(opt.Forged), told: opt.Fates != nil, least: opt.Least, ordered: opt.Ordered}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}
@@ -296,14 +301,15 @@ func (m *merger) waitingFor(k looseKey) []*flight {
 
 // choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
 // there was none. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
-// frames keep their order. When the frame could also be a copy of one that has arrived, a delay below half the last one
-// is impossible.
+// frames keep their order. When the frame could also be a copy of one that has arrived, a delay that no packet can have rules
+// that out, and where nobody knows what that is, one below half the last. Where no packet overtakes another, those that were sent
+// after what has arrived come first.
 func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 	var best *flight
 	var least vtime.Duration
 	for _, f := range waiting {
 		from, delay := f.rec.From, at.Sub(f.rec.Sent)
-		if delay < 0 || orCopy && m.known[from] && delay < m.delay[from]/2 {
+		if delay < 0 || orCopy && delay < m.possible(from) {
 			continue
 		}
 		if m.told && f.cause == "" {
@@ -313,11 +319,26 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 		if m.known[from] {
 			off = max(delay-m.delay[from], m.delay[from]-delay)
 		}
+		if m.ordered && f.rec.Sent < m.latest[from] {
+			off += m.window // only when there is no other: two processors may pass a tap in one order and the link in another
+		}
 		if best == nil || off < least {
 			best, least = f, off
 		}
 	}
 	return best
+}
+
+// possible is the least delay that a packet can have, as far as it is known. With a deep queue the last one says little: a
+// sender that goes back fills it, and what is sent when it has emptied takes a fraction of the time.
+func (m *merger) possible(from Side) vtime.Duration {
+	switch {
+	case m.least[from] > 0:
+		return m.least[from] - slack
+	case m.known[from]:
+		return m.delay[from] / 2
+	}
+	return 0
 }
 
 // similarBytes is how many bytes a corrupted frame may differ in to be recognised.
@@ -380,6 +401,7 @@ func (f *flight) keepChange() {
 func (m *merger) arrived(f *flight) {
 	if from := f.rec.From; f.cause == "" { // what a script held back tells nothing about the others
 		m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
+		m.latest[from] = max(m.latest[from], f.rec.Sent)
 	}
 	f.settled, f.matched = true, true
 	m.unwait(f)
@@ -518,7 +540,8 @@ func (m *merger) recycle(f *flight) {
 	}
 }
 
-// close settles what is left. What was in flight when the taps stopped is not lost.
+// close settles what is left. What was in flight when the taps stopped is not lost, unless it cannot be in flight any more: for
+// its age, or because what was sent later has arrived where nothing overtakes.
 func (m *merger) close(sources []FrameSource) {
 	m.link(vtime.Never)
 	m.explain(vtime.Never)
@@ -526,7 +549,7 @@ func (m *merger) close(sources []FrameSource) {
 	for f := m.sent.first(); f != nil; f = m.sent.first() {
 		m.sent.drop()
 		if from := f.rec.From; !f.settled {
-			if m.known[from] && m.now.Sub(f.rec.Sent) > 2*m.delay[from] {
+			if m.known[from] && m.now.Sub(f.rec.Sent) > 2*m.delay[from] || m.ordered && f.rec.Sent < m.latest[from] {
 				m.giveUp(f)
 			} else {
 				m.lose(f, Unknown, CauseCapture)

@@ -9,15 +9,17 @@ import (
 
 // Span is what was seen of one hop of a path.
 type Span struct {
-	Sources []FrameSource // the taps at its two ends
-	Fates   []LinkFate    // the log of its link; nil when there is none
-	Forged  []Forgery     // frames that were made for this hop
-	Watch   Sink          // sees the records of this hop before they are put among the others'
+	Sources []FrameSource     // the taps at its two ends
+	Fates   []LinkFate        // the log of its link; nil when there is none
+	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero when not known
+	Ordered bool              // no packet overtakes another
+	Watch   Sink              // sees the records of this hop before they are put among the others'
+	Forged  []Forgery         // frames that were made for this hop
 }
 
 // MergeHops is Merge for a path of several hops: spans are in the order of the connections of h, so that of a path with a
 // box the LAN comes first. Each hop is merged for itself, and its records are played into s among the others', in order
-// of time. Fates and Forged of the options are those of the spans.
+// of time. Fates, Forged, Least and Ordered of the options are those of the spans.
 func MergeHops(h *Header, spans []Span, opt MergeOptions, s Sink) error {
 	b := braid{per: len(h.Conns) / len(spans)}
 	for i := range spans {
@@ -52,7 +54,7 @@ func (st *strand) advance() { st.head, _ = st.next() }
 func (b *braid) add(h *Header, i int, sp *Span, opt MergeOptions) (stop func()) {
 	part := *h
 	part.Conns = h.Conns[i*b.per:][:b.per]
-	opt.Fates, opt.Forged = sp.Fates, sp.Forged
+	opt.Fates, opt.Forged, opt.Least, opt.Ordered = sp.Fates, sp.Forged, sp.Least, sp.Ordered
 	st := &strand{}
 	st.next, stop = iter.Pull(func(yield func(*Record) bool) {
 		_, err := Merge(&part, sp.Sources, opt, &hopSink{braid: b, watch: sp.Watch, yield: yield, shift: i * b.per})

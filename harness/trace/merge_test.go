@@ -124,6 +124,40 @@ func TestMergeCopies(t *testing.T) {
 	}
 }
 
+// A sender that goes back while its queue is long sends again what has arrived, and the queue is empty by then: what takes a
+// third of the time is no copy.
+func TestMergeQueueThatEmpties(t *testing.T) {
+	f := mustFixture(t, `
+@1..20 A>B SEND_ONLY psn=+0 len=4
+@2..28 A>B SEND_ONLY psn=+1 len=4
+@29..37 A>B SEND_ONLY psn=+0 len=4
+@30..38 A>B SEND_ONLY psn=+1 len=4
+`, 0)
+	k, stats := mergeAll(t, f, MergeOptions{Least: [2]vtime.Duration{5 * vtime.Microsecond, 0}})
+	if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); d != "" || stats.Copies != 0 {
+		t.Errorf("%d copies (-want +got)\n%s", stats.Copies, d)
+	}
+}
+
+// A packet is lost and sent again while others with the same bytes wait in the queue. Where nothing overtakes, what arrives after
+// them is the newer one, whatever its delay.
+func TestMergeKeepsOrder(t *testing.T) {
+	f := mustFixture(t, `
+@0.5..39.5 A>B SEND_ONLY psn=+3 len=4
+@1..40 A>B SEND_ONLY psn=+0 len=4
+@2 A>X SEND_ONLY psn=+1 len=4
+@3..42 A>B SEND_ONLY psn=+0 len=4
+@30..43 A>B SEND_ONLY psn=+1 len=4
+@31..44 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	for ordered, same := range map[bool]bool{true: true, false: false} {
+		k, _ := mergeAll(t, f, MergeOptions{Ordered: ordered})
+		if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); (d == "") != same {
+			t.Errorf("ordered %v (-want +got)\n%s", ordered, d)
+		}
+	}
+}
+
 // The link's log tells apart what the taps cannot, and names the cause.
 func TestMergeFateLog(t *testing.T) {
 	f := mustFixture(t, `
@@ -440,6 +474,32 @@ func TestAtlasOfStrangers(t *testing.T) {
 		}
 		if h.Packet.DestQP = 0x999999; a.find(&h) != (place{-1, A}) {
 			t.Errorf("for nobody's QP: %+v", a.find(&h))
+		}
+	}
+}
+
+// Two packets that pass the tap in one order and the link in the other have arrived all the same.
+func TestMergeOrderOfTheTapDiffers(t *testing.T) {
+	f := mustFixture(t, `
+@1..40 A>B SEND_ONLY psn=+0 len=4
+@2..43 A>B SEND_ONLY psn=+1 len=4
+@2.1..42 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	k, stats := mergeAll(t, f, MergeOptions{Ordered: true, Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
+	if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); d != "" || stats.Fates[Dropped] != 0 {
+		t.Errorf("%d dropped (-want +got)\n%s", stats.Fates[Dropped], d)
+	}
+}
+
+// A loss shortly before the end of the capture is one if what was sent later has arrived, however long packets take there.
+func TestMergeLossNearTheEnd(t *testing.T) {
+	f := mustFixture(t, `
+@1 A>X SEND_ONLY psn=+0 len=4
+@2..40 A>B SEND_ONLY psn=+1 len=4
+`, 0)
+	for ordered, want := range map[bool]Fate{true: Dropped, false: Unknown} {
+		if k, _ := mergeAll(t, f, MergeOptions{Ordered: ordered}); k.records[0].Fate != want {
+			t.Errorf("ordered %v: %v, want %v", ordered, k.records[0].Fate, want)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (s *session) merge(whole bool) error {
 // spans is what was seen of each leg.
 func (s *session) spans(whole bool) (list []trace.Span, err error) {
 	for _, l := range s.legs {
-		span := trace.Span{Watch: &l.census, Forged: l.forged}
+		span := trace.Span{Watch: &l.census, Forged: l.forged, Least: l.least(), Ordered: l.ordered()}
 		if span.Fates, err = l.carrier.fates(); err != nil && whole {
 			return nil, err
 		}
@@ -87,6 +87,22 @@ func (s *session) spans(whole bool) (list []trace.Span, err error) {
 		list = append(list, span)
 	}
 	return list, nil
+}
+
+// least is what a packet takes at least over a hop, by sender; zero where one may be let through without delay.
+func (h *hop) least() (d [2]vtime.Duration) {
+	for side, l := range []spec.Link{h.link.AB, h.link.BA} {
+		if l.Reorder == 0 {
+			d[side] = max(0, l.Delay-l.Jitter)
+		}
+	}
+	return d
+}
+
+// ordered reports whether no packet overtakes another on a hop.
+func (h *hop) ordered() bool {
+	ab, ba := &h.link.AB, &h.link.BA
+	return ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
 }
 
 // window is how long a packet can be on its way: over a link and through its queue.
