@@ -13,7 +13,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report vuln deps ci clean
+.PHONY: build images check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -105,6 +105,11 @@ report: build ## one run, with its results as JSON in out/
 	@mkdir -p out
 	bin/gauntlet run $(RUN_FLAGS) --json > out/run.json
 	@echo "report: out/run.json"
+
+goodput: build ## soft-RoCE beside go-back-N in a guest, as a table and as a page in out/; long
+	@mkdir -p out
+	bin/gauntlet lab fetch
+	bin/gauntlet lab goodput --deterministic --html out/goodput.html | tee out/goodput.txt
 
 vuln: ## known vulnerabilities in what is linked; needs the network
 	go run golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION) ./...

@@ -42,7 +42,7 @@ func labCommands() []*cobra.Command {
 Nothing is installed on this machine and the guest has no network. KVM is used where it works. With --deterministic time
 in the guest is a count of instructions: slower, and the same command gives the same bytes every time, on any machine.`,
 	}
-	c.AddCommand(labFetchCommand(), labRunCommand(), labShellCommand(), labCompareCommand())
+	c.AddCommand(labFetchCommand(), labRunCommand(), labShellCommand(), labCompareCommand(), labGoodputCommand())
 	return []*cobra.Command{c}
 }
 

@@ -46,6 +46,9 @@ type Options struct {
 	Several bool   // the run is one of several: that a waived rule passes here says nothing against the waiver
 
 	Progress func(share float64, what string)
+
+	// Watch returns one more that sees the trace, beside rules and metrics; nil adds nobody.
+	Watch func(h *trace.Header) trace.Viewer
 }
 
 // DefaultStore bounds trace.ndjson: about 60 MB. Rules and metrics see every packet whatever the bound.
@@ -223,7 +226,11 @@ func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
 	}
-	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judges[0], p.metrics}), p.store}, trace.NewTimeline(&h, p.judges[1]))
+	second := trace.Views{p.judges[1]}
+	if o.Watch != nil {
+		second = append(second, o.Watch(&h))
+	}
+	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judges[0], p.metrics}), p.store}, trace.NewTimeline(&h, second))
 	return p.belt, nil
 }
 

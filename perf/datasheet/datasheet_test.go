@@ -143,3 +143,29 @@ func TestWrite(t *testing.T) {
 		t.Errorf("sheet:\n%s", got)
 	}
 }
+
+// TestReasons: what explains a goodput is counted wherever it happens, not only where it was longest.
+func TestReasons(t *testing.T) {
+	r := observe(t, "impl gbn\n"+lostAgain, a, both).Reasons()
+	for _, c := range []struct {
+		name string
+		got  datasheet.Range
+		want datasheet.Range
+	}{
+		{"packets sent again for a NAK", r.GoneBack, datasheet.Range{Seen: 1, Least: 13, Median: 13, Greatest: 13, Sum: 13}},
+		{"packets sent again after a timeout", r.AfterTimer, datasheet.Range{Seen: 1, Least: 13, Median: 13, Greatest: 13, Sum: 13}},
+		{"packets from one AckReq to the next", r.AckReqEvery, datasheet.Range{Seen: 1, Least: 16, Median: 16, Greatest: 16, Sum: 16}},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, c.got, c.want)
+		}
+	}
+	if r.Window.Most != 16 || r.Timeouts.Seen != 1 || r.Timeouts.Median < 40e6 || r.Timeouts.Sum != r.Timeouts.Median || r.Answered.Seen != 1 {
+		t.Errorf("%+v; want a window of 16 packets, and one NAK and one timeout of 50 ms", r)
+	}
+	twice := observe(t, "impl gbn\n"+lostAgain, a, both)
+	twice.Add(twice)
+	if got := twice.Reasons().Timeouts; got.Seen != 2 || got.Sum != 2*r.Timeouts.Sum {
+		t.Errorf("twice the trace gives %+v", got)
+	}
+}

@@ -11,6 +11,7 @@ type Findings struct {
 	WholeOnNAK      int    // and how often that was everything from there on
 	ResentOnTimeout sample // the same, after a timeout
 	WholeOnTimeout  int
+	Timeouts        sample  // every timeout, from the latest transmission or progress to the packet that it sent again
 	Ladder          []int64 // the longest row of timeouts without progress
 	Retries         sample  // timeouts after which the device gave up
 	RetriesSurvived int     // the most timeouts after which it had not
@@ -43,8 +44,8 @@ const ladderRungs = 16
 
 // Depth is how much a requester has in flight.
 type Depth struct {
-	Most int
-	Held int // how often it waited for an acknowledgement with so much in flight
+	Most int `json:"most"`
+	Held int `json:"held"` // how often it waited for an acknowledgement with so much in flight
 }
 
 // inFlight notes how much is in flight.
@@ -101,7 +102,7 @@ func (f *Findings) gap(g *gap) {
 
 // samples lists every sample, so that two findings are added up without forgetting one.
 func (f *Findings) samples() []*sample {
-	return []*sample{&f.ResendLatency, &f.ResentOnNAK, &f.ResentOnTimeout, &f.Retries, &f.RNRWait, &f.RNRCode, &f.RNRRetries, &f.ReadGap,
+	return []*sample{&f.ResendLatency, &f.ResentOnNAK, &f.ResentOnTimeout, &f.Timeouts, &f.Retries, &f.RNRWait, &f.RNRCode, &f.RNRRetries, &f.ReadGap,
 		&f.AckReqEvery, &f.NAKLatency, &f.NAKsPerGap, &f.NAKsPerEarly, &f.PacketsPerAck, &f.AskedPerAck, &f.AckDelay, &f.RNRSent}
 }
 

@@ -133,6 +133,7 @@ func (q *requester) expire(x *slot) {
 	if old := q.win.find(x.from); old != nil {
 		since = max(since, old.latest)
 	}
+	q.found.Timeouts.addTime(x.first.Sub(since))
 	if len(q.ladder) < ladderRungs {
 		q.ladder = append(q.ladder, int64(x.first.Sub(since)/vtime.Nanosecond))
 	}

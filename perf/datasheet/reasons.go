@@ -1,0 +1,36 @@
+package datasheet
+
+// Reasons is what a trace shows of a requester that explains its goodput on a link that loses packets.
+type Reasons struct {
+	Window      Depth `json:"window_packets"`             // sent and not acknowledged
+	AckReqEvery Range `json:"packets_per_ack_req"`        // packets from one AckReq to the next
+	Answered    Range `json:"nak_to_resend_ns"`           // from a NAK to the first packet sent again
+	GoneBack    Range `json:"packets_resent_per_nak"`     // one after the other
+	Timeouts    Range `json:"timeouts_ns"`                // silences that the transport timer ended
+	AfterTimer  Range `json:"packets_resent_per_timeout"` // likewise
+}
+
+// Range sums up values: how many there were, and the least, the middle and the greatest of them.
+type Range struct {
+	Seen     int   `json:"seen"`
+	Least    int64 `json:"least"`
+	Median   int64 `json:"median"`
+	Greatest int64 `json:"greatest"`
+	Sum      int64 `json:"sum"`
+}
+
+// Reasons returns them.
+func (f *Findings) Reasons() Reasons {
+	return Reasons{Window: f.Packets, AckReqEvery: f.AckReqEvery.summed(), Answered: f.ResendLatency.summed(), GoneBack: f.ResentOnNAK.summed(),
+		Timeouts: f.Timeouts.summed(), AfterTimer: f.ResentOnTimeout.summed()}
+}
+
+// summed sums the sample up.
+func (s *sample) summed() Range {
+	r := Range{Seen: s.seen}
+	r.Least, r.Median, r.Greatest = s.spread()
+	for _, v := range s.values {
+		r.Sum += v
+	}
+	return r
+}
