@@ -54,7 +54,8 @@ A scenario fails when a required rule is broken, and when a rule that it is ther
 selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
 
 With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
-requester. It is driven by perftest, ibv_rc_pingpong and rping, with this program as the peer; what no stock tool does is left out.`,
+requester. It is driven by perftest, ibv_rc_pingpong and rping, with this program as the peer; what no stock tool does is left out.
+With --peer rxe soft-RoCE is at both ends and this program at neither: what is judged are the captures.`,
 		Example: `  gauntlet conform --impl gbn
   gauntlet conform --bench netns --label-filter 'family:GBN && !random' --junit conform.xml
   gauntlet conform --label-filter GBN-NAK-002 --out runs/nak
@@ -293,7 +294,7 @@ func (f *conformFlags) once(ctx context.Context, b bench.Bench, impl string, sc 
 	r, err := run.Execute(ctx, run.Options{
 		Spec: job.spec, Bench: job.bench, Name: f.bench, Impls: job.impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: f.link,
 		Command: again(impl, f.peer, f.bench, sc.Name),
-		Version: version(), Commit: commit(), Waivers: rule.WaivedIn(sc.Name, f.waived), Subject: impl, Several: true,
+		Version: version(), Commit: commit(), Waivers: rule.WaivedIn(sc.Name, f.waived), Subjects: subjects(impl), Several: true,
 	})
 	if r != nil {
 		f.kernel = run.Device(r).Kernel

@@ -64,6 +64,9 @@ func markedRXE(r *rule.Rule) bool { return slices.Contains(strings.Split(r.Black
 // about reports whether a rule binds a role: what is seen at the requester's tap alone is the requester's doing. What both
 // taps have to show is either's, except that recovery by go-back-N is the requester's.
 func about(r *rule.Rule, role string) bool {
+	if role == asBoth {
+		return true
+	}
 	switch taps := r.Needs & rule.Both; {
 	case taps == rule.TapRequester, taps == rule.Both && strings.HasPrefix(r.ID, "GBN-"):
 		return role == asRequester

@@ -19,6 +19,7 @@ import (
 const (
 	asResponder = dut.Name + "-responder"
 	asRequester = dut.Name + "-requester"
+	asBoth      = dut.Name + "-" + dut.Name // the device is at both ends
 )
 
 // roles checks --dut and what goes with it. A device is one thing in two roles: whoever judges it wants both.
@@ -28,11 +29,24 @@ func (f *conformFlags) roles() ([]string, error) {
 		return nil, fmt.Errorf("--dut %.60q: want %s", f.dut, dut.Name)
 	case f.impl != "":
 		return nil, fmt.Errorf("--dut %s and --impl %s: name one of the two", f.dut, f.impl)
+	case f.peer != "" && f.peer != dut.Name:
+		return nil, fmt.Errorf("--dut %s and --peer %.60q: want %s as the peer, or none, which is this program", f.dut, f.peer, dut.Name)
 	}
 	if f.bench == "sim" {
 		f.bench = "netns" // a device is in no simulation
 	}
+	if f.peer == dut.Name {
+		return []string{asBoth}, nil
+	}
 	return []string{asResponder, asRequester}, nil
+}
+
+// subjects is what waivers call what is judged.
+func subjects(impl string) []string {
+	if impl == asBoth {
+		return []string{asRequester, asResponder}
+	}
+	return []string{impl}
 }
 
 // judgeDevice changes a suite so that it judges a device. A rule that a scenario names may go without a verdict: it was
@@ -54,6 +68,10 @@ func (f *conformFlags) judgeDevice(cfg *suite.Config) {
 func fits(role string, sc *scenarios.Scenario) error {
 	s, err := sc.Spec()
 	if err != nil {
+		return err
+	}
+	if role == asBoth {
+		_, _, err := dut.FitPair(s)
 		return err
 	}
 	tool, _, err := dut.Fit(s, deviceSide(role, s))

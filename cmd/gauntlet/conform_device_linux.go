@@ -9,15 +9,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
 // deviceJob puts the device at one end of a scenario, and go-back-N at the other: that is what the device speaks.
 func deviceJob(b bench.Bench, role string, given *scenario.Spec) (*conformJob, error) {
-	side := deviceSide(role, given)
 	for i := range given.Impl {
 		given.Impl[i] = gbn.Implementation().Name
 	}
+	if role == asBoth {
+		return pairJob(b, given)
+	}
+	side := deviceSide(role, given)
 	tool, s, err := dut.Fit(given, side)
 	if err != nil {
 		return nil, err
@@ -25,6 +29,21 @@ func deviceJob(b bench.Bench, role string, given *scenario.Spec) (*conformJob, e
 	job := &conformJob{spec: s, impls: [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()}}
 	job.impls[side] = dut.Implementation()
 	job.bench, err = withDevice(b, &netns.Device{Side: side, Tool: tool})
+	return job, err
+}
+
+// pairJob puts the device at both ends.
+func pairJob(b bench.Bench, given *scenario.Spec) (*conformJob, error) {
+	tools, s, err := dut.FitPair(given)
+	if err != nil {
+		return nil, err
+	}
+	active := trace.A
+	if tools[trace.B].Active {
+		active = trace.B
+	}
+	job := &conformJob{spec: s, impls: [2]engine.Implementation{dut.Implementation(), dut.Implementation()}}
+	job.bench, err = withDevice(b, &netns.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]})
 	return job, err
 }
 

@@ -101,3 +101,35 @@ func TestDeviceSide(t *testing.T) {
 		}
 	}
 }
+
+// TestDeviceAtBothEnds: it is one thing then, in both roles at once, and takes part in what two stock tools can do.
+func TestDeviceAtBothEnds(t *testing.T) {
+	f := conformFlags{dut: "rxe", peer: "rxe"}
+	cfg := suite.Config{Features: (&conformFlags{}).declarations(nil)}
+	var err error
+	cfg.Implementations, err = f.roles()
+	must(t, err)
+	if len(cfg.Implementations) != 1 {
+		t.Fatalf("%q, want one", cfg.Implementations)
+	}
+	f.judgeDevice(&cfg)
+	n := 0
+	for _, sc := range scenarios.All() {
+		if cfg.Fits(cfg.Implementations[0], &sc) {
+			n++
+		}
+		if sc.Name == "ops-mirrored" && cfg.Fits(cfg.Implementations[0], &sc) {
+			t.Error("two tools that both answer cannot be introduced to each other")
+		}
+	}
+	if n < 30 {
+		t.Errorf("%d scenarios fit, want 30 or more", n)
+	}
+	if got := subjects(asBoth); !slices.Contains(got, asRequester) || !slices.Contains(got, asResponder) {
+		t.Errorf("waivers of %q; want those of both roles", got)
+	}
+	f.peer = "irn"
+	if _, err := f.roles(); err == nil || !strings.Contains(err.Error(), "--peer") {
+		t.Errorf("%v; want that the peer of a device is refused", err)
+	}
+}

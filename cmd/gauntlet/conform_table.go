@@ -181,8 +181,11 @@ func (t *conformTable) reasons() iter.Seq2[string, []string] {
 // again is the command that runs one scenario again. A device is in one of its roles; without a peer an implementation meets
 // itself.
 func again(impl, peer, bench, scenario string) string {
-	if impl == asResponder || impl == asRequester {
+	switch impl {
+	case asResponder, asRequester:
 		return fmt.Sprintf("gauntlet conform --dut %s --bench %s --focus '%s %s$'", dut.Name, bench, impl, scenario)
+	case asBoth:
+		return fmt.Sprintf("gauntlet conform --dut %s --peer %s --bench %s --focus ' %s$'", dut.Name, dut.Name, bench, scenario)
 	}
 	if peer != "" {
 		impl += " --peer " + peer

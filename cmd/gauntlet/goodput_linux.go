@@ -15,7 +15,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
@@ -203,25 +202,21 @@ func (f *goodputFlags) runOne(ctx context.Context, b bench.Bench, known []rule.W
 	if err != nil {
 		return nil, err
 	}
-	tools, s, err := dut.FitPair(given)
+	job, err := pairJob(b, given)
 	if err != nil {
 		return nil, err
 	}
-	impl := dut.Implementation()
-	if side == 0 {
-		if b, err = withDevice(b, &netns.Device{Side: trace.A, Tool: tools[trace.A], Peer: tools[trace.B]}); err != nil {
-			return nil, err
-		}
-	} else {
-		impl, _ = all.Find(f.impl) // it is there, plan has asked
-		s.Impl = [2]string{impl.Name, impl.Name}
+	if side == 1 {
+		impl, _ := all.Find(f.impl) // it is there, plan has asked
+		job = &conformJob{job.spec, b, [2]engine.Implementation{impl, impl}}
+		job.spec.Impl = [2]string{impl.Name, impl.Name}
 	}
 	var reader *datasheet.Reader
-	o := run.Options{Spec: s, Bench: b, Name: "lab", Impls: [2]engine.Implementation{impl, impl}, Rules: rules.All(), Codec: run.CodecOn, Link: "netem",
+	o := run.Options{Spec: job.spec, Bench: job.bench, Name: "lab", Impls: job.impls, Rules: rules.All(), Codec: run.CodecOn, Link: "netem",
 		Command: m.Command, Version: m.Version, Commit: m.Commit, Waivers: known, Several: true,
 		Watch: func(h *trace.Header) trace.Viewer { reader = datasheet.NewReader(h); return reader }}
 	if side == 0 {
-		o.Subject = asRequester
+		o.Subjects = subjects(asBoth)
 	}
 	if f.out != "" {
 		o.Folder = filepath.Join(f.out, f.name(m, r, side, kind))

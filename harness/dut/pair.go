@@ -25,6 +25,9 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 	if err != nil {
 		return tools, nil, err
 	}
+	if _, ok := active.kind.(perftest); !ok || active.ByCM() {
+		return tools, nil, fmt.Errorf("dut: two of %s: %w", active.Program, ErrUnfit)
+	}
 	other := work.from.Other()
 	passive := *active
 	passive.Active = false // the rest is the same, because two tools of perftest must be told the same

@@ -41,9 +41,9 @@ type Options struct {
 	Version string // of the tool
 	Commit  string
 
-	Waivers []rule.Waiver
-	Subject string // what waivers must name; "" is the implementations
-	Several bool   // the run is one of several: that a waived rule passes here says nothing against the waiver
+	Waivers  []rule.Waiver
+	Subjects []string // what waivers must name; none is the implementations
+	Several  bool     // the run is one of several: that a waived rule passes here says nothing against the waiver
 
 	Progress func(share float64, what string)
 
@@ -267,8 +267,8 @@ func (p *pipeline) fill(r *model.Result) {
 		waive = rule.Excuse
 	}
 	device := Device(r)
-	if p.options.Subject != "" {
-		device.Names = []string{p.options.Subject}
+	if names := p.options.Subjects; len(names) > 0 {
+		device.Names = names
 	}
 	waive(r.Verdicts, p.options.Waivers, device, Today())
 	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
