@@ -60,7 +60,7 @@ the limit and not the processor.`,
 	d := c.Flags()
 	d.StringVar(&f.impl, "impl", "gbn", "engine beside soft-RoCE (see: list impls)")
 	d.StringVar(&f.rate, "rate", "50M", "line rate, layer 1")
-	d.StringVar(&f.port, "port", "1G", "rate of the engine's port into the link; soft-RoCE's has none")
+	d.StringVar(&f.port, "port", "100M", "rate of the engine's port into the link; soft-RoCE's has none")
 	d.StringSliceVar(&f.rtts, "rtt", []string{"1ms", "10ms"}, "round-trip propagation delays")
 	d.StringSliceVar(&f.losses, "loss", []string{"0", "1e-4", "1e-3", "1e-2"}, "loss probabilities, each way")
 	d.StringVar(&f.msg, "msg", "128KiB", "size of a message")

@@ -93,16 +93,16 @@ func (s *session) spans(whole bool) (list []trace.Span, err error) {
 func (h *hop) least() (d [2]vtime.Duration) {
 	for side, l := range []spec.Link{h.link.AB, h.link.BA} {
 		if l.Reorder == 0 {
-			d[side] = max(0, l.Delay-l.Jitter)
+			d[side] = l.Delay - l.Jitter
 		}
 	}
 	return d
 }
 
-// ordered reports whether no packet overtakes another on a hop.
+// ordered reports whether no packet overtakes another on a hop, and none is held back by a script.
 func (h *hop) ordered() bool {
 	ab, ba := &h.link.AB, &h.link.BA
-	return ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
+	return len(h.faults) == 0 && ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
 }
 
 // window is how long a packet can be on its way: over a link and through its queue.
