@@ -101,7 +101,7 @@ func TestRealtimeIsGivenBack(t *testing.T) {
 		t.Skipf("not granted: %v", err)
 	}
 	a, err := unix.SchedGetAttr(0, 0)
-	if err != nil || a.Policy != unix.SCHED_FIFO || a.Priority != 1 {
+	if err != nil || a.Policy != unix.SCHED_FIFO || a.Priority != 2 {
 		t.Errorf("attributes %+v, %v", a, err)
 	}
 	if err := Ordinary(); err != nil {

@@ -82,19 +82,30 @@ func Share(pid int) error {
 // second look finds those that were made meanwhile by one that had not been moved.
 func confine(process string, set *unix.CPUSet) error {
 	for range 2 {
-		threads, err := os.ReadDir("/proc/" + process + "/task")
+		threads, err := threads(process)
 		if err != nil {
-			return fmt.Errorf("packetio: list the threads of process %s: %w", process, err)
+			return err
 		}
-		for _, t := range threads {
-			id, err := strconv.Atoi(t.Name())
-			if err != nil {
-				continue
-			}
+		for _, id := range threads {
 			if err := unix.SchedSetaffinity(id, set); err != nil && err != unix.ESRCH { // it may have ended
 				return fmt.Errorf("packetio: move thread %d to other processors: %w", id, err)
 			}
 		}
 	}
 	return nil
+}
+
+// threads lists those of a process, a number or "self".
+func threads(process string) ([]int, error) {
+	entries, err := os.ReadDir("/proc/" + process + "/task")
+	if err != nil {
+		return nil, fmt.Errorf("packetio: list the threads of process %s: %w", process, err)
+	}
+	var ids []int
+	for _, e := range entries {
+		if id, err := strconv.Atoi(e.Name()); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }

@@ -17,20 +17,32 @@ func LockThread() error {
 	return nil
 }
 
-// Realtime gives the calling thread, which LockThread has locked, the lowest real-time priority: it then runs before all
-// ordinary threads of the host. Threads that it starts do not inherit that. It needs CAP_SYS_NICE.
-func Realtime() error {
-	return schedule(unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK})
-}
+// Realtime gives the calling thread, which LockThread has locked, a real-time priority: it then runs before all ordinary
+// threads of the host. The other threads of the process get a lower one, because Go takes a locked thread off its processor
+// every 10 ms and has another thread give it back: one without priority is as late as the host is busy. It is meant for a
+// process with one loop and little else. It needs CAP_SYS_NICE.
+func Realtime() error { return schedule(unix.SCHED_FIFO, 2, 1) }
 
 // Ordinary takes it back, before the thread is unlocked.
-func Ordinary() error { return schedule(unix.SchedAttr{Policy: unix.SCHED_NORMAL}) }
+func Ordinary() error { return schedule(unix.SCHED_NORMAL, 0, 0) }
 
-// schedule sets the policy of the calling thread alone; other threads of the process keep theirs.
-func schedule(a unix.SchedAttr) error {
-	a.Size = unix.SizeofSchedAttr
-	if err := unix.SchedSetAttr(0, &a, 0); err != nil {
-		return fmt.Errorf("packetio: set the scheduling policy of a thread: %w", err)
+// schedule sets the policy of the process: the calling thread gets one priority, all others another. A thread starts with what
+// the one has that made it, so a second look finds those that were made meanwhile by one that had not been seen to.
+func schedule(policy, own, others uint32) error {
+	for range 2 {
+		threads, err := threads("self")
+		if err != nil {
+			return err
+		}
+		for _, id := range threads {
+			a := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: others}
+			if id == unix.Gettid() {
+				a.Priority = own
+			}
+			if err := unix.SchedSetAttr(id, &a, 0); err != nil && err != unix.ESRCH { // it may have ended
+				return fmt.Errorf("packetio: set the scheduling policy of thread %d: %w", id, err)
+			}
+		}
 	}
 	return nil
 }
