@@ -62,14 +62,14 @@ $(LINT):
 	mv bin/golangci-lint $(LINT)
 
 test: ## the tests, as README.md says
-	go test ./...
+	go test -timeout=30m ./...
 
 race: ## unit and golden tests, in random order, under the race detector (which needs a C compiler)
-	CGO_ENABLED=1 go test -race -shuffle=on ./...
+	CGO_ENABLED=1 go test -timeout=60m -race -shuffle=on ./...
 
 netns: ## the tests that use real namespaces; skipped ones are listed with their reasons
 	@if [[ $$(id -u) != 0 ]]; then echo "make netns needs root: sudo make netns"; exit 2; fi
-	go test -count=1 -v ./netem/... ./harness/... ./cmd/... 2>&1 | .ci/summary
+	go test -timeout=30m -count=1 -v ./netem/... ./harness/... ./cmd/... 2>&1 | .ci/summary
 
 golden: ## rewrite golden files; read the diff
 	@dirs=$$({ grep -rlE --include='*_test.go' 'cockroachdb/datadriven|scenariotest|"rewrite"' . || true; } | xargs -rn1 dirname | sort -u); \
