@@ -207,6 +207,7 @@ type pipeline struct {
 	judges  [judges]*rule.Judge
 	metrics *metrics.Collector
 	store   *store
+	struck  struck
 	belt    *belt
 }
 
@@ -230,7 +231,8 @@ func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
 	if o.Watch != nil {
 		second = append(second, o.Watch(&h))
 	}
-	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judges[0], p.metrics}), p.store}, trace.NewTimeline(&h, second))
+	p.struck.by = map[string]bool{}
+	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judges[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
 	return p.belt, nil
 }
 
@@ -272,6 +274,7 @@ func (p *pipeline) fill(r *model.Result) {
 	}
 	waive(r.Verdicts, p.options.Waivers, device, Today())
 	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
+	r.Warnings = append(r.Warnings, p.struck.missed(p.options.Spec)...)
 	if s := p.store; s.dropped > 0 && s.out != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",
 			s.kept, s.kept+s.dropped))
