@@ -50,7 +50,8 @@ func conformCommand() *cobra.Command {
 		Short: "Run the conformance scenarios and judge every rule",
 		Long: `Run the conformance scenarios against an implementation and judge every rule.
 
-A scenario fails when a required rule is broken, and when a rule that it is there for was not exercised. Scenarios are
+A scenario fails when a required rule is broken, and, of a scheme in which all situations arise (gbn, gobackone, writerecord),
+when a rule that it is there for was not exercised. Scenarios are
 selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
 
 With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
@@ -115,13 +116,13 @@ func (f *conformFlags) declarations(impls []string) map[string][]string {
 	return m
 }
 
-// reference is the implementations that have to exercise every rule that a scenario is there for: ours. A program tells
-// less, and two different ends share fewer rules.
+// reference is the implementations that have to exercise every rule that a scenario is there for. A program tells less, and
+// two different ends share fewer rules. What no scenario exercised is INCONCLUSIVE in the table, whoever it is.
 func (f *conformFlags) reference(impls []string) []string {
 	if f.peer != "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(impls), scenario.Foreign)
+	return slices.DeleteFunc(all.Plain(), func(name string) bool { return !slices.Contains(impls, name) })
 }
 
 // execute runs the scenarios that are selected, and prints what they found.

@@ -38,11 +38,7 @@ func play(b bench.Bench, name string, find func(string) (engine.Implementation, 
 // flags select and report: go test ./conformance/suite -ginkgo.label-filter=family:NEG -ginkgo.junit-report=F.
 func TestConformance(t *testing.T) {
 	globals.Reset()
-	names := all.Names()
-	// In the others some rules about RC never meet their situation: no atomics, READ responses numbered apart, a queue that is
-	// never short, a box that answers for the peer.
-	complete := []string{"gbn", "gobackone", "writerecord"}
-	register(t, suite.Config{Implementations: names, Reference: complete, Scenarios: scenarios.All(), Bench: "sim", Features: declared(),
+	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: scenarios.All(), Bench: "sim", Features: declared(),
 		Run: play(sim.Bench{}, "sim", all.Find)})
 	registerSmoke(t)
 	specs, reports := fromFlags()
