@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/junit"
@@ -138,6 +139,7 @@ func (f *qualifyFlags) execute(ctx context.Context, p *profiles.Profile, folder 
 	k := &f.conform
 	k.suite = suite.Options{LabelFilter: p.Filter()}
 	b := benchOnDemand{name: k.bench}
+	k.views = f.own
 	table, selected, err := k.register(&b)
 	if err != nil {
 		return err
@@ -166,6 +168,16 @@ func (f *qualifyFlags) execute(ctx context.Context, p *profiles.Profile, folder 
 	q.Settle()
 	interrupted := ctx.Err() != nil || table.done < len(selected)
 	return f.conclude(q, interrupted)
+}
+
+// own is what an outcome says of the subject alone: with another implementation at B, what that breaks is not the subject's
+// doing. The peer of a device is the reference itself, or the device again.
+func (f *qualifyFlags) own(o *suite.Outcome) *suite.Outcome {
+	k := &f.conform
+	if k.dut != "" || k.peer == "" || k.peer == k.impl {
+		return o
+	}
+	return o.Of(trace.A)
 }
 
 // emptyFolder makes the report folder. One that holds a qualification is not overwritten.

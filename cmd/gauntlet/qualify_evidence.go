@@ -150,8 +150,8 @@ func (e *evidence) waivers() []model.WaiverOutcome {
 					continue
 				}
 				named = true
-				if c := e.table.cells[[2]string{r.ID, impl}]; c != nil && (c.status == rule.XFail || c.status == rule.XPass) {
-					status = max(status, c.status)
+				if c := e.table.cells[[2]string{r.ID, impl}]; c != nil {
+					status = max(status, c.stands(&w))
 				}
 			}
 		}

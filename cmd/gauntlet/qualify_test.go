@@ -143,3 +143,46 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("%s %q", q.Status, q.Reasons)
 	}
 }
+
+// What the peer broke is not counted against the subject, and a waiver is judged by the scenarios that it names.
+func TestQualifyCountsTheSubject(t *testing.T) {
+	p, err := profiles.Find("rc-gbn")
+	must(t, err)
+	const day = "9999-12-31"
+	f := &qualifyFlags{conform: conformFlags{impl: "gbn", peer: "fasr", bench: "sim", known: catalogue{}, waived: []rule.Waiver{
+		{Rule: "GBN-NAK-002", Impl: "gbn", In: "one", Owner: "o", Reason: "r", Expires: day},
+		{Rule: "GBN-NAK-002", Impl: "gbn", Sure: "two", In: "two,three", Owner: "o", Reason: "r", Expires: day},
+		{Rule: "GBN-NAK-003", Impl: "gbn", Sure: "three", Owner: "o", Reason: "r", Expires: day},
+		{Rule: "GBN-NAK-001", Impl: "gbn", Sure: "two", Owner: "o", Reason: "r", Expires: day}}}}
+	e := newEvidence(f, &p, newConformTable([]string{"gbn"}, "never"))
+	for _, o := range []*suite.Outcome{
+		{Impl: "gbn", Scenario: "one", Status: rule.Fail, Findings: []rule.Finding{{Rule: "GBN-DUP-001", Side: "B", Text: "of the peer"}},
+			Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Fail, Required: true, Met: 1, Total: 1, Against: [2]int{0, 1}},
+				{Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Against: [2]int{1, 0}}, {Rule: "GBN-NAK-003", Status: rule.Pass, Met: 1}}},
+		{Impl: "gbn", Scenario: "two", Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Pass, Met: 1},
+			{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 1}, {Rule: "GBN-NAK-002", Status: rule.Pass, Met: 1}}},
+	} {
+		o = f.own(o)
+		e.table.add(o)
+		e.judged(o)
+	}
+	q := e.qualification("f")
+	for id, want := range map[string]string{"GBN-DUP-001": "PASS", "GBN-NAK-001": "XPASS", "GBN-NAK-002": "XPASS", "GBN-NAK-003": "PASS"} {
+		i := slices.IndexFunc(q.Rules, func(r model.RuleOutcome) bool { return r.Rule == id })
+		if got := q.Rules[i]; got.Status != want {
+			t.Errorf("%s: %+v, want %s", id, got, want)
+		}
+	}
+	for i, want := range []string{"XFAIL", "XPASS", "INCONCLUSIVE", "XPASS"} {
+		if got := q.Waivers[i].Status; got != want {
+			t.Errorf("waiver %d: %s, want %s", i, got, want)
+		}
+	}
+	if s := q.Scenarios[0]; s.Status != "INCONCLUSIVE" || !strings.Contains(s.Reason, "broken by the peer: GBN-DUP-001") {
+		t.Errorf("%+v", s)
+	}
+	f.conform.peer = ""
+	if o := (&suite.Outcome{Status: rule.Fail}); f.own(o) != o {
+		t.Error("an implementation that meets itself is to blame for both ends")
+	}
+}

@@ -15,10 +15,12 @@ type Context struct {
 	*Conversation
 	rule     *Rule
 	have     Vantage
+	hop      trace.Hop
 	here     *place
 	met      int
 	findings []Finding
 	total    int
+	against  [2]int // of total, by the side that is to blame
 	broken   string // what the check panicked with
 }
 
@@ -46,9 +48,29 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	c.met++
 	c.total++
-	if len(c.findings) < findingLimit {
-		c.findings = append(c.findings, Finding{c.rule.ID, who, c.Index, at, record, text})
+	f := Finding{Rule: c.rule.ID, Blame: who, Conn: c.Index, At: at, Record: record, Text: text}
+	if side, ok := c.atFault(who); ok {
+		c.against[side]++
+		f.Side = side.String()
 	}
+	if len(c.findings) < findingLimit {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the requester. A box in
+// the path is of the implementation at A.
+func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
+	if c.Index < 0 || who != Requester && who != Responder {
+		return 0, false
+	}
+	if side = c.Req; who == Responder {
+		side = side.Other()
+	}
+	if box, boxed := c.hop.Box(); boxed && side == box {
+		side = trace.A
+	}
+	return side, true
 }
 
 // Now returns the time of the current sight, event or end.

@@ -137,7 +137,7 @@ func (j *Judge) start(h *half) {
 			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
 			continue
 		}
-		ctx := &Context{Conversation: &h.conv, rule: r, have: have, here: &j.here}
+		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here}
 		h.add(i, ctx)
 	}
 }

@@ -277,3 +277,32 @@ func TestJudgeAllocatesNothing(t *testing.T) {
 		t.Errorf("%d allocations per sight, want none", n)
 	}
 }
+
+// TestBlameHasASide: a finding says which end is to blame, and a box in the path is of what is at A.
+func TestBlameHasASide(t *testing.T) {
+	for _, c := range []struct {
+		who   Blame
+		from  trace.Side
+		hop   trace.Hop
+		want  string
+		count [2]int
+	}{
+		{Requester, trace.A, trace.Whole, "A", [2]int{1, 0}},
+		{Responder, trace.A, trace.Whole, "B", [2]int{0, 1}},
+		{Requester, trace.B, trace.Whole, "B", [2]int{0, 1}},
+		{Responder, trace.A, trace.LANHop, "A", [2]int{1, 0}},
+		{Responder, trace.A, trace.WANHop, "B", [2]int{0, 1}},
+		{Channel, trace.A, trace.Whole, "", [2]int{}},
+	} {
+		h := testHeader(1)
+		h.Conns[0].Hop = c.hop
+		r := Rule{ID: "T-A-001", Level: Must, Sees: RequestOut, Stimulus: "any", New: func(ctx *Context) Check {
+			return Check{Sight: func(*Sight) { ctx.Fail(c.who, "broken") }}
+		}}
+		j := NewJudge(h, []Rule{r}, Options{})
+		play(j, 0, c.from, roce.SendOnly)
+		if v := j.Verdicts()[0]; len(v.Findings) != 1 || v.Findings[0].Side != c.want || v.Against != c.count {
+			t.Errorf("%s, requester at %s, hop %q: %+v, against %v; want side %q, %v", c.who, c.from, c.hop, v.Findings, v.Against, c.want, c.count)
+		}
+	}
+}

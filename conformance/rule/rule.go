@@ -124,6 +124,7 @@ const (
 type Finding struct {
 	Rule   string     `json:"rule"`
 	Blame  Blame      `json:"blame"`
+	Side   string     `json:"side,omitempty"` // the end that is to blame, "A" or "B"; empty when it is neither
 	Conn   int        `json:"conn"`
 	At     vtime.Time `json:"at_ps"`
 	Record uint64     `json:"record"` // index of the packet record that shows it; NoRecord when an event or an absence does

@@ -68,6 +68,7 @@ type Verdict struct {
 	Reason   string    `json:"reason,omitempty"`   // why it is INCONCLUSIVE, NOT-APPLICABLE, ERROR or waived
 	Met      int       `json:"met"`                // how often the rule's situation arose
 	Total    int       `json:"total"`              // violations found, those beyond the limit included
+	Against  [2]int    `json:"-"`                  // of Total, those for which A is to blame, and B
 	Findings []Finding `json:"findings,omitempty"` // the first of them, in time order
 }
 
@@ -81,6 +82,7 @@ func newVerdict(r *Rule) Verdict {
 func (v *Verdict) add(c *Context) {
 	v.Met += c.met
 	v.Total += c.total
+	v.Against[0], v.Against[1] = v.Against[0]+c.against[0], v.Against[1]+c.against[1]
 	v.Findings = append(v.Findings, c.findings...)
 	if c.broken != "" && v.Reason == "" {
 		v.Status, v.Reason = Error, fmt.Sprintf("the check panicked on connection %d: %s", c.Index, c.broken)

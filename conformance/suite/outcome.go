@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -40,6 +41,7 @@ type Verdict struct {
 	Reason   string      `json:"reason,omitempty"`
 	Met      int         `json:"met"`
 	Total    int         `json:"violations"`
+	Against  [2]int      `json:"-"` // of Total, those for which A is to blame, and B
 }
 
 // Passed reports whether the spec passes.
@@ -70,7 +72,7 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 		isNamed := slices.Contains(named, v.Rule)
 		o.Findings = append(o.Findings, v.Findings...)
 		if isNamed || v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
-			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total})
+			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total, v.Against})
 		}
 		if v.Status == rule.Inconclusive {
 			o.Unseen = append(o.Unseen, v.Rule)
@@ -108,6 +110,30 @@ func (o *Outcome) settle(r *model.Result, named []string, strict bool) {
 	case len(unseen) > 0 && strict:
 		o.Status, o.Reason = rule.Inconclusive, "not exercised: "+strings.Join(unseen, " ")
 	}
+}
+
+// Of returns the outcome as it counts for what is at one side: what its peer alone broke is no verdict on it.
+func (o *Outcome) Of(side trace.Side) *Outcome {
+	of, peer := *o, side.Other()
+	of.Verdicts, of.Findings = nil, nil
+	excused, failed := []string{}, false
+	for _, v := range o.Verdicts {
+		if v.Total > 0 && v.Against[peer] == v.Total && (v.Status == rule.Fail || v.Status == rule.XFail) {
+			excused = append(excused, v.Rule)
+			continue
+		}
+		failed = failed || v.Status == rule.XPass || v.Status == rule.Fail && v.Required
+		of.Verdicts = append(of.Verdicts, v)
+	}
+	for _, f := range o.Findings {
+		if f.Side != peer.String() {
+			of.Findings = append(of.Findings, f)
+		}
+	}
+	if o.Status == rule.Fail && !failed {
+		of.Status, of.Reason = rule.Inconclusive, "broken by the peer: "+strings.Join(excused, " ")
+	}
+	return &of
 }
 
 // missing returns the named rules that nobody judged, because no such rule was given to the run.

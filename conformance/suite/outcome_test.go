@@ -1,0 +1,34 @@
+package suite
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// TestOutcomeOfOneSide: what the peer alone broke is left out, what both broke is not.
+func TestOutcomeOfOneSide(t *testing.T) {
+	o := &Outcome{Impl: "x", Scenario: "one", Status: rule.Fail, Reason: "broken: R-1 R-2",
+		Verdicts: []Verdict{
+			{Rule: "R-1", Status: rule.Fail, Required: true, Met: 2, Total: 2, Against: [2]int{0, 2}},
+			{Rule: "R-2", Status: rule.Fail, Required: true, Met: 2, Total: 2, Against: [2]int{1, 1}},
+			{Rule: "R-3", Status: rule.Pass, Met: 1},
+			{Rule: "R-4", Status: rule.Fail, Required: true, Met: 1, Total: 1}, // the channel's
+		},
+		Findings: []rule.Finding{{Rule: "R-1", Side: "B"}, {Rule: "R-2", Side: "A"}, {Rule: "R-2", Side: "B"}, {Rule: "R-4"}}}
+	a := o.Of(trace.A)
+	if len(a.Verdicts) != 3 || a.Verdicts[0].Rule != "R-2" || a.Status != rule.Fail || len(a.Findings) != 2 {
+		t.Errorf("of A: %+v", a)
+	}
+	if len(o.Verdicts) != 4 || len(o.Findings) != 4 {
+		t.Errorf("the outcome itself changed: %+v", o)
+	}
+	o.Verdicts, o.Findings = o.Verdicts[:1], o.Findings[:1]
+	if a = o.Of(trace.A); a.Status != rule.Inconclusive || a.Reason != "broken by the peer: R-1" || len(a.Findings) != 0 {
+		t.Errorf("of A, when B alone broke it: %+v", a)
+	}
+	if b := o.Of(trace.B); b.Status != rule.Fail || len(b.Verdicts) != 1 {
+		t.Errorf("of B: %+v", b)
+	}
+}
