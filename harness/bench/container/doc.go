@@ -1,6 +1,6 @@
 // Package container starts the programs of a run as containers of this machine's Docker Engine, for package netns to put its
-// links around: implementations that are shipped as images, and the engines of this repository in an image that is made of
-// the running binary, without a registry.
+// links around: implementations that are shipped as images, and the engines of this repository in an image that is made
+// here, without a registry.
 //
 //	netns                          container                       Docker Engine
 //	Apart(role, implementation) -> image, container, attached  ->  one process tree with a network namespace, "none" in it
@@ -18,5 +18,12 @@ package container
 // Owner is the label that says which process a container belongs to.
 const Owner = "org.rdma-gauntlet.owner"
 
-// Endpoint is the name of the image that holds this program.
+// Endpoint is the name of the image with our engines.
 const Endpoint = "gauntlet/endpoint:local"
+
+// Paths in a container: this binary, what the image with our engines calls it, and where a program writes its reports.
+const (
+	launcher = "/.gauntlet"
+	program  = "/gauntlet"
+	reports  = "/run/gauntlet"
+)

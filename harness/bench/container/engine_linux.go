@@ -43,6 +43,9 @@ func Open(ctx context.Context, self, version, commit string) (*Engine, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("container: needs root, because it puts devices into the namespaces of containers; use sudo")
 	}
+	if err := static(self); err != nil {
+		return nil, err
+	}
 	provider, _, err := connect(ctx)
 	if err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementa
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
-	return e.start(ctx, guest{name: Endpoint, image: e.image, user: Nobody, command: []string{"/gauntlet", "process", role, impl.Name}})
+	return e.start(ctx, guest{name: Endpoint, image: e.image, user: Nobody, command: []string{program, "process", role, impl.Name}})
 }
 
 // StartImage starts the program of an image, which must be on this machine: nothing is ever downloaded.
@@ -132,7 +135,7 @@ func (e *Engine) load(ctx context.Context) error {
 	if e.image != "" {
 		return nil
 	}
-	a, err := pack(e.Self, e.version, e.commit)
+	a, err := pack(e.version, e.commit)
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
+	"strings"
 	"time"
 )
 
 // Nobody is the user, and the group, of a program whose image does not name another one: that of distroless images.
 const Nobody = "65532:65532"
 
-// archive is an image as `docker load` reads it. The same binary makes the same bytes, and so the same digests.
+// archive is an image as `docker load` reads it. The same version and commit make the same bytes, and so the same digests.
 type archive struct {
-	layer  []byte // a tar of one file
+	layer  []byte // a tar of one link
 	config []byte
 }
 
@@ -42,21 +42,16 @@ type imageConfig struct {
 // kind is the label of images that were made here, by which old ones are found.
 const kind = "org.rdma-gauntlet.image"
 
-// pack makes the image of a binary.
-func pack(path, version, commit string) (*archive, error) {
-	if err := static(path); err != nil {
-		return nil, err
-	}
-	binary, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("container: %w", err)
-	}
+// pack makes the image of our engines. Their program is this binary, which every container has already as its launcher, so a
+// link to that is all that there is in it.
+func pack(version, commit string) (*archive, error) {
 	a := &archive{}
-	if a.layer, err = tarball(file{"gauntlet", 0o755, binary}); err != nil {
+	var err error
+	if a.layer, err = tarball(file{name: strings.TrimPrefix(program, "/"), link: launcher}); err != nil {
 		return nil, err
 	}
 	c := imageConfig{Architecture: runtime.GOARCH, OS: "linux", Created: epoch}
-	c.Config.User, c.Config.Entrypoint = Nobody, []string{"/gauntlet", "process", "endpoint"}
+	c.Config.User, c.Config.Entrypoint = Nobody, []string{program, "process", "endpoint"}
 	c.Config.Labels = map[string]string{
 		kind:                                 "endpoint",
 		"org.opencontainers.image.title":     "gauntlet/endpoint",
@@ -70,7 +65,7 @@ func pack(path, version, commit string) (*archive, error) {
 	return a, err
 }
 
-// static checks that a binary runs where there are no libraries.
+// static checks that a binary, which is to begin containers, runs where there are no libraries.
 func static(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -79,7 +74,7 @@ func static(path string) error {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return errors.New("container: this binary needs libraries, which an image from scratch does not have; build it with CGO_ENABLED=0, as make build does")
+			return errors.New("container: this binary needs libraries, which an image may not have; build it with CGO_ENABLED=0, as make build does")
 		}
 	}
 	return nil
@@ -97,7 +92,7 @@ func (a *archive) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	whole, err := tarball(file{"layer.tar", 0o644, a.layer}, file{"config.json", 0o644, a.config}, file{"manifest.json", 0o644, manifest})
+	whole, err := tarball(file{"layer.tar", a.layer, ""}, file{"config.json", a.config, ""}, file{"manifest.json", manifest, ""})
 	if err != nil {
 		return err
 	}
@@ -112,15 +107,18 @@ var epoch = time.Unix(0, 0).UTC()
 
 type file struct {
 	name string
-	mode int64
 	data []byte
+	link string // where it leads to; "" is a file with data
 }
 
 func tarball(files ...file) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: epoch, Format: tar.FormatUSTAR}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: int64(len(f.data)), ModTime: epoch, Format: tar.FormatUSTAR}
+		if f.link != "" {
+			h.Typeflag, h.Linkname = tar.TypeSymlink, f.link
+		}
 		if err := w.WriteHeader(h); err != nil {
 			return nil, fmt.Errorf("container: archive %s: %w", f.name, err)
 		}

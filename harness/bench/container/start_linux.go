@@ -37,12 +37,6 @@ const hurry = 4 * 29154
 // containers together would have the share of one process.
 var roots = map[string]string{"cgroupfs": "/", "systemd": "-.slice"}
 
-// Paths in a container: this binary, and where a program writes its reports.
-const (
-	launcher = "/.gauntlet"
-	reports  = "/run/gauntlet"
-)
-
 // guest is what is to run in a container.
 type guest struct {
 	name    string // for messages
