@@ -53,6 +53,33 @@ func (r *initramfs) program(at, path string) error {
 	return r.copy(at, path)
 }
 
+// script adds the interpreter of an executable that is one, if this machine has it.
+func (r *initramfs) script(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&0o111 == 0 || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is not there, which copying it says, or is no program
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, maxShebang)
+	n, _ := io.ReadFull(f, head) // most files are shorter, or no scripts
+	first, _, _ := strings.Cut(string(head[:n]), "\n")
+	words := strings.Fields(strings.TrimPrefix(first, "#!"))
+	if !strings.HasPrefix(first, "#!") || len(words) == 0 {
+		return nil
+	}
+	if _, err := os.Stat(words[0]); err != nil {
+		return nil //nolint:nilerr // it does not run here either
+	}
+	return r.bring(words[0])
+}
+
+// maxShebang is how much of the first line of a script the kernel looks at.
+const maxShebang = 256
+
 // copy adds the content of a file of the host. A symbolic link becomes what it points to.
 func (r *initramfs) copy(at, path string) error {
 	info, err := os.Stat(path)
@@ -68,7 +95,7 @@ func (r *initramfs) copy(at, path string) error {
 }
 
 // bring adds what the user named: a program by name, or a file or folder by path, each where it lies on the host. Programs
-// and libraries bring what they are linked with.
+// and libraries bring what they are linked with, scripts what interprets them.
 func (r *initramfs) bring(what string) error {
 	root := what
 	if !strings.Contains(what, "/") {
@@ -96,6 +123,9 @@ func (r *initramfs) bring(what string) error {
 		case d.IsDir():
 			r.folder(path)
 			return nil
+		}
+		if err := r.script(path); err != nil {
+			return err
 		}
 		return r.program(path, path)
 	})

@@ -31,10 +31,13 @@ func TestInitramfsHasWhatWasNamed(t *testing.T) {
 	must(t, os.Symlink("set", filepath.Join(dir, "link")))
 	r := newInitramfs()
 	must(t, r.bring("sh"))
+	script := filepath.Join(dir, "script")
+	must(t, os.WriteFile(script, []byte("#!/usr/bin/env -S sh\n"), 0o755))
+	must(t, r.bring(script))
 	must(t, r.bring(filepath.Join(dir, "link")))
 	must(t, r.order(&Order{Command: []string{"x"}}))
 	_, names := built(t, r)
-	for _, want := range []string{"dev/console", "proc", strings.TrimPrefix(orderPath, "/"), strings.TrimPrefix(dir, "/") + "/set/of/files"} {
+	for _, want := range []string{"dev/console", "proc", strings.TrimPrefix(orderPath, "/"), strings.TrimPrefix(dir, "/") + "/set/of/files", "usr/bin/env"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s in %q", want, names)
 		}
