@@ -2,6 +2,7 @@ package drive
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -46,6 +47,7 @@ func parameters(s *scenario.Spec) (names []string) {
 // pair describes connection i to the program of this side.
 func (l *layout) pair(s *scenario.Spec, i int) *contract.QP {
 	q := s.Ends(i)[l.side]
+	peerVA, peerKey := Remote(s, l.side.Other(), i)
 	return &contract.QP{
 		Index: i, QPN: q.QPN, PeerQPN: q.DestQPN, Port: SourcePort(i), PKey: q.PKey, MTU: q.MTU,
 		PSN: uint32(q.SendPSN), PeerPSN: uint32(q.RecvPSN), Timeout: nanoseconds(q.TransportTimer()),
@@ -53,7 +55,7 @@ func (l *layout) pair(s *scenario.Spec, i int) *contract.QP {
 		AckEvery: q.AckReqEvery, Coalesce: max(1, q.AckCoalesce),
 		MaxRead: q.MaxRdAtomic, MaxDestRead: q.MaxDestRd, Access: access(q.Access),
 		Receives: receives(s, l.side), ReceiveLen: l.inSlot, Replenish: s.Replenish,
-		VA: Target(i), Len: l.slot * l.slots, RKey: Key(l.side, i), PeerVA: Target(i), PeerRKey: Key(l.side.Other(), i),
+		VA: Target(i), Len: l.slot * l.slots, RKey: Key(l.side, i), PeerVA: peerVA, PeerRKey: peerKey,
 		ReadOnlyVA: readOnly(i), ReadOnlyLen: readOnlyLen, ReadOnlyKey: ReadOnlyKey(l.side, i),
 	}
 }
@@ -71,14 +73,15 @@ func access(a engine.Access) (words string) {
 			words += " " + right.word
 		}
 	}
-	return words
+	return strings.TrimSpace(words)
 }
 
 // loaded describes a load on connection i.
 func (l *layout) loaded(i int, ld *load) *contract.Work {
+	_, key := Remote(l.spec, l.side.Other(), i)
 	return &contract.Work{
 		OnQP: i, Operation: ld.Op.String(), First: ld.first, Bytes: uint32(ld.Msg), Count: ld.Count,
-		Stride: l.slot, Slots: l.slots, Key: Key(l.side.Other(), i),
+		Stride: l.slot, Slots: l.slots, Key: key,
 	}
 }
 
