@@ -7,18 +7,22 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// catalogue finds implementations by their names: the engines of this repository, and "exec:PATH" and "image:NAME", programs
-// that keep images/CONTRACT.md. A program is asked once what it can do.
+// catalogue finds implementations by their names: the engines of this repository, "exec:PATH" and "image:NAME", programs that
+// keep images/CONTRACT.md, and "rxe", the kernel's. A program is asked once what it can do.
 type catalogue map[string]*contract.Capabilities
 
 // find looks an implementation up. A program that does not keep the contract is refused here, before anything counts.
 func (c catalogue) find(name string) (engine.Implementation, error) {
+	if name == dut.Name {
+		return dut.Implementation(), nil
+	}
 	if !scenario.Foreign(name) {
 		impl, ok := all.Find(name)
 		if !ok {

@@ -68,9 +68,7 @@ With --peer rxe soft-RoCE is at both ends and this program at neither: what is j
 			if err := onBench(c, f.bench); err != nil {
 				return usage(err)
 			}
-			if f.dut != "" {
-				f.guest.drivers, f.guest.programs = dut.Modules(), dut.Files()
-			}
+			f.guest.carry(append(strings.Split(f.impl, ","), f.peer, f.dut)...)
 			if elsewhere(f.bench) && !f.list {
 				return f.guest.again(c.Context(), 1, existing(f.waivers.names), given(f.out, f.suite.JUnit, f.suite.JSON))
 			}
@@ -226,6 +224,9 @@ func (f *conformFlags) implementations(b *benchOnDemand) ([]string, error) {
 		names = all.Names()
 	}
 	for _, name := range append(slices.Clone(names), cmp.Or(f.peer, names[0])) {
+		if name == dut.Name {
+			return nil, usage(fmt.Errorf("--impl %s: a device is judged in both its roles; use --dut %s", name, name))
+		}
 		if err := enginesOnly(f.bench, name); err != nil {
 			return nil, usage(err)
 		}

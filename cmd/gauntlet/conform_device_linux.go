@@ -15,19 +15,33 @@ import (
 
 // deviceJob puts the device at one end of a scenario, and go-back-N at the other: that is what the device speaks.
 func deviceJob(b bench.Bench, role string, given *scenario.Spec) (*conformJob, error) {
-	for i := range given.Impl {
-		given.Impl[i] = gbn.Implementation().Name
+	impls := [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()}
+	for side := range given.Impl {
+		given.Impl[side] = impls[side].Name
 	}
 	if role == asBoth {
 		return pairJob(b, given)
 	}
-	side := deviceSide(role, given)
+	impls[deviceSide(role, given)] = dut.Implementation()
+	return place(b, given, impls)
+}
+
+// place says how a Spec runs with these implementations, and where: with a device at the ends that have one.
+func place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) (*conformJob, error) {
+	var side trace.Side
+	switch device := [2]bool{impls[trace.A].Name == dut.Name, impls[trace.B].Name == dut.Name}; {
+	case device[trace.A] && device[trace.B]:
+		return pairJob(b, given)
+	case device[trace.B]:
+		side = trace.B
+	case !device[trace.A]:
+		return &conformJob{given, b, impls}, nil
+	}
 	tool, s, err := dut.Fit(given, side)
 	if err != nil {
 		return nil, err
 	}
-	job := &conformJob{spec: s, impls: [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()}}
-	job.impls[side] = dut.Implementation()
+	job := &conformJob{spec: s, impls: impls}
 	job.bench, err = withDevice(b, &netns.Device{Side: side, Tool: tool})
 	return job, err
 }
@@ -60,5 +74,5 @@ func withDevice(b bench.Bench, d *netns.Device) (bench.Bench, error) {
 		with.Device = d
 		return &with, nil
 	}
-	return nil, fmt.Errorf("conform: --dut needs real packets; use --bench netns or lab")
+	return nil, fmt.Errorf("%s needs the kernel; use --bench netns or lab", dut.Name)
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
@@ -19,11 +21,12 @@ type guestFlags struct {
 	memory                   int
 	limit                    time.Duration
 
+	with              []string // what the user wants in the guest beside it
 	drivers, programs []string // what the command needs in the guest beside itself: kernel modules, and what is brought along
 }
 
 // guestOnly names them, for benches that have no guest.
-var guestOnly = []string{"kernel", "modules", "deterministic", "guest-memory", "guest-limit", "guest-console"}
+var guestOnly = []string{"kernel", "modules", "deterministic", "guest-memory", "guest-limit", "guest-console", "guest-with"}
 
 func (f *guestFlags) define(c *cobra.Command) {
 	d := c.Flags()
@@ -32,7 +35,24 @@ func (f *guestFlags) define(c *cobra.Command) {
 	d.BoolVar(&f.deterministic, "deterministic", false, "lab: count instructions instead of time; the same command then gives the same bytes")
 	d.IntVar(&f.memory, "guest-memory", lab.DefaultMemory, "lab: memory of the guest in MiB")
 	d.DurationVar(&f.limit, "guest-limit", lab.DefaultLimit, "lab: end a guest that runs for longer")
+	d.StringArrayVar(&f.with, "guest-with", nil, "lab: program by name, or file or folder by path, to take along; may be repeated")
 	d.StringVar(&f.console, "guest-console", "", "lab: keep what the guest's kernel says in this file")
+}
+
+// carry takes along what implementations need in the guest: programs, and the modules and tools of a device.
+func (f *guestFlags) carry(names ...string) {
+	for _, n := range names {
+		path, program := strings.CutPrefix(n, scenario.Exec)
+		switch {
+		case program:
+			if abs, err := filepath.Abs(path); err == nil { // a path without a slash would be looked for elsewhere
+				path = abs
+			}
+			f.programs = append(f.programs, path)
+		case n == dut.Name:
+			f.drivers, f.programs = append(f.drivers, dut.Modules()...), append(f.programs, dut.Files()...)
+		}
+	}
 }
 
 // tapes lists the files of a Spec.

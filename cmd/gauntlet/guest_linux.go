@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 )
@@ -20,7 +21,7 @@ func (f *guestFlags) again(ctx context.Context, seed uint64, files, outputs []st
 	g.Seed = seed
 	g.Command = append(append([]string{"gauntlet"}, os.Args[1:]...), more...)
 	g.Env = []string{"TZ=UTC"}
-	g.With, g.Modules = append(files, f.programs...), f.drivers
+	g.With, g.Modules = slices.Concat(g.With, files, f.programs), f.drivers
 	if g.Outputs, err = absolute(outputs); err != nil {
 		return usage(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // guest makes the Guest that the flags describe.
 func (f *guestFlags) guest() (*lab.Guest, error) {
-	g := &lab.Guest{Deterministic: f.deterministic, Memory: f.memory, Limit: f.limit, Console: f.console, Stdout: os.Stdout, Stderr: os.Stderr}
+	g := &lab.Guest{Deterministic: f.deterministic, Memory: f.memory, Limit: f.limit, Console: f.console, With: f.with, Stdout: os.Stdout, Stderr: os.Stderr}
 	if (f.kernel == "") != (f.modules == "") {
 		return nil, usage(fmt.Errorf("--kernel and --modules go together: an image without its modules has no netem"))
 	}
@@ -95,7 +95,8 @@ The exit code is that of the command, or 3 when the guest broke.`,
 			if err != nil {
 				return err
 			}
-			g.Command, g.With, g.Modules, g.Seed = args, with, modules, seed
+			g.Command, g.Modules, g.Seed = args, modules, seed
+			g.With = append(g.With, with...)
 			if g.Outputs, err = absolute(outputs); err != nil {
 				return usage(err)
 			}
@@ -126,7 +127,8 @@ func labShellCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g.Shell, g.Command, g.Modules, g.With = true, []string{"sh"}, modules, with
+			g.Shell, g.Command, g.Modules = true, []string{"sh"}, modules
+			g.With = append(g.With, with...)
 			g.Env = []string{"HOME=/", "PS1=lab# ", "TERM=" + os.Getenv("TERM")}
 			for _, tool := range shellTools {
 				if _, err := exec.LookPath(tool); err == nil {

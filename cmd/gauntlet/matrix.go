@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
@@ -55,12 +57,13 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 		Example: `  gauntlet matrix
   gauntlet matrix --impl gbn,fasr,fasr+gbn --links clean,burst,./mine.txt --with 'link rate=10G delay=20ms'
   gauntlet matrix --peers --impl gbn,fasr,exec:./mine --bench netns
+  gauntlet matrix --peers --impl gbn,irn,rxe,exec:./mine --bench lab --deterministic
   gauntlet matrix --bench netns --html matrix.html --json > matrix.json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d := c.Flags()
-	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours")
+	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours, rxe the kernel's soft-RoCE")
 	d.BoolVar(&f.peers, "peers", false, "run each implementation as requester with each as responder (default then: --links random)")
 	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&f.links, "links", strings.Join(names, ","), "links, separated by commas: names, or files such as ./mine.txt")
@@ -96,11 +99,15 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 		return usage(err)
 	}
 	b := benchOnDemand{name: f.bench}
-	if err := f.rows(o, &b); err != nil {
-		return err
-	}
-	if err := o.Check(); err != nil {
-		return usage(err)
+	names := f.named()
+	f.guest.carry(names...)
+	if asked := elsewhere(f.bench) && slices.ContainsFunc(names, scenario.Foreign); !asked {
+		if err := f.rows(o, &b); err != nil {
+			return err
+		}
+		if err := o.Check(); err != nil {
+			return usage(err)
+		}
 	}
 	if o.Folder, err = f.folder(); err != nil {
 		return exit{exitBroken, err.Error()}
@@ -113,7 +120,7 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 			return err
 		}
 	}
-	o.Bench = b.Bench
+	o.Bench, o.Place = b.Bench, placed(b.Bench)
 	bar := newProgress(os.Stderr, !f.quiet)
 	ended := 0
 	o.Progress = bar.show

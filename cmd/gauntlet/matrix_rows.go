@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -43,6 +45,28 @@ func (f *matrixFlags) rows(o *matrix.Options, b *benchOnDemand) error {
 	return nil
 }
 
+// named lists every implementation of --impl.
+func (f *matrixFlags) named() (names []string) {
+	for name := range strings.SplitSeq(f.impl, ",") {
+		names = append(names, ends(name)...)
+	}
+	return names
+}
+
+// placed returns how the cells of a bench run. What no tool does with a device is not the device's fault.
+func placed(b bench.Bench) matrix.Place {
+	return func(s *scenario.Spec, impls [2]engine.Implementation) (*scenario.Spec, bench.Bench, error) {
+		job, err := place(b, s, impls)
+		switch {
+		case errors.Is(err, dut.ErrUnfit):
+			return nil, nil, fmt.Errorf("%w: %w", bench.ErrUnsupported, err)
+		case err != nil:
+			return nil, nil, err
+		}
+		return job.spec, job.bench, nil
+	}
+}
+
 // unfit says why two implementations cannot be at the two ends, "" when they can.
 func unfit(a, b *engine.Implementation) string {
 	switch {
@@ -75,7 +99,7 @@ func ends(name string) []string {
 
 func isEnd(name string) bool {
 	_, engine := all.Find(name)
-	return engine || scenario.Foreign(name)
+	return engine || scenario.Foreign(name) || name == dut.Name
 }
 
 // row reads "a" or "a+b".

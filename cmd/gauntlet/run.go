@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/rate"
@@ -60,6 +61,7 @@ The common case is given by flags, everything by a Spec file; flags change what 
 			}
 			if elsewhere(f.bench) {
 				out := f.folder(s)
+				f.guest.carry(s.Impl[:]...)
 				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, tapes(s), existing(f.waivers.names)), []string{out}, "--out", out)
 			}
 			return f.execute(c.Context(), s)
@@ -321,9 +323,13 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err != nil {
 		return err
 	}
+	job, err := place(b, s, impls)
+	if err != nil {
+		return usage(err)
+	}
 	bar := newProgress(os.Stderr, !f.quiet && !f.json)
 	result, err := run.Execute(ctx, run.Options{
-		Spec: s, Bench: b, Name: f.bench, Impls: impls, Rules: rules.All(), Folder: f.folder(s), Codec: run.Codec(f.codec), Link: f.link,
+		Spec: job.spec, Bench: job.bench, Name: f.bench, Impls: job.impls, Rules: rules.All(), Folder: f.folder(s), Codec: run.Codec(f.codec), Link: f.link,
 		Store: f.store, Command: commandLine(), Version: version(), Commit: commit(), Progress: bar.show,
 		Waivers: known,
 	})
@@ -354,11 +360,13 @@ func implementations(s *scenario.Spec) (impls [2]engine.Implementation, err erro
 	return impls, nil
 }
 
-// enginesOnly refuses programs on a bench that cannot start them.
+// enginesOnly refuses programs and devices on a bench that cannot start them.
 func enginesOnly(bench string, names ...string) error {
 	for _, name := range names {
 		switch {
-		case strings.HasPrefix(name, scenario.Exec) && bench != "netns" && bench != "container":
+		case name == dut.Name && bench != "netns" && bench != "lab":
+			return fmt.Errorf("implementation %s: soft-RoCE is in a kernel; add --bench lab", name)
+		case strings.HasPrefix(name, scenario.Exec) && bench == "sim":
 			return fmt.Errorf("implementation %s: a program needs real packets; add --bench netns", name)
 		case strings.HasPrefix(name, scenario.Image) && bench != "container":
 			return fmt.Errorf("implementation %s: an image needs a container; add --bench container", name)

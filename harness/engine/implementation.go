@@ -65,9 +65,9 @@ type Implementation struct {
 // Foreign reports whether the implementation is a program, and no engine.
 func (im *Implementation) Foreign() bool { return im.Program != "" || im.Image != "" }
 
-// Try returns what one end of a QP would be refused for. A program is not tried: it says so when it is run.
+// Try returns what one end of a QP would be refused for. What is no engine is not tried: a program says so when it is run.
 func (im *Implementation) Try(qp QP, mem Memory) error {
-	if im.Foreign() {
+	if im.New == nil {
 		return nil
 	}
 	_, _, err := im.New(qp, mem)

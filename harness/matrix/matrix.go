@@ -46,6 +46,7 @@ type Options struct {
 	More     []string                    // scenario lines for every cell
 	Params   map[string][]string         // of an implementation, as name=value
 	Lacks    func(*scenario.Spec) string // names what a Spec asks of an implementation that does not declare it, "" when nothing; may be nil
+	Place    Place                       // may be nil: every Spec runs as it is, on Bench
 	Peers    []string                    // names of those whose rows Peers made, for the table of who can talk to whom
 	Seed     uint64
 	Bench    bench.Bench
@@ -65,6 +66,10 @@ type Options struct {
 	Progress func(share float64, what string)
 	Done     func(*model.Cell)
 }
+
+// Place says how a Spec runs with two implementations, and where. An error that is bench.ErrUnsupported says that one of them
+// cannot do it.
+type Place func(*scenario.Spec, [2]engine.Implementation) (*scenario.Spec, bench.Bench, error)
 
 // Check builds the Spec of every cell and drops it: a mistake shows before anything has run.
 func (o *Options) Check() error {
@@ -177,6 +182,15 @@ func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) 
 	return s, nil
 }
 
+// place builds the Spec of a cell as it runs, and finds its bench.
+func (o *Options) place(row *Row, link model.MatrixLink) (*scenario.Spec, bench.Bench, error) {
+	s, err := o.spec(row, link)
+	if err != nil || o.Place == nil {
+		return s, o.Bench, err
+	}
+	return o.Place(s, row.Impls)
+}
+
 // cell runs cell i until its link is what the Spec says, or the attempts are used up. A run whose link was not proves
 // nothing about the implementation, so it is made again; a failure never is.
 func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
@@ -201,7 +215,7 @@ func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 			p.show(i, share, fmt.Sprintf("%s %s: %s", row.Name, link.Name, what))
 		})
 		fill(&c, r, err)
-		if s, err := o.spec(row, link); err == nil && row.Ends[0] != "" {
+		if s, _, err := o.place(row, link); err == nil && row.Ends[0] != "" {
 			meet(&c, row, s)
 		}
 		if c.Status != rule.Invalid.String() {
@@ -224,16 +238,20 @@ func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
 	if err != nil {
 		return err.Error(), row.Ends[0] != row.Ends[1] // such as a parameter that only one of them has
 	}
-	if o.Lacks == nil {
-		return "", false
+	if o.Lacks != nil {
+		if what := o.Lacks(s); what != "" {
+			return what, true
+		}
 	}
-	what := o.Lacks(s)
-	return what, what != ""
+	if _, _, err = o.place(row, link); errors.Is(err, bench.ErrUnsupported) {
+		return err.Error(), true
+	}
+	return "", false
 }
 
 // once makes one run of a cell.
 func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, attempt int, show func(float64, string)) (*model.Result, error) {
-	s, err := o.spec(row, link)
+	s, b, err := o.place(row, link)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +263,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 		}
 	}
 	return run.Execute(ctx, run.Options{
-		Spec: s, Bench: o.Bench, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,
+		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
 	})
 }
