@@ -17,7 +17,7 @@ var nowhere = Order{Op: OpSetup, Contract: Version, Side: "A", Device: "lo", MAC
 const NoSuch = "gauntlet_no_such_parameter"
 
 // patience is how long a program may take to introduce itself, and to see that it is asked for something that it lacks.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // Ask hears what a program that has just been started can do, and asks it for a parameter that does not exist: what accepts
 // that would accept, and ignore, a parameter that matters. It is killed if it does not end by itself, and nothing is left of
@@ -34,9 +34,10 @@ func ask(p *Program) (*Capabilities, error) {
 	defer p.Stdout.Close()
 	late := time.AfterFunc(patience, func() { _ = p.Signal(os.Kill) })
 	caps, err := introduce(NewDialog(p.Stdout))
-	if err == nil {
+	switch {
+	case err == nil:
 		request(p.Stdin, nowhere, Order{Op: OpParam, Name: NoSuch, Value: "1"}, Order{Op: OpPrepare})
-	} else {
+	case !errors.Is(err, errSilent): // which has ended, or is about to
 		_ = p.Signal(os.Kill) // nothing that it could say would help
 	}
 	// Its input stays open, so that it cannot mistake the end of the conversation for the reason to end.
@@ -48,18 +49,23 @@ func ask(p *Program) (*Capabilities, error) {
 		return nil, fmt.Errorf("it said nothing within %s; want capabilities as the first line", patience)
 	case !inTime:
 		return caps, fmt.Errorf("asked for parameter %s, which does not exist, it went on for %s; want exit code %d", NoSuch, patience, Unsupported)
+	case errors.Is(err, errSilent) && ended != nil:
+		return nil, fmt.Errorf("%w; it ended with %w", err, ended)
 	case err != nil:
 		return nil, err
 	}
 	return caps, refused(ended)
 }
 
+// errSilent is the error of a program that closes its output before it has said a word.
+var errSilent = errors.New("it said nothing; want capabilities as the first line")
+
 // introduce hears the first line.
 func introduce(d *Dialog) (*Capabilities, error) {
 	r, err := d.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, errors.New("it said nothing; want capabilities as the first line")
+		return nil, errSilent
 	case err != nil:
 		return nil, err
 	}
