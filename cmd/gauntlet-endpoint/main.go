@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
@@ -22,6 +24,13 @@ func main() {
 		fmt.Fprintf(os.Stderr, "usage: gauntlet-endpoint IMPLEMENTATION, one of %s; it is started by gauntlet run --impl\n", strings.Join(all.Names(), " "))
 		os.Exit(2)
 	}
+	// As the first process of its namespace it has no default for the signal, and Go's is exit code 2.
+	leave := make(chan os.Signal, 1)
+	signal.Notify(leave, syscall.SIGTERM)
+	go func() {
+		<-leave
+		os.Exit(0)
+	}()
 	err := netns.EndpointMain(os.Stdin, os.Stdout, os.Args[1], all.Find)
 	switch {
 	case errors.Is(err, contract.ErrUnsupported):
