@@ -32,6 +32,7 @@ type matrixFlags struct {
 	seed                                       uint64
 	jobs, attempts, store                      int
 	broken, peers, json, quiet                 bool
+	waivers                                    waiverFlag
 	guest                                      guestFlags
 }
 
@@ -80,6 +81,7 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 	d.BoolVar(&f.json, "json", false, "print the result as JSON")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	f.waivers.define(c)
 	f.guest.define(c)
 	for _, flag := range []string{"bench", "link", "color"} {
 		complete(c, flag, choices[flag]...)
@@ -146,7 +148,7 @@ func (f *matrixFlags) again(ctx context.Context, folder string) error {
 	if f.html != "" {
 		outputs, more = append(outputs, f.page()), append(more, "--html", f.page())
 	}
-	return f.guest.again(ctx, f.seed, existing(strings.Split(f.links, ",")), outputs, more...)
+	return f.guest.again(ctx, f.seed, existing(append(strings.Split(f.links, ","), f.waivers.names...)), outputs, more...)
 }
 
 // options reads the flags.
@@ -178,6 +180,9 @@ func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
 		o.Links = append(o.Links, l)
 	}
 	var err error
+	if o.Waivers, err = f.waivers.read(); err != nil {
+		return nil, err
+	}
 	o.Params, err = f.parameters()
 	return o, err
 }

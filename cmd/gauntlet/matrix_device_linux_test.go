@@ -26,9 +26,12 @@ func TestMatrixOfPeersWithSoftRoCE(t *testing.T) {
 	path := example(t) + "/gbn"
 	o := gauntlet(t, t.TempDir(), "matrix", "--peers", "--impl", "rxe,"+path, "--bench", "lab", "--deterministic", "--links", "clean",
 		"--with", "link rate=20M", "--with", "load write msg=16KiB count=10", "--json", "--quiet", "--out", "m")
+	if o.stdout == "" {
+		t.Fatalf("exit %d, %s", o.code, o.stderr)
+	}
 	m := readMatrix(t, []byte(o.stdout))
 	if len(m.Cells) != 4 {
-		t.Fatalf("exit %d, %+v, %s", o.code, m, o.stderr)
+		t.Errorf("%d cells: %+v", len(m.Cells), m)
 	}
 	for _, c := range m.Cells {
 		if c.Status != "PASS" || c.Messages != 10 {

@@ -53,10 +53,11 @@ type Options struct {
 	Name     string // of the bench
 	Link     string // netns: "auto", "netem" or "relay"
 	Rules    []rule.Rule
-	Folder   string // holds the run folders; "" keeps none
-	Store    int    // packet records kept of a run; 0 takes the default of package run
-	Jobs     int    // cells at once, 1 at least
-	Attempts int    // runs of a cell until its link is valid, 1 at least; other outcomes are not repeated
+	Waivers  []rule.Waiver // of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
+	Folder   string        // holds the run folders; "" keeps none
+	Store    int           // packet records kept of a run; 0 takes the default of package run
+	Jobs     int           // cells at once, 1 at least
+	Attempts int           // runs of a cell until its link is valid, 1 at least; other outcomes are not repeated
 	Command  string
 	Version  string
 	Commit   string
@@ -265,7 +266,14 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 	return run.Execute(ctx, run.Options{
 		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
+		Waivers: rule.WaivedIn("", o.Waivers), Subjects: row.subjects(), Several: true,
 	})
+}
+
+// subjects is what waivers call the two.
+func (r *Row) subjects() []string {
+	a, b := r.Impls[0].Name, r.Impls[1].Name
+	return []string{a, a + "-requester", b, b + "-responder"}
 }
 
 // fill takes a run's result into its cell.

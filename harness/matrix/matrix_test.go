@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
@@ -19,6 +21,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
@@ -290,5 +293,50 @@ func TestPeersThatDoNothing(t *testing.T) {
 	o.Lacks = func(*scenario.Spec) string { return "gbn does not declare operation WRITE" }
 	if c := Run(t.Context(), o).Cells[0]; c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || c.Reason != "gbn does not declare operation WRITE" {
 		t.Errorf("%s %s", c.Status, c.Reason)
+	}
+}
+
+// A known failure is waived where who has it is in the role that the waiver names, and counts everywhere else.
+func TestWaiversOfARole(t *testing.T) {
+	v := brokengbn.Family().Variants[slices.IndexFunc(brokengbn.Family().Variants, func(v broken.Variant) bool { return v.Name == "nak-always" })]
+	faulty := v.Impl
+	faulty.Name = "faulty"
+	right := gbn.Implementation()
+	o := options(t, "random")
+	o.Waivers = []rule.Waiver{
+		{Rule: "GBN-*", Impl: "faulty-responder", Reason: "known", Owner: "us", Expires: "9999-12-31"},
+		{Rule: "GBN-*", Impl: "gbn", In: "some-scenario", Reason: "known", Owner: "us", Expires: "9999-12-31"},
+	}
+	o.Rows = []Row{{Name: "as responder", Impls: [2]engine.Implementation{right, faulty}}, {Name: "both", Impls: [2]engine.Implementation{faulty, faulty}}}
+	for _, c := range Run(t.Context(), o).Cells {
+		if c.Status != "PASS" || !slices.Contains(c.Verdicts, model.Fact{Name: "XFAIL", Value: "1"}) {
+			t.Errorf("%s: %s, broken %v, %v; want a waived failure", c.Impl, c.Status, c.Broken, c.Verdicts)
+		}
+	}
+	o.Waivers[0].Impl = "faulty-requester"
+	if c := Run(t.Context(), o).Cells[0]; c.Status != "FAIL" {
+		t.Errorf("%s: %s, though the waiver is for another role", c.Impl, c.Status)
+	}
+}
+
+// A Spec is run where and how its place says, and what cannot be had is said in the cell without a run.
+func TestPlace(t *testing.T) {
+	o := options(t, "clean")
+	o.Place = func(s *scenario.Spec, impls [2]engine.Implementation) (*scenario.Spec, bench.Bench, error) {
+		if impls[0].Name == "fasr" {
+			return nil, nil, fmt.Errorf("%w: no tool does that", bench.ErrUnsupported)
+		}
+		placed := *s
+		placed.Loads = slices.Clone(s.Loads)
+		placed.Loads[0].Count = 7
+		return &placed, sim.Bench{}, nil
+	}
+	o.Bench = nil
+	m := Run(t.Context(), o)
+	if c := m.Cell("gbn", "clean"); c.Status != "PASS" || c.Messages != 7 {
+		t.Errorf("%s %s, %d messages", c.Status, c.Reason, c.Messages)
+	}
+	if c := m.Cell("fasr", "clean"); c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || !strings.Contains(c.Reason, "no tool does that") {
+		t.Errorf("%s %s, %d attempts", c.Status, c.Reason, c.Attempts)
 	}
 }
