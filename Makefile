@@ -13,23 +13,42 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report goodput vuln deps ci clean
+.PHONY: build images peers reproducible check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
 
-# The context of an image is a folder with its program alone, whose time is fixed: the same commit makes the same layer.
+# The context of an image is a folder with its program alone, whose time and rights are fixed: the same commit makes the same layer.
+OUT ?= out/images
+IMAGES ?= gauntlet
 IMAGE_ARGS = --build-arg VERSION=$$(sed -n 's/^var release = "\(.*\)"/\1/p' cmd/gauntlet/console.go) \
 	--build-arg COMMIT=$$(git rev-parse HEAD)$$(git diff --quiet HEAD || echo +changes)
 
 images: ## the container images of images/, with the Docker Engine of this machine
-	@mkdir -p out/images/endpoint
-	go build -trimpath -ldflags='-s -w' -o out/images/endpoint/gauntlet-endpoint ./cmd/gauntlet-endpoint
-	touch -d @0 out/images/endpoint/gauntlet-endpoint
-	docker build -q -t gauntlet/endpoint $(IMAGE_ARGS) -f images/endpoint/Dockerfile out/images/endpoint
-	$(MAKE) -C images/example-c
-	touch -d @0 images/example-c/gbn
-	docker build -q -t gauntlet/example-c images/example-c
+	@mkdir -p $(OUT)/endpoint $(OUT)/example-c $(OUT)/softroce
+	go build -trimpath -ldflags='-s -w' -o $(OUT)/endpoint/gauntlet-endpoint ./cmd/gauntlet-endpoint
+	$(MAKE) -C images/example-c OUT=$(abspath $(OUT))/example-c/gbn
+	@chmod 755 $(OUT)/endpoint/gauntlet-endpoint $(OUT)/example-c/gbn
+	@touch -d @0 $(OUT)/endpoint/gauntlet-endpoint $(OUT)/example-c/gbn
+	docker build -q -t $(IMAGES)/endpoint $(IMAGE_ARGS) -f images/endpoint/Dockerfile $(OUT)/endpoint
+	docker build -q -t $(IMAGES)/example-c -f images/example-c/Dockerfile $(OUT)/example-c
+	@if images/softroce/pack >$(OUT)/softroce/root.tar; then set -x; \
+		docker build -q -t $(IMAGES)/softroce $(IMAGE_ARGS) -f images/softroce/Dockerfile $(OUT)/softroce; \
+	else echo "images: SKIPPED $(IMAGES)/softroce, see above"; fi
+
+# What a run in containers needs beside root is said by doctor; where it is missing the same rows run as processes.
+PEERS = bin/gauntlet matrix --peers --quiet --links clean,random --with 'link rate=20M' --with 'load write msg=64KiB count=20'
+
+peers: build ## who can talk to whom: go-back-N, IRN and the example in C, in containers if there is an engine, as a table and in out/ (root)
+	@rm -rf out/peers
+	@if bin/gauntlet doctor | grep -q '^ok .*bench container'; then $(MAKE) images && \
+		printf 'FROM $(IMAGES)/example-c\nCMD ["--repaired"]\n' | docker build -q -t $(IMAGES)/example-c:repaired - && \
+		$(PEERS) --bench container --impl gbn,irn,image:$(IMAGES)/example-c:repaired --out out/peers --html out/peers.html; \
+	else echo "peers: SKIPPED containers: $$(bin/gauntlet doctor | grep 'bench container')"; $(MAKE) -C images/example-c && \
+		$(PEERS) --bench netns --impl gbn,irn,exec:images/example-c/gbn-repaired --out out/peers --html out/peers.html; fi
+
+reproducible: ## the program of gauntlet/endpoint again, in another folder and with nothing cached: the same bytes
+	.ci/reproducible
 
 check: static cross lint-if-built race fuzz ## everything a change must pass; no root
 	@echo "check: passed"

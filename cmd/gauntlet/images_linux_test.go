@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
+)
+
+// What `make images` builds is the same each time, whoever builds it, and as small, as restricted and as well labelled as images/
+// says. What no Docker Engine is needed for is in .ci/reproducible.
+func (d *docked) images(t *testing.T) {
+	for _, program := range []string{"docker", "make", "cc", "dpkg-query"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err, "; make images needs it (apt-get install docker.io make gcc libc6-dev)")
+		}
+	}
+	first, second := d.makeImages(t, "first", "022"), d.makeImages(t, "second", "077")
+	for name, most := range map[string]int64{"endpoint": 25e6, "example-c": 2e6, "softroce": 25e6} {
+		if name == "softroce" && (!first[name] || !second[name]) {
+			t.Log("SKIPPED gauntlet/softroce: its packages are not installed (make deps)")
+			continue
+		}
+		a, err := d.engine.Client().ImageInspect(t.Context(), imageName("first", name))
+		must(t, err)
+		b, err := d.engine.Client().ImageInspect(t.Context(), imageName("second", name))
+		must(t, err)
+		if len(a.RootFS.Layers) != 1 || !slices.Equal(a.RootFS.Layers, b.RootFS.Layers) {
+			t.Errorf("%s: layers %v, and again %v", name, a.RootFS.Layers, b.RootFS.Layers)
+		}
+		if a.Size > most || a.Config.User != container.Nobody || a.Config.Labels["org.opencontainers.image.title"] != "gauntlet-"+name {
+			t.Errorf("%s: %d bytes, user %q, labels %v; want %d bytes at most", name, a.Size, a.Config.User, a.Config.Labels, most)
+		}
+		if name != "example-c" && (a.Config.Labels["org.opencontainers.image.version"] != release || len(a.Config.Labels["org.opencontainers.image.revision"]) < 40) {
+			t.Errorf("%s: labels %v", name, a.Config.Labels)
+		}
+	}
+	if o := finish(t, d.command(t, "check-contract", "image:"+imageName("first", "endpoint"))); o.code != 0 || strings.Count(o.stdout, "ok ") != 5 {
+		t.Errorf("check-contract: exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	if first["softroce"] {
+		d.softRoCE(t, imageName("second", "softroce"))
+	}
+}
+
+func imageName(set, name string) string {
+	return fmt.Sprintf("gauntlet-test/%d/%s/%s", os.Getpid(), set, name)
+}
+
+// makeImages makes the images of this folder under names that the test removes, and tells which there are.
+func (d *docked) makeImages(t *testing.T, set, umask string) map[string]bool {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", `umask "$0" && exec make images OUT="$1" IMAGES="$2"`, umask, t.TempDir(), strings.TrimSuffix(imageName(set, ""), "/"))
+	c.Dir = filepath.Join("..", "..")
+	text, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make images: %v\n%s", err, text)
+	}
+	made := map[string]bool{}
+	for _, name := range []string{"endpoint", "example-c", "softroce"} {
+		if _, err := d.engine.Client().ImageInspect(t.Context(), imageName(set, name)); err != nil {
+			if !strings.Contains(string(text), "SKIPPED") {
+				t.Fatalf("no %s, and not a word of it: %v\n%s", name, err, text)
+			}
+			continue
+		}
+		made[name] = true
+		t.Cleanup(func() {
+			_, _ = d.engine.Client().ImageRemove(context.Background(), imageName(set, name), client.ImageRemoveOptions{Force: true, PruneChildren: true}) // it has been listed
+		})
+	}
+	return made
+}
+
+// softRoCE starts the image without a command: the tools are there and start, and what the kernel lacks is said.
+func (d *docked) softRoCE(t *testing.T, image string) {
+	t.Helper()
+	c, err := d.engine.CreateContainer(t.Context(), testcontainers.ContainerRequest{Image: image, WaitingFor: wait.ForExit().WithExitTimeout(time.Minute)})
+	must(t, err)
+	defer func() { must(t, c.Terminate(context.Background())) }()
+	must(t, c.Start(t.Context()))
+	state, err := c.State(t.Context())
+	must(t, err)
+	logs, err := c.Logs(t.Context())
+	must(t, err)
+	raw, err := io.ReadAll(logs)
+	must(t, err)
+	want, code := []string{"perftest ", "ibverbs-utils ", "rdmacm-utils ", "Version: "}, 0
+	if _, err := os.Stat("/sys/module/rdma_rxe"); err != nil {
+		want, code = append(want, "has no rdma_rxe"), exitBroken
+	}
+	for _, w := range want {
+		if !strings.Contains(string(raw), w) || state.ExitCode != code {
+			t.Errorf("exit %d, want %d and %q in\n%s", state.ExitCode, code, w, raw)
+		}
+	}
+}
+
+// The same tools find soft-RoCE where a kernel has it, in the file system of the image and nothing else.
+func TestSoftRoCEImageInAGuest(t *testing.T) {
+	needLab(t)
+	if os.Getuid() != 0 {
+		t.Skip("chroot needs root")
+	}
+	dir := t.TempDir()
+	root := filepath.Join(dir, "root")
+	unpack := exec.Command("sh", "-c", `mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`, root)
+	if text, err := unpack.CombinedOutput(); err != nil {
+		if strings.Contains(string(text), "not installed") {
+			t.Skip(string(text))
+		}
+		t.Fatalf("%v\n%s", err, text)
+	}
+	script := "mount -t sysfs none " + root + "/sys && mount -t proc none " + root + "/proc && chroot " + root + " /usr/bin/softroce rdma link add rxe0 type rxe netdev lo; exec chroot " +
+		root + " /usr/bin/softroce"
+	o := gauntlet(t, dir, "lab", "run", "--module", "crc32_generic", "--module", "rdma_rxe", "--module", "ib_uverbs", "--with", "mount", "--with", "chroot", "--with", root, "--", "sh", "-c", script)
+	for _, want := range []string{"perftest ", "with rdma_rxe", "rxe0/1 state"} {
+		if o.code != 0 || !strings.Contains(o.stdout, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", o.code, want, o.stdout, o.stderr)
+		}
+	}
+}
