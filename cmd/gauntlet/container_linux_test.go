@@ -119,9 +119,11 @@ var harmless = bad{old: begins, new: begins}
 
 func TestContainers(t *testing.T) {
 	d := needDocker(t)
+	t.Run("make images", d.images)
 	t.Run("engines", d.engines)
 	t.Run("somebody's image", d.foreign)
 	t.Run("conform and matrix", d.sets)
+	t.Run("peers", d.peers)
 	t.Run("bad images", d.badImages)
 	t.Run("killed", d.killed)
 	t.Run("without an engine", d.missing)
@@ -177,20 +179,14 @@ func (d *docked) foreign(t *testing.T) {
 // confined waits for two containers to run and looks at what their processes may do.
 func (d *docked) confined(t *testing.T) {
 	t.Helper()
-	api := d.engine.Client()
 	for deadline := time.Now().Add(30 * time.Second); len(d.left(t)) < 2; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no containers after 30 s")
 		}
 	}
-	time.Sleep(2 * time.Second) // both have been started by now, and have become the program
 	for _, id := range d.left(t) {
-		c, err := api.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
-		must(t, err)
-		proc := fmt.Sprintf("/proc/%d/", c.Container.State.Pid)
-		status, err := os.ReadFile(proc + "status")
-		must(t, err)
-		for _, want := range []string{"Name:\tgbn\n", "\nUid:\t65532\t65532\t65532\t65532\n", "\nGid:\t65532\t65532\t65532\t65532\n", "\nGroups:\t \n", "\nNoNewPrivs:\t1\n",
+		c, proc, status := d.became(t, id, "gbn")
+		for _, want := range []string{"\nUid:\t65532\t65532\t65532\t65532\n", "\nGid:\t65532\t65532\t65532\t65532\n", "\nGroups:\t \n", "\nNoNewPrivs:\t1\n",
 			"\nCapEff:\t0000000000002000\n", "\nCapPrm:\t0000000000002000\n"} {
 			if !strings.Contains(string(status), want) {
 				t.Errorf("no %q in\n%s", want, status)
@@ -206,6 +202,23 @@ func (d *docked) confined(t *testing.T) {
 			t.Errorf("limits %+v; %s %v", h, links, err)
 		}
 	}
+}
+
+// became waits until the first process of a container is the program.
+func (d *docked) became(t *testing.T, id, program string) (c client.ContainerInspectResult, proc string, status []byte) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		c, err = d.engine.Client().ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
+		must(t, err)
+		proc = fmt.Sprintf("/proc/%d/", c.Container.State.Pid)
+		status, _ = os.ReadFile(proc + "status") // there is none before it is started
+		if strings.HasPrefix(string(status), "Name:\t"+program+"\n") {
+			return c, proc, status
+		}
+	}
+	t.Fatalf("after 30 s it is not %s:\n%s", program, status)
+	return c, "", nil
 }
 
 // Every command that takes a bench takes this one.
@@ -229,13 +242,20 @@ func (d *docked) sets(t *testing.T) {
 	}
 }
 
+// differsInAContainer are the faults that a container's streams, signals and limits could make something else of.
+var differsInAContainer = []string{"says nothing", "garbage", "a flood without an end", "a flood of good lines", "ignores the end of input", "ignores SIGTERM", "dies", hungry.name}
+
+// hungry takes memory until there is none.
+var hungry = bad{name: "takes all memory", old: begins, new: "for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); }\n" + begins,
+	want: "1 of 5 signal: killed (its memory is limited to 2048 MiB)"}
+
 // What is wrong with the program of an image is said in one line, within bounded time, and nothing is left.
 func (d *docked) badImages(t *testing.T) {
-	for _, b := range badPrograms() {
-		if !slices.Contains([]string{"says nothing", "garbage", "dies"}, b.name) {
+	for _, b := range append(badPrograms(), hungry) {
+		if !slices.Contains(differsInAContainer, b.name) {
 			continue
 		}
-		t.Run(b.name, func(t *testing.T) {
+		t.Run(b.name, func(t *testing.T) { // one at a time, because what is left is looked for
 			o := finish(t, d.command(t, "check-contract", d.exampleImage(t, b)))
 			at, want, _ := strings.Cut(b.want, " of 5 ")
 			if o.code != exitFailure || !strings.Contains(o.stdout, "FAIL  "+at+" of 5") || !strings.Contains(o.stdout, want) {
@@ -245,6 +265,9 @@ func (d *docked) badImages(t *testing.T) {
 				t.Errorf("left behind: %v", ids)
 			}
 		})
+	}
+	if o := finish(t, d.command(t, "check-contract", d.exampleImage(t, forking))); o.code != 0 || strings.Count(o.stdout, "ok ") != 5 || len(d.left(t)) > 0 {
+		t.Errorf("with children: exit %d, left %v\n%s%s", o.code, d.left(t), o.stdout, o.stderr)
 	}
 	for name, want := range map[string]string{
 		"image:gauntlet-test/nowhere": "nothing is downloaded",

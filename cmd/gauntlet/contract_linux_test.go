@@ -15,6 +15,7 @@ type bad struct {
 	old, new string // in main.c unless file says otherwise
 	file     string
 	want     string // in the one line that says what is wrong
+	waits    bool   // half a minute passes before that is said, with nothing to do
 }
 
 // begins is the first statement of the example.
@@ -25,10 +26,11 @@ const starts = "host.start = number(line, \"at_ns\");\n"
 
 func badPrograms() []bad {
 	return []bad{
-		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 10s"},
+		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 30s", waits: true},
+		{name: "never ready", old: `say("{\"event\":\"ready\"}");`, new: "for (;;) pause();", want: "4 of 5 did not say ready within 30s and was killed", waits: true},
 		{name: "garbage", old: begins, new: "say(\"hello\");\n" + begins, want: `1 of 5 line 1: "hello" is no line of the contract`},
 		{name: "a flood without an end", old: begins, new: "for (;;) fputs(\"xxxxxxxx\", stdout);\n" + begins, want: "1 of 5 line 1: longer than 65536 bytes"},
-		{name: "ignores what it does not know", old: `unsupported(op, "order");`, new: ";", want: "1 of 5 asked for parameter gauntlet_no_such_parameter"},
+		{name: "ignores what it does not know", old: `unsupported(op, "order");`, new: ";", want: "1 of 5 asked for parameter gauntlet_no_such_parameter", waits: true},
 		{name: "exit code", file: "lines.c", old: "exit(127)", new: "exit(1)", want: "1 of 5 it ended with exit status 1; want exit code 127"},
 		{name: "ignores the end of input", old: "\texit(0);", new: "\tfor (;;) pause();", want: "2 of 5 it went on for 2s and was killed"},
 		{name: "ignores SIGTERM", old: "signal(SIGTERM, end)", new: "signal(SIGTERM, SIG_IGN)", want: "3 of 5 it went on for 2s and was killed"},
@@ -36,7 +38,7 @@ func badPrograms() []bad {
 		{name: "dies", file: "requester.c", old: "	r->completed++;", new: "	__builtin_trap();", want: "5 of 5 ended in the middle of the run"},
 		{name: "a flood of good lines", old: starts, new: starts + "\tfor (;;) say(\"{\\\"event\\\":\\\"share\\\"}\");\n", want: "4 of 5 it said more than 1048576 lines"},
 		{name: "reports from the future", file: "requester.c", old: "clock_now(), q->n, n->wr", new: "2 * clock_now(), q->n, n->wr", want: "5 of 5 has not come yet"},
-		{name: "others' QPs", file: "wire.c", old: "put(bth + 4, 4, q->peer_qpn)", new: "put(bth + 4, 4, q->peer_qpn + 1)", want: "4 of 5"},
+		{name: "others' QPs", file: "wire.c", old: "put(bth + 4, 4, q->peer_qpn)", new: "put(bth + 4, 4, q->peer_qpn + 1)", want: "4 of 5 WIRE-BTH-002"},
 		{name: "malformed frames", file: "wire.c", old: "(uint8_t)(crc >> 8 * i)", new: "(uint8_t)(~crc >> 8 * i)", want: "4 of 5 WIRE-ICRC-001"},
 	}
 }
@@ -46,6 +48,9 @@ func TestCheckContractNamesWhatIsWrong(t *testing.T) {
 	needExample(t)
 	for _, b := range badPrograms() {
 		t.Run(b.name, func(t *testing.T) {
+			if b.waits {
+				t.Parallel()
+			}
 			path := b.build(t)
 			o := gauntlet(t, t.TempDir(), "check-contract", path)
 			lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
@@ -62,11 +67,13 @@ func TestCheckContractNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
+// forking is the example with children that do what they can to outlive it.
+var forking = bad{name: "forks", old: begins, new: "if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1000); _exit(0); }\n" + begins}
+
 // A program that starts others keeps the contract; they end with it, whatever they did to escape.
 func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
 	needExample(t)
-	b := bad{old: begins, new: "if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1000); _exit(0); }\n" + begins}
-	path := b.build(t)
+	path := forking.build(t)
 	if o := gauntlet(t, t.TempDir(), "check-contract", path); o.code != 0 || strings.Count(o.stdout, "ok ") != 5 {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}

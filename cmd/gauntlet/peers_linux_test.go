@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// gapLink loses one packet with many behind it: what a responder with the planted fault answers too often.
+const gapLink = "# One packet of a long message is lost.\nlink rate=20M\ndrop A psn=+70 tx=1\n"
+
+// peersArgs are the arguments of a matrix in which go-back-N, the foreign example and its repaired twin meet each other.
+func peersArgs(bench, example, repaired string) []string {
+	return []string{"matrix", "--peers", "--bench", bench, "--impl", "gbn," + example + "," + repaired, "--links", "./gap.txt",
+		"--with", "load write msg=64KiB count=5", "--quiet", "--out", "m"}
+}
+
+// judgePeers checks the table and its page: everybody does everybody's work, and the planted fault is found wherever the example
+// is the responder, by its rule and by no other.
+func judgePeers(t *testing.T, dir string, o exited, example, repaired string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "m", "matrix.json"))
+	if err != nil {
+		t.Fatalf("%v: exit %d, %s", err, o.code, o.stderr)
+	}
+	t.Log("\n" + o.stdout)
+	m, valid := readMatrix(t, text), 0
+	for _, requester := range []string{"gbn", example, repaired} {
+		for _, responder := range []string{"gbn", example, repaired} {
+			c := m.Met(requester, responder, "gap")
+			if c == nil {
+				t.Fatalf("%s never met %s: %+v", requester, responder, m.Cells)
+			}
+			if c.Status == "INVALID" && c.Attempts == 3 {
+				t.Logf("this host is too busy for %s: %s", c.Impl, c.Reason)
+				continue
+			}
+			valid++
+			checkPeers(t, c, responder == example)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "m", "matrix.html"))
+	if err != nil || !strings.Contains(string(page), `id="peers"`) || !strings.Contains(string(page), example) || valid > 0 && o.code == 0 {
+		t.Errorf("exit %d, page of %d bytes, %v", o.code, len(page), err)
+	}
+	if valid == 0 {
+		t.Skip("this host was too busy for every cell")
+	}
+}
+
+func checkPeers(t *testing.T, c *model.Cell, faulty bool) {
+	t.Helper()
+	status, broken := "PASS", []string(nil)
+	if faulty {
+		status, broken = "FAIL", []string{"GBN-NAK-002"}
+	}
+	if c.Status != status || !slices.Equal(c.Broken, broken) || c.Messages != 5 || c.Lost == 0 {
+		t.Errorf("%s: %s %s, broken %v, %d messages, %d lost; want %s %v", c.Impl, c.Status, c.Reason, c.Broken, c.Messages, c.Lost, status, broken)
+	}
+}
+
+// As processes, on any machine with namespaces.
+func TestPeersAsProcesses(t *testing.T) {
+	programs, dir := example(t), t.TempDir()
+	gbn, repaired := programs+"/gbn", programs+"/gbn-repaired"
+	must(t, os.WriteFile(filepath.Join(dir, "gap.txt"), []byte(gapLink), 0o644))
+	judgePeers(t, dir, gauntlet(t, dir, peersArgs("netns", gbn, repaired)...), gbn, repaired)
+}
+
+// In containers: the same rows, from images.
+func (d *docked) peers(t *testing.T) {
+	example := d.exampleImage(t, harmless)
+	repaired := d.repairedImage(t, example)
+	c := d.command(t, peersArgs("container", example, repaired)...)
+	must(t, os.WriteFile(filepath.Join(c.Dir, "gap.txt"), []byte(gapLink), 0o644))
+	judgePeers(t, c.Dir, finish(t, c), example, repaired)
+}
+
+// repairedImage is the example without its fault: the flag is the CMD of an image made from its own.
+func (d *docked) repairedImage(t *testing.T, example string) string {
+	t.Helper()
+	folder := t.TempDir()
+	text := "FROM " + strings.TrimPrefix(example, "image:") + "\nCMD [\"--repaired\"]\n"
+	must(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(text), 0o644))
+	return d.image(t, "repaired", folder)
+}
+
+// Without an engine the tests of containers are skipped with the reason and what to install, and never pass in silence.
+func TestContainersAreSkippedAloud(t *testing.T) {
+	needNetns(t)
+	if os.Geteuid() != 0 {
+		t.Skip("without root the reason is another one")
+	}
+	c := command(t, ".", "-test.run=^TestContainers$", "-test.v")
+	c.Env = append(os.Environ(), asProgram+"=", "DOCKER_HOST=unix:///nowhere/docker.sock")
+	o := finish(t, c)
+	if o.code != 0 || !strings.Contains(o.stdout, "--- SKIP: TestContainers") || !strings.Contains(o.stdout, "apt-get install docker.io") {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+}
