@@ -89,9 +89,7 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 		return usage(err)
 	}
 	k := &f.conform
-	if k.dut != "" {
-		k.guest.drivers, k.guest.programs = dut.Modules(), dut.Files()
-	}
+	k.guest.carry(k.impl, k.peer, k.dut)
 	folder := f.folder()
 	if elsewhere(k.bench) {
 		return k.guest.again(c.Context(), 1, existing(append(k.waivers.names, f.profile)), []string{folder}, "--out", folder)
