@@ -91,7 +91,8 @@ type Sight struct {
 	// Kept is set for what came Ahead to a receiver that keeps it and has not got it yet.
 	Kept bool
 	// Arrived is when a Released request arrived; At is when its turn came. Of such a sight Pkt, Sum and Index are the
-	// request's, without payload and Raw, and Rec is the record of the packet that it had waited for.
+	// request's, without payload and Raw, and Rec is the record of the packet that it had waited for, or of the response that
+	// shows that it was kept; an empty one where a completion shows that.
 	Arrived vtime.Time
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,
 	// and Offset the packet's number within its message; -1 when not known.

@@ -214,13 +214,26 @@ func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	s := &j.sight
 	s.Sight = *t
+	if list == int(trace.ResponderOut) && h.conv.attests(t.Pkt) {
+		j.release(h)
+		s.Sight, s.Point = *t, trace.ResponderOut
+	}
 	j.here = place{t.At, t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
 	h.show(h.sights[list], s)
 	h.conv.update(s)
-	for s.Legal && h.conv.release(s) {
-		j.here.record = s.Index
+	if s.Legal {
+		j.release(h)
+	}
+}
+
+// release shows the requests that the responder had kept and whose turn has come.
+func (j *Judge) release(h *half) {
+	s := &j.sight
+	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
+	for h.conv.release(s) {
+		j.here = place{s.At, s.Index}
 		h.show(h.sights[listReleaseIn], s)
 		h.conv.update(s)
 	}
@@ -389,6 +402,10 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		j.start(h)
 	}
 	h.conv.expire(e.At)
+	if h.conv.completes(e) {
+		j.sight = Sight{Sight: trace.Sight{At: e.At, Rec: &trace.Record{Conn: e.Conn, From: h.conv.Req}}}
+		j.release(h)
+	}
 	j.here = place{e.At, NoRecord}
 	h.tell(h.events, e)
 	h.conv.event(e)

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -45,6 +47,7 @@ type keep struct {
 // was accepted, for an RNR NAK that refuses it.
 type kept struct {
 	set, waits bool // waits: it is ahead of the expected PSN
+	doubt      bool // it is ahead, and was homeless when it came: what the responder says later shows whether it was kept
 	msn        psn.MSN
 	pos        position
 	below      bool // when it came, something newer was held already
@@ -77,11 +80,15 @@ func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
 // WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when receives are
 // not reported.
 func (c *Conversation) Homeless(p *roce.Packet) bool {
-	o := p.Opcode
-	if !c.responder.tells || !c.Direct() || o.Layout()&roce.LayoutSOETH == 0 || !o.IsSend() && !o.IsWrite() {
+	if !c.responder.tells || !c.namesReceive(p.Opcode) {
 		return false
 	}
 	return psn.PSN(c.responder.receives & psn.Mask).LessEq(psn.PSN(p.SO.SN))
+}
+
+// namesReceive reports whether a request says which receive it is for, to a responder that places early.
+func (c *Conversation) namesReceive(o roce.Opcode) bool {
+	return c.Direct() && o.Layout()&roce.LayoutSOETH != 0 && (o.IsSend() || o.IsWrite())
 }
 
 // Direct reports whether the responder writes to memory what comes before its turn.
@@ -150,6 +157,55 @@ func (c *Conversation) early(s *Sight) {
 	c.Held++
 }
 
+// doubted takes a request ahead of the expected PSN that had no receive when it passed the tap. The responder looks at it
+// later than that, and a receive may have been posted in between.
+func (c *Conversation) doubted(s *Sight) {
+	k := &c.responder.keep
+	if ahead := s.Pkt.PSN.Sub(c.EPSN); ahead < k.reach && !k.holds(s.Pkt.PSN) {
+		k.put(s, ahead, false)
+		k.find(s.Pkt.PSN).doubt = true
+	}
+}
+
+// attests reports what a response says of requests that are in doubt: that the one which it names has been kept, and all that it
+// acknowledges. It reports whether some are in no doubt any more.
+func (c *Conversation) attests(p *roce.Packet) bool {
+	if !c.Direct() {
+		return false
+	}
+	named := Selective(p) && c.trust(p.SACK.PSN)
+	last, ok := Acknowledged(p)
+	return ok && c.trustUpTo(last) || named
+}
+
+// completes is attests for a receive that a responder completes.
+func (c *Conversation) completes(e *trace.Event) bool {
+	return c.Direct() && e.Kind == trace.Recv && !c.Mine(e) && e.Body.Status == engine.StatusSuccess && c.trustUpTo(e.Body.PSN)
+}
+
+// trustUpTo trusts what is in doubt from the expected PSN to last, as far as all of it has arrived.
+func (c *Conversation) trustUpTo(last psn.PSN) (any bool) {
+	k := &c.responder.keep
+	for p := c.EPSN; p.LessEq(last); p = p.Next() {
+		if c.trust(p) {
+			any = true
+		} else if !k.holds(p) {
+			break
+		}
+	}
+	return any
+}
+
+// trust takes a request that is in doubt for kept; false when it is not in doubt.
+func (c *Conversation) trust(p psn.PSN) bool {
+	x := c.responder.keep.find(p)
+	if x == nil || !x.doubt || p.Less(c.EPSN) {
+		return false
+	}
+	c.await(x)
+	return true
+}
+
 // release turns s into the next request whose turn has come because what it waited for has arrived; false when there is
 // none. Its packet lives in c until the next call.
 func (c *Conversation) release(s *Sight) bool {
@@ -196,7 +252,7 @@ func (c *Conversation) accepting(s *Sight) {
 }
 
 // takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it waits once
-// more.
+// more, or was never kept when it names a receive, of which there was none left.
 func (c *Conversation) takeBack(p psn.PSN) {
 	k := &c.responder.keep
 	x := k.find(p)
@@ -207,12 +263,22 @@ func (c *Conversation) takeBack(p psn.PSN) {
 	c.EPSN, c.MSN, c.responder.pos, c.responder.lost = p, x.msn, x.pos, false
 	c.GapOpen = c.Held > 0
 	for q := p.Next(); q.Less(end) && q.Sub(p) < len(k.slots); q = q.Next() {
-		if x := k.find(q); x != nil && !x.waits {
-			x.waits = true
-			if c.Held == 0 || k.high.Less(q) {
-				k.high = q
-			}
-			c.Held++
+		switch x := k.find(q); {
+		case x == nil || x.waits:
+		case c.namesReceive(x.bth.Opcode):
+			x.doubt = true
+		default:
+			c.await(x)
 		}
 	}
+}
+
+// await makes a request that arrived wait for its turn.
+func (c *Conversation) await(x *kept) {
+	k := &c.responder.keep
+	x.waits, x.doubt = true, false
+	if c.Held == 0 || k.high.Less(x.bth.PSN) {
+		k.high = x.bth.PSN
+	}
+	c.Held++
 }

@@ -181,3 +181,49 @@ func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	w.c.responder.tells = false
 	w.want("nobody tells", w.see(trace.ResponderIn, sendOnly, 5, 5, number(9)).Kept, true)
 }
+
+// TestDoubtIsSettledByWhatTheResponderSays: a receive may be posted between the arrival of a request and its turn to be looked at.
+func TestDoubtIsSettledByWhatTheResponderSays(t *testing.T) {
+	const sendOnly = roce.XSendFirst + roce.SendOnly
+	newDirect := func() *walk {
+		w := newKeeper(t)
+		w.c.responder.keep.direct, w.c.responder.tells = true, true
+		for i := 1; i < 4; i++ {
+			w.see(trace.ResponderIn, sendOnly, i, 5, func(p *roce.Packet) { p.SO.SN = uint32(i) })
+		}
+		return w
+	}
+	nack := &roce.Packet{BTH: roce.BTH{Opcode: roce.IRNNack, PSN: testStart}, SACK: roce.SACKETH{PSN: testStart.Add(2)}}
+	ack := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(2)}}
+
+	w := newDirect()
+	w.want("a NACK names one", w.c.attests(nack), true)
+	w.want("nothing new", w.c.attests(nack), false)
+	w.see(trace.ResponderIn, sendOnly, 0, 5)
+	w.want("released", w.released(), "")
+	w.want("an ACK covers the other", w.c.attests(ack), true)
+	w.want("released", w.released(), "+1 +2")
+
+	w = newDirect()
+	w.want("an ACK of what is missing", w.c.attests(ack), false)
+	w.see(trace.ResponderIn, sendOnly, 0, 5)
+	done := &trace.Event{Kind: trace.Recv, Side: w.c.Req.Other()}
+	done.Body.PSN = testStart.Add(1)
+	w.want("a completion", w.c.completes(done), true)
+	w.want("released", w.released(), "+1")
+}
+
+// TestWhatNamesAReceiveIsInDoubtBehindARefusal: the one behind has no receive either, but a WRITE needs none.
+func TestWhatNamesAReceiveIsInDoubtBehindARefusal(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.direct = true
+	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 0, 5)
+	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.XSendFirst+roce.WriteOnly, 2, 5, dmaLen(5))
+	w.see(trace.ResponderOut, roce.Acknowledge, 0, 0, ack(roce.SyndromeRNR+12))
+	w.want("held", w.c.Held, 1)
+	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "")
+	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 1, 5)
+	w.want("released", w.released(), "+2")
+}

@@ -165,8 +165,11 @@ func (c *Conversation) requestArrived(s *Sight) {
 	if s.Relation == Ahead && !c.GapOpen && !r.bad {
 		c.GapOpen, c.NAKsInGap = true, 0
 	}
-	if s.Kept {
+	switch {
+	case s.Kept:
 		c.early(s)
+	case s.Relation == Ahead && c.Homeless(p):
+		c.doubted(s)
 	}
 	if s.Due() {
 		r.bad = !s.Legal

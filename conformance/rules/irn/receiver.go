@@ -1,6 +1,8 @@
 package irn
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -32,10 +34,11 @@ func (w cause) acked() bool { return w <= old }
 // answer is what a receiver has to send for one arrival.
 type answer struct {
 	why   cause
-	named psn.PSN // the packet that arrived
-	next  psn.PSN // the expected one after it
-	since psn.PSN // of a run of plain arrivals: the expected one after the first that is not acknowledged
-	msn   psn.MSN // after it
+	named psn.PSN     // the packet that arrived
+	pkt   roce.Packet // the same, as far as it says which receive it is for
+	next  psn.PSN     // the expected one after it
+	since psn.PSN     // of a run of plain arrivals: the expected one after the first that is not acknowledged
+	msn   psn.MSN     // after it
 	at    vtime.Time
 	index uint64
 }
@@ -186,7 +189,8 @@ func (m *mirror) arrive(s *rule.Sight) {
 	if m.last = s.At; m.blind {
 		return
 	}
-	a := answer{why: m.take(s.Pkt), named: s.Pkt.PSN, next: m.next, msn: m.msn, at: s.At, index: s.Index}
+	a := answer{why: m.take(s.Pkt), named: s.Pkt.PSN, next: m.next, msn: m.msn, at: s.At, index: s.Index,
+		pkt: roce.Packet{BTH: s.Pkt.BTH, SO: s.Pkt.SO}}
 	if m.took != nil {
 		m.took(s, a.why)
 	}
@@ -212,6 +216,8 @@ func (m *mirror) answered(s *rule.Sight) {
 		if isACK(p) && p.PSN == m.newest {
 			m.blind, m.next, m.msn = false, p.PSN.Next(), p.AETH.MSN
 		}
+	case m.rehoused(s):
+		m.forget()
 	case rule.Selective(p):
 		m.selective(s)
 	case acknowledges(p):
@@ -219,6 +225,13 @@ func (m *mirror) answered(s *rule.Sight) {
 	case p.Opcode == roce.Acknowledge:
 		m.refused(s)
 	}
+}
+
+// rehoused reports a NACK of what had no receive when it passed the tap, and has one now: the responder looked at it later.
+func (m *mirror) rehoused(s *rule.Sight) bool {
+	return rule.Selective(s.Pkt) && slices.ContainsFunc(m.want, func(w answer) bool {
+		return w.why == homeless && w.named == s.Pkt.SACK.PSN && !m.homeless(&w.pkt)
+	})
 }
 
 // selective finds the arrival that a NACK names; those before it that wanted an answer have been passed over.
@@ -433,6 +446,7 @@ func homelessDropped() rule.Rule {
 				}
 			}
 			return rule.Check{
+				Event: s.Event,
 				Sight: func(x *rule.Sight) { m.sight(x); s.Sight(x) },
 				End: func(at vtime.Time) {
 					m.end(at)
@@ -451,7 +465,7 @@ func homelessDropped() rule.Rule {
 func silentWhen(why cause) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		m := newMirror(c)
-		dropped := map[psn.PSN]bool{}
+		dropped, settled := map[psn.PSN]bool{}, false
 		m.took = func(s *rule.Sight, w cause) {
 			delete(dropped, s.Pkt.PSN)
 			if w == why {
@@ -471,8 +485,14 @@ func silentWhen(why cause) func(*rule.Context) rule.Check {
 				}
 				m.sight(s)
 			},
+			Event: func(e *trace.Event) {
+				if why == homeless && e.Kind == trace.Receive && !c.Mine(e) {
+					settled = settled || len(dropped) > 0
+					clear(dropped) // who has not looked at them yet finds them a receive
+				}
+			},
 			End: func(vtime.Time) {
-				if len(dropped) > 0 {
+				if settled || len(dropped) > 0 {
 					c.Met()
 				}
 			},
@@ -511,7 +531,7 @@ func differential() rule.Rule {
 func (m *mirror) foreign(s *rule.Sight) {
 	p := s.Pkt
 	switch {
-	case p.Opcode.NumberedApart(), p.Opcode != roce.IRNNack && !isACK(p):
+	case p.Opcode.NumberedApart(), p.Opcode != roce.IRNNack && !isACK(p), m.rehoused(s):
 		return
 	case p.Opcode == roce.IRNNack:
 		for _, w := range m.want {
