@@ -182,7 +182,11 @@ func timeoutRetries() rule.Rule {
 					if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status != engine.StatusRetryExceeded {
 						return
 					}
-					// Whether a round that a NAK asked for counts depends on what it acknowledged.
+					// Progress that it has not heard of yet did not load the counter again. Whether a round that a NAK asked for counts
+					// depends on what it acknowledged.
+					if c.UNA != c.Start && e.At.Sub(max(r.reply, r.acked)) <= rule.Drain {
+						return
+					}
 					if r.count < limit || r.count-r.replies > limit {
 						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.count, limit)
 					} else {
@@ -300,7 +304,8 @@ func (t *timerWatch) event(e *trace.Event) {
 		t.restart = t.restart || e.Deadline != vtime.Never
 	case trace.Timeout:
 		t.pending = 2
-		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 {
+		unheard := t.c.UNA != t.c.Start && e.At.Sub(t.reply.at) <= rule.Drain
+		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
 		}
 	}

@@ -2,7 +2,6 @@ package rc
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -54,15 +53,15 @@ type stall struct {
 	m      rule.Outstanding
 	long   bool       // a message had several packets: the rule does not apply
 	full   bool       // the queue was full after the latest message
-	una    psn.PSN    // UNA when it filled
-	freed  vtime.Time // when UNA first moved since
+	freed  vtime.Time // when the first message has been answered since
 	reply  vtime.Time // latest response
 	posted vtime.Time // latest post
 }
 
 func (w *stall) sight(s *rule.Sight) {
 	c := w.c
-	if w.full && w.freed == vtime.Never && c.UNA != w.una {
+	w.m.Answered(c)
+	if w.full && w.freed == vtime.Never && w.m.Count() < c.Attr.QueueDepth {
 		w.freed = w.reply // the state moves after a sight, so it was the response before this one
 	}
 	if s.Point == trace.RequesterIn {
@@ -75,12 +74,11 @@ func (w *stall) sight(s *rule.Sight) {
 	if w.long = !s.Pkt.Opcode.IsOnly(); w.long {
 		return
 	}
-	w.m.Answered(c)
 	if w.full {
 		w.resume(s)
 	}
 	w.m.Request(c, s)
-	w.full, w.una, w.freed = w.m.Count() >= c.Attr.QueueDepth, c.UNA, vtime.Never
+	w.full, w.freed = w.m.Count() >= c.Attr.QueueDepth, vtime.Never
 }
 
 // resume judges the message that follows a stall.
