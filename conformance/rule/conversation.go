@@ -113,8 +113,11 @@ func (s *Sight) Defect() string {
 	return s.Rec.Defect
 }
 
-// Intact reports whether the receiver of this packet can use it: it decodes, and its ICRC is not bad.
-func (s *Sight) Intact() bool { return s.ICRC != trace.Bad && s.Defect() == "" }
+// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad, and no damage to its UDP port
+// has hidden from RoCE what it is.
+func (s *Sight) Intact() bool {
+	return s.ICRC != trace.Bad && s.Defect() == "" && s.Pkt.Opcode.OverIP() == s.Rec.Packet.Opcode.OverIP()
+}
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
 // (IBTA 9.6.1), as far as the attributes are known, and for what the harness made, the peer's address and, in a request, an

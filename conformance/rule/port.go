@@ -50,6 +50,10 @@ func (p *Port) sent(at vtime.Time) {
 	p.last = at
 }
 
+// Wait is how long a packet may wait in the port behind others, such as READ responses of the same endpoint, or for a turn of
+// all QPs if that is longer: so much earlier its sender may have decided to send it.
+func (p *Port) Wait() vtime.Duration { return max(Drain, p.Turn) }
+
 // Busy reports whether the port has sent without a pause between then and now, so that a packet wanted then may have waited
 // until now. It is false when the rate of the line is not known.
 func (p *Port) Busy(then, now vtime.Time) bool { return p.since <= then && !p.pause(now) }

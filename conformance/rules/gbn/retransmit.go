@@ -193,7 +193,7 @@ func timeoutFromUNA() rule.Rule {
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && s.At.Sub(heard) >= t && chunk(c) == 0 {
 					c.Met()
-					if p != c.UNA {
+					if c.UNA.Less(p) || p.Less(c.UNA) && s.At.Sub(heard) > c.Port.Wait() {
 						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
 					}
 				}

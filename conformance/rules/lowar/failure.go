@@ -55,7 +55,7 @@ func (h *hole) arrived(s *rule.Sight) {
 	switch {
 	case s.Pkt.PSN == h.psn, h.psn.Less(h.c.EPSN):
 		h.close(s.At)
-	case s.Relation == rule.Ahead && h.psn.Less(s.Pkt.PSN) && !h.ahead:
+	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.psn.Less(s.Pkt.PSN) && !h.ahead: // beyond its reach it says nothing
 		h.ahead, h.since = true, s.At
 	}
 }

@@ -81,22 +81,18 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	return begun, true
 }
 
-// portWait is how long a retransmission may wait in its port behind other packets, such as READ responses of the same
-// endpoint, after the timer has expired, or for a turn of all its QPs if that is longer.
-func (r *rounds) portWait() vtime.Duration { return max(rule.Drain, r.c.Port.Turn) }
-
 // progress notes an acknowledgement that restarts the timer.
 func (r *rounds) progress(at vtime.Time) {
-	if at.Sub(r.before) > 2*r.portWait() {
+	if at.Sub(r.before) > 2*r.c.Port.Wait() {
 		r.before = r.acked
 	}
 	r.acked = at
 }
 
 // restart returns when the timer that a round at now obeys was last restarted for certain. Progress that is younger than
-// portWait may have come after the timer expired.
+// Port.Wait may have come after the timer expired.
 func (r *rounds) restart(now vtime.Time) vtime.Time {
-	if now.Sub(r.acked) <= r.portWait() {
+	if now.Sub(r.acked) <= r.c.Port.Wait() {
 		return max(r.begun, r.before)
 	}
 	return max(r.begun, r.acked)
@@ -206,7 +202,7 @@ func timerRestarts() rule.Rule {
 			"request is outstanding."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Timers, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
 		New: func(c *rule.Context) rule.Check {
-			t := timerWatch{c: c, una: c.Start, newest: c.Start, deadline: vtime.Never}
+			t := timerWatch{c: c, una: c.Start, newest: c.Start, deadline: vtime.Never, posted: vtime.Never}
 			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
 		},
 	}
@@ -229,6 +225,7 @@ type timerWatch struct {
 	idle     bool  // nothing was outstanding then, or has been sent since
 	restart  bool  // a timer was set since
 	deadline vtime.Time
+	posted   vtime.Time // the latest request
 }
 
 func (t *timerWatch) sight(s *rule.Sight) {
@@ -302,10 +299,13 @@ func (t *timerWatch) event(e *trace.Event) {
 	case trace.Timer:
 		t.deadline = e.Deadline
 		t.restart = t.restart || e.Deadline != vtime.Never
+	case trace.Post:
+		t.posted = e.At
 	case trace.Timeout:
 		t.pending = 2
 		unheard := t.c.UNA != t.c.Start && e.At.Sub(t.reply.at) <= rule.Drain
-		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard {
+		unsent := t.posted != vtime.Never && e.At.Sub(t.posted) <= t.c.Port.Wait()
+		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard && !unsent {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
 		}
 	}
