@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -27,14 +29,9 @@ func rnrSent() rule.Rule {
 type receiver struct {
 	c       *rule.Context
 	posted  int
-	recent  [256]taken // latest requests that needed a receive, by PSN
-	waiting bool       // one found none and has not been refused
+	takers  []psn.PSN // requests that needed a receive and that no response has passed, oldest first
+	waiting bool      // one found none and has not been refused
 	asked   asked
-}
-
-type taken struct {
-	set bool
-	psn psn.PSN
 }
 
 func (r *receiver) event(e *trace.Event) {
@@ -57,7 +54,9 @@ func (r *receiver) sight(s *rule.Sight) {
 	if !s.Legal || r.c.Fatal || !rule.TakesReceive(p.Opcode) {
 		return
 	}
-	r.recent[p.PSN%256] = taken{true, p.PSN}
+	if len(r.takers) < queueLimit {
+		r.takers = append(r.takers, p.PSN)
+	}
 	switch {
 	case r.posted > 0:
 		r.posted--
@@ -73,6 +72,9 @@ func (r *receiver) response(p *roce.Packet) {
 		return
 	}
 	last, ok := rule.Acknowledged(p)
+	for ok && len(r.takers) > 0 && r.takers[0].LessEq(last) {
+		r.takers = r.takers[1:]
+	}
 	if r.waiting && ok && r.asked.psn.LessEq(last) && !(p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)) {
 		r.waiting = false
 		if r.posted > 0 {
@@ -84,15 +86,16 @@ func (r *receiver) response(p *roce.Packet) {
 }
 
 func (r *receiver) refused(p *roce.Packet) {
-	c, t := r.c, r.recent[p.PSN%256]
+	c, i := r.c, slices.Index(r.takers, p.PSN)
 	switch {
-	case !t.set || t.psn != p.PSN:
+	case i < 0:
 		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive", c.Rel(p.PSN))
 	case roce.RNRTimer(p.AETH.Syndrome.Timer()) != c.PeerAttr.MinRNRTimer:
 		c.Failf(rule.Responder, "RNR NAK has timer code %d, the QP's is %d", p.AETH.Syndrome.Timer(), c.PeerAttr.MinRNRTimer)
 	default:
 		c.Met()
 	}
+	r.takers = r.takers[:max(i, 0)] // they come again
 	if r.waiting && r.asked.psn == p.PSN {
 		r.waiting = false
 	} else if p.PSN.Less(c.EPSN) {
@@ -204,6 +207,12 @@ func (r *rnrCount) event(e *trace.Event) {
 	default:
 		r.c.Met()
 	}
+}
+
+// taken is a request that was accepted, or would be.
+type taken struct {
+	set bool
+	psn psn.PSN
 }
 
 func rnrNotForWrite() rule.Rule {
