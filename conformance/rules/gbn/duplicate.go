@@ -24,11 +24,14 @@ func duplicateAnswered() rule.Rule {
 }
 
 // duplicates follows the oldest duplicate that waits for its answer. Only one that requests an ACK does: the answer to
-// the others may be coalesced with it.
+// the others may be coalesced with it. And only one that had been acknowledged: the acknowledgement of another is still to
+// come, and may take its time, as that of a box whose buffer is full does.
 type duplicates struct {
 	c       *rule.Context
 	waiting bool
-	newest  psn.PSN // completed when it came
+	newest  psn.PSN // acknowledged when it came
+	acked   psn.PSN // the newest PSN acknowledged so far,
+	any     bool    // if any was
 	at      vtime.Time
 	record  uint64
 	latest  payload // the newest arrival, when it was a duplicate
@@ -46,8 +49,8 @@ func (d *duplicates) sight(s *rule.Sight) {
 	case !s.Intact() || !isData(p.Opcode):
 	case s.Relation == rule.Duplicate:
 		d.latest = payload{p.PSN, p.Len, s.Sum}
-		if p.AckReq && !d.waiting {
-			d.waiting, d.newest, d.at, d.record = true, c.EPSN.Prev(), s.At, s.Index
+		if p.AckReq && !d.waiting && d.any && p.PSN.LessEq(d.acked) {
+			d.waiting, d.newest, d.at, d.record = true, d.acked, s.At, s.Index
 		}
 	case s.Legal:
 		d.latest = payload{}
@@ -59,6 +62,9 @@ func (d *duplicates) sight(s *rule.Sight) {
 
 // answer takes a response: everything from the newest PSN on says that the duplicate had arrived before.
 func (d *duplicates) answer(p *roce.Packet) {
+	if last, ok := rule.Acknowledged(p); ok && (!d.any || d.acked.Less(last)) {
+		d.any, d.acked = true, last
+	}
 	if d.waiting && !p.PSN.Less(d.newest) {
 		d.waiting = false
 		d.c.Met()

@@ -39,7 +39,7 @@ type path struct {
 	asked psn.PSN // behind the newest request that wants an ACK and may be told of
 	gap   bool    // a request came ahead of exp and exp has not come
 	real  bool    // Remote has answered something
-	fatal bool    // a fatal NAK went either way
+	fatal bool    // a fatal NAK went either way, or Remote's QP failed by requests of its own
 	holds []hold
 	slots []request
 	cm    management
@@ -377,6 +377,7 @@ func (p *path) start() psn.PSN {
 
 // event takes what the box tells of itself.
 func (p *path) event(e *trace.Event) {
+	p.fatal = p.fatal || e.Kind == trace.Fatal && e.Side == trace.B
 	if p.ofBox(e) && (e.Kind == trace.Probe || e.Kind == trace.Count) {
 		p.probe[e.Name], p.told[e.Name] = e.Value, true
 	}

@@ -17,7 +17,8 @@ import (
 type rounds struct {
 	c        *rule.Context
 	una      psn.PSN    // UNA at the latest sight
-	begun    vtime.Time // the latest round, or first request after idleness: it starts the timer
+	begun    vtime.Time // the latest round: it starts the timer
+	roused   vtime.Time // the latest first request after idleness, as far as the tap shows that: it starts the timer
 	acked    vtime.Time // the latest progress: it restarts the timer
 	before   vtime.Time // earlier progress
 	touched  vtime.Time // the latest event that may restart it: any response, any request
@@ -61,7 +62,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		r.again, r.newest = true, c.MAX.Prev()
 	} else {
 		if c.UNA == c.MAX {
-			r.begun = s.At // nothing was outstanding: the timer starts
+			r.roused = s.At
 		}
 		r.touched = s.At
 		return round{}, false
@@ -92,10 +93,13 @@ func (r *rounds) progress(at vtime.Time) {
 // restart returns when the timer that a round at now obeys was last restarted for certain. Progress that is younger than
 // Port.Wait may have come after the timer expired.
 func (r *rounds) restart(now vtime.Time) vtime.Time {
-	if now.Sub(r.acked) <= r.c.Port.Wait() {
+	switch {
+	case now.Sub(r.acked) > r.c.Port.Wait():
+		return max(r.begun, r.roused, r.acked)
+	case r.roused > r.acked: // the timer may have expired before that progress, and this have been outstanding then
 		return max(r.begun, r.before)
 	}
-	return max(r.begun, r.acked)
+	return max(r.begun, r.roused, r.before)
 }
 
 func (r *rounds) response(s *rule.Sight) {
