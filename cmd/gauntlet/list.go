@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
@@ -88,15 +89,18 @@ type ruleRow struct {
 
 func ruleRows() any {
 	var rows []ruleRow
-	for _, r := range rules.All() {
+	for _, r := range catalogued() {
 		rows = append(rows, ruleRow{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source.Ref, Quote: r.Source.Quote,
 			Needs: r.Needs.String(), Stimulus: r.Stimulus, BlackBox: r.BlackBox, Features: r.Features, Built: r.Unbuilt == "", Missing: r.Unbuilt})
 	}
 	return rows
 }
 
+// catalogued is the whole catalogue: the rules for traces, and those for the judge itself.
+func catalogued() []rule.Rule { return append(rules.All(), meta.Rules()...) }
+
 func printRules(w io.Writer) {
-	for _, r := range rules.All() {
+	for _, r := range catalogued() {
 		state := ""
 		if r.Unbuilt != "" {
 			state = "\t[not built: " + r.Unbuilt + "]"

@@ -77,7 +77,7 @@ Exit codes: 0 all required rules passed; 1 a conformance or performance failure;
 	}
 	c.AddCommand(runCommand(), conformCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), datasheetCommand(), tapeCommand())
-	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), versionCommand())
+	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
 	c.AddCommand(processCommands()...)
 	return c

@@ -118,6 +118,7 @@ const (
 	Responder Blame = "responder"
 	Channel   Blame = "channel"
 	Capture   Blame = "capture"
+	Harness   Blame = "harness"
 )
 
 // Finding is one violation.

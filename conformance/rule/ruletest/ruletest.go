@@ -227,30 +227,15 @@ func featuresOf(r *rule.Rule, text []byte) []string {
 // judge runs one rule over a fixture that happens later by shift.
 func judge(f *trace.Fixture, r *rule.Rule, features []string, shift vtime.Duration) rule.Verdict {
 	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: features})
-	f.Play(&shifter{trace.NewTimeline(&f.Header, j), shift})
+	f.Play(&shifter{trace.Delayed{Next: trace.NewTimeline(&f.Header, j), By: shift}})
 	return j.Verdicts()[0]
 }
 
 // shifter delays a whole trace.
-type shifter struct {
-	next trace.Sink
-	by   vtime.Duration
-}
-
-func (s *shifter) Packet(r *trace.Record) {
-	c := r.Clone()
-	c.Sent, c.Recv = c.Sent.Add(s.by), c.Recv.Add(s.by)
-	s.next.Packet(c)
-}
-
-func (s *shifter) Event(e *trace.Event) {
-	c := *e
-	c.At, c.Deadline = c.At.Add(s.by), c.Deadline.Add(s.by)
-	s.next.Event(&c)
-}
+type shifter struct{ trace.Delayed }
 
 // End is a little later than the last entry, so that a finding at the end is told from one at that entry.
-func (s *shifter) End(at vtime.Time) { s.next.End(at.Add(s.by + 1)) }
+func (s *shifter) End(at vtime.Time) { s.Delayed.End(at + 1) }
 
 func shiftBack(findings []rule.Finding) []rule.Finding {
 	for i := range findings {

@@ -299,7 +299,7 @@ func (m *sender) twice(s *rule.Sight, p psn.PSN) {
 
 // timeout restarts recovery from the oldest packet.
 func (m *sender) timeout(at vtime.Time) {
-	if m.due != nil && !m.quiet && !m.c.Port.Busy(m.due.at, at) { // else it may be on the line, or wait for it
+	if m.due != nil && !m.quiet && at.Sub(m.due.at) > m.c.Port.Turn { // else it may be on the line, or wait for it
 		m.fail(m.c.Rel(m.due.psn) + " is not sent again before the timeout")
 	}
 	m.timed, m.expired, m.grace, m.moved = true, at, true, false

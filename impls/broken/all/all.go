@@ -20,3 +20,8 @@ func Families() []broken.Family {
 		writerecord.Family(),
 	}
 }
+
+// Uncaught are the rules that no engine can break, by ID, and why.
+var Uncaught = map[string]string{
+	"PACK-SEM-001": "an observation, which the right box brings about already: it acknowledges before the peer has the data",
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	wrong "github.com/rdma-gauntlet/gauntlet/impls/broken"
+	wrongall "github.com/rdma-gauntlet/gauntlet/impls/broken/all"
+)
+
+func selfcheckCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "selfcheck [RULE...]",
+		Short: "Check the judge itself: the META rules",
+		Long: `Check the judge itself by experiments in virtual time, on runs of every implementation: that a seed repeats to the byte, that each
+rule catches an engine that is wrong on purpose and lets the right one pass, that a rule says nothing of a trace in which nothing
+happens, and that verdicts depend neither on the clock nor on the files that they are read from.
+
+Without a RULE all of them. META-MUT-001 runs some hundred broken engines and takes a minute or more.`,
+		Example: "  gauntlet selfcheck\n  gauntlet selfcheck META-DET-001 META-CLK-001",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return metaIDs(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			for _, id := range args {
+				if !slices.Contains(metaIDs(), id) {
+					return usage(fmt.Errorf("selfcheck %s: want one of %s", id, strings.Join(metaIDs(), " ")))
+				}
+			}
+			verdicts, err := selfcheck(c.Context(), args)
+			if err != nil {
+				return exit{exitBroken, fmt.Sprintf("selfcheck: %v", err)}
+			}
+			return printVerdicts(c.OutOrStdout(), verdicts, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the verdicts as JSON")
+	return c
+}
+
+// metaIDs lists the rules of the family.
+func metaIDs() (ids []string) {
+	for _, r := range meta.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// printVerdicts prints one line per rule, and its findings; a rule that is broken is the harness's fault.
+func printVerdicts(out io.Writer, verdicts []rule.Verdict, asJSON bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	failed := 0
+	for _, v := range verdicts {
+		if v.Status == rule.Fail {
+			failed++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%v\t%d times\t%s\n", v.Rule, v.Level, v.Status, v.Met, cmp.Or(v.Reason, v.Title))
+		for _, f := range v.Findings {
+			fmt.Fprintf(w, "\t\t\t\t  %s\n", f.Text)
+		}
+	}
+	if asJSON {
+		if err := encode(out, verdicts); err != nil {
+			return err
+		}
+	} else if err := w.Flush(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return exit{exitBroken, fmt.Sprintf("selfcheck: %d rules are broken, by the harness", failed)}
+	}
+	return nil
+}
+
+// selfcheck judges the rules with these IDs, all when there are none, in the order of the catalogue.
+func selfcheck(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error) {
+	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
+	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) (rule.Verdict, error) {
+		pairs, err := recorded()
+		if err != nil {
+			return rule.Verdict{}, err
+		}
+		var first []*meta.Recording
+		for _, p := range pairs {
+			first = append(first, p[0])
+		}
+		return experiment(meta.Judged, rules.All(), first)
+	}
+	for _, r := range meta.Rules() {
+		if len(ids) > 0 && !slices.Contains(ids, r.ID) {
+			continue
+		}
+		var v rule.Verdict
+		switch r.ID {
+		case meta.Clock:
+			v, err = over(meta.Later)
+		case meta.Seed:
+			var pairs [][2]*meta.Recording
+			if pairs, err = recorded(); err == nil {
+				v, err = meta.Repeated(pairs)
+			}
+		case meta.Silence:
+			v, err = over(meta.Silent)
+		case meta.Captures:
+			v, err = over(judgedFromFiles)
+		case meta.OneTap:
+			v, err = over(meta.FromOneTap)
+		case meta.Mutants:
+			var kills []meta.Kill
+			if kills, err = killings(ctx, func(string) bool { return true }); err == nil {
+				v = meta.Caught(rules.All(), kills, wrongall.Uncaught)
+			}
+		case meta.SoftRoCE:
+			v, err = waived("rxe", meta.SoftRoCEDeviations)
+		case meta.Devices:
+			v = meta.DeviceDeviations(nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
+}
+
+// judgedFromFiles is meta.FromFiles with a folder that is gone afterwards.
+func judgedFromFiles(by meta.Judge, list []rule.Rule, over []*meta.Recording) (rule.Verdict, error) {
+	dir, err := os.MkdirTemp("", "gauntlet-selfcheck-")
+	if err != nil {
+		return rule.Verdict{}, err
+	}
+	defer os.RemoveAll(dir)
+	return meta.FromFiles(by, list, over, dir)
+}
+
+// waived lists deviations with the waivers that come with the program.
+func waived(device string, list func([]rule.Waiver) rule.Verdict) (rule.Verdict, error) {
+	known, err := waivers.Read(device)
+	return list(known), err
+}
+
+// selfcheckLink is what every implementation runs over: some loss, both ways, and packets that overtake and come twice.
+const selfcheckLink = `seed 7
+link rate=100M delay=2ms reorder=1e-2 duplicate=1e-2
+loss random p=2e-2
+qp rto=20ms count=2
+report detail
+load write msg=20000 count=8
+load send msg=3000 count=8
+`
+
+// recordings makes two runs of every implementation.
+func recordings(ctx context.Context) (pairs [][2]*meta.Recording, err error) {
+	for _, impl := range all.Implementations() {
+		var pair [2]*meta.Recording
+		for i := range pair {
+			if pair[i], err = tried(ctx, impl, selfcheckLink); err != nil {
+				return nil, fmt.Errorf("%s: %w", impl.Name, err)
+			}
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs, nil
+}
+
+// tried records a run in virtual time with the same implementation at both ends. A broken one may never finish its work: then
+// what it did is the recording.
+func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.Recording, error) {
+	spec, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	impls := [2]engine.Implementation{impl, impl}
+	if _, err := spec.Fit(impls); err != nil {
+		return nil, err
+	}
+	r := &meta.Recording{Name: impl.Name, Options: rule.Options{Features: impl.DeclaresWith(spec.Params)}}
+	job := bench.Job{Spec: spec, Impls: impls, Bytes: true, Open: func(h trace.Header) (trace.Sink, error) {
+		r.Header = h
+		return r, nil
+	}}
+	if _, err := (sim.Bench{}).Run(ctx, &job); err != nil && !errors.Is(err, sim.ErrLimit) {
+		return nil, err
+	}
+	return r, nil
+}
+
+// killings runs the broken engines that are wanted over their scenarios, beside the right ones, on all processors.
+func killings(ctx context.Context, wanted func(name string) bool) (kills []meta.Kill, err error) {
+	var variants []mutant
+	for _, f := range wrongall.Families() {
+		for _, v := range f.Variants {
+			if wanted(v.Name) {
+				variants = append(variants, mutant{&f, &v})
+			}
+		}
+	}
+	var wait sync.WaitGroup
+	var lock sync.Mutex
+	next := make(chan mutant)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for t := range next {
+				k, e := t.kills(ctx)
+				lock.Lock()
+				kills, err = append(kills, k...), cmp.Or(err, e)
+				lock.Unlock()
+			}
+		})
+	}
+	for _, t := range variants {
+		next <- t
+	}
+	close(next)
+	wait.Wait()
+	slices.SortStableFunc(kills, func(a, b meta.Kill) int { return cmp.Compare(a.Engine, b.Engine) })
+	return kills, err
+}
+
+// mutant is a broken engine of a family.
+type mutant struct {
+	family  *wrong.Family
+	variant *wrong.Variant
+}
+
+// kills is what the rules that must catch the engine say of it.
+func (t mutant) kills(ctx context.Context) (kills []meta.Kill, err error) {
+	list := slices.DeleteFunc(rules.All(), func(r rule.Rule) bool { return !slices.Contains(t.variant.Catches, r.ID) })
+	for _, name := range t.variant.Scenarios {
+		text, err := t.family.Stimulus(name)
+		if err != nil {
+			return nil, err
+		}
+		var verdicts [2][]rule.Verdict
+		for i, impl := range []engine.Implementation{t.variant.Impl, t.variant.Right} {
+			r, err := tried(ctx, impl, text)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", impl.Name, name, err)
+			}
+			if verdicts[i], err = meta.Judged(r.Header, list, r.Options, r.Play); err != nil {
+				return nil, err
+			}
+		}
+		for i, r := range list {
+			kills = append(kills, meta.Kill{Rule: r.ID, Engine: t.variant.Impl.Name, Wrong: verdicts[0][i], Right: verdicts[1][i]})
+		}
+	}
+	return kills, nil
+}

@@ -1,0 +1,70 @@
+package meta
+
+import (
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+)
+
+// Deviation is what a device is known to do differently.
+type Deviation struct {
+	What    string
+	Rules   []string // that it breaks where they can be judged; none when the rules allow it
+	Allowed string   // otherwise, why they do
+}
+
+// ofSoftRoCE were read in the code of the kernel's rdma_rxe (Linux 6.1).
+var ofSoftRoCE = []Deviation{
+	{What: "the requester has 128 PSNs unacknowledged at most", Allowed: "no rule asks for more in flight"},
+	{What: "AckReq is set at the end of a message and on every 64th packet only", Allowed: "RC-ACK-005 asks for no more"},
+	{What: "retry_cnt 7 retries for ever", Allowed: "RC-TMO-002 needs completion events, which no tap shows"},
+	{What: "a gap in READ responses waits for the timer", Allowed: "RC-READ-002 sets no time"},
+	{What: "RNR code 25 is 61.41 ms, the table has 61.44 ms", Rules: []string{"RC-RNR-002"}},
+	{What: "the class of an opcode is compared with zero, so a UD opcode reaches an RC QP", Rules: []string{"NEG-OPC-002"}},
+	{What: "lengths are compared by opcode instead of mask, so only the R_Key of a WRITE bounds them",
+		Rules: []string{"NEG-LEN-003", "NEG-LEN-004", "NEG-LEN-007"}},
+	{What: "an ACK has no upper bound", Rules: []string{"RC-ACK-004", "NEG-ACK-001"}},
+}
+
+// ofDevices are of commodity RNICs, by their vendors' documents and by measurements of others. None was seen here.
+var ofDevices = []Deviation{
+	{What: "adaptive retransmission repeats before T_tr", Rules: []string{"RC-TMO-001"}},
+	{What: "CNPs come with NAKs (DCQCN)", Allowed: "a CNP belongs to no half-conversation"},
+	{What: "the rate rises slowly after a loss", Allowed: "no rule asks for a rate"},
+	{What: "the timer takes up to 4 T_tr", Allowed: "so does RC-TMO-001 (IBTA 9.7.6.1.3)"},
+}
+
+// SoftRoCEDeviations lists what soft-RoCE is known to do differently, and by what it is waived (META-RXE-001).
+func SoftRoCEDeviations(waivers []rule.Waiver) rule.Verdict {
+	return list(SoftRoCE, ofSoftRoCE, waivers)
+}
+
+// DeviceDeviations lists what RNICs are known to do differently (META-HW-001).
+func DeviceDeviations(waivers []rule.Waiver) rule.Verdict { return list(Devices, ofDevices, waivers) }
+
+// list makes a finding of each deviation: an observation fails nobody.
+func list(id string, known []Deviation, waivers []rule.Waiver) rule.Verdict {
+	var a account
+	for _, d := range known {
+		if len(d.Rules) == 0 {
+			a.failf("%s: allowed, %s", d.What, d.Allowed)
+			continue
+		}
+		var how []string
+		for _, r := range d.Rules {
+			how = append(how, r+" "+waived(r, waivers))
+		}
+		a.failf("%s: %s", d.What, strings.Join(how, ", "))
+	}
+	return a.verdict(id)
+}
+
+// waived says until when a rule is waived.
+func waived(id string, waivers []rule.Waiver) string {
+	for _, w := range waivers {
+		if w.Rule == id {
+			return "is waived until " + w.Expires
+		}
+	}
+	return "fails without a waiver, where it is broken"
+}

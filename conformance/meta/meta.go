@@ -1,0 +1,95 @@
+// Package meta is the rules that the harness itself keeps (META): that a seed repeats, that a rule can fail, that it says nothing
+// where nothing happened, and that a verdict does not depend on the clock, on the second tap or on the file that it was read
+// from. Such a rule is judged by an experiment on the judge and not by one trace; the experiments are the functions of this
+// package, and what they are made on is given to them.
+package meta
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+)
+
+// ours is the source of every rule here.
+const ours = "harness"
+
+// BlackBox of these rules: they judge no device.
+const noDevice = "ENG"
+
+// Rules returns the rules of the family, in the order of their IDs. They have no check of traces: see the functions of this
+// package.
+func Rules() []rule.Rule {
+	list := []rule.Rule{
+		{ID: Clock, Level: rule.Must, Title: "Rules take time from the trace alone", Stimulus: "a trace that happens later",
+			Source: rule.Source{Quote: "The same trace at another time gives the same verdicts, and the same findings that much later."}},
+		{ID: Seed, Level: rule.Must, Title: "The same seed and the same Spec give the same trace, byte for byte", Stimulus: "a run that is made twice",
+			Source: rule.Source{Quote: "A run in virtual time is a function of its Spec and its commit."}},
+		{ID: Devices, Level: rule.Observation, Title: "What RNICs are known to do differently is listed, and fails no run by surprise",
+			Stimulus: "none: the list",
+			Source:   rule.Source{Quote: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
+		{ID: Silence, Level: rule.Must, Title: "A rule that has not met its situation is INCONCLUSIVE", Stimulus: "a trace in which nothing happens",
+			Source: rule.Source{Quote: "A rule whose stimulus never arose has proved nothing, and must not pass."}},
+		{ID: Mutants, Level: rule.Must, Title: "Each rule catches an engine that is wrong on purpose, and lets the right one pass",
+			Stimulus: "the broken engines", Source: rule.Source{Quote: "A check that has never been seen to fail proves nothing."}},
+		{ID: Captures, Level: rule.Must, Title: "Verdicts from the captures of a run are those of the run", Stimulus: "a run that is judged again from its files",
+			Source: rule.Source{Quote: "Everything below the trace is a function of it, so that a run can be judged again later."}},
+		{ID: SoftRoCE, Level: rule.Observation, Title: "What soft-RoCE is known to do differently is listed, and fails no run by surprise",
+			Stimulus: "none: the list",
+			Source:   rule.Source{Quote: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
+		{ID: OneTap, Level: rule.Must, Title: "A rule that needs both taps refuses the trace of one", Stimulus: "a trace of which one tap is taken away",
+			Source: rule.Source{Quote: "One tap cannot tell a loss from silence, so every accusation would have two suspects."}},
+	}
+	for i := range list {
+		list[i].Source.Ref, list[i].BlackBox = ours, noDevice
+	}
+	return list
+}
+
+// The IDs.
+const (
+	Clock    = "META-CLK-001"
+	Seed     = "META-DET-001"
+	Devices  = "META-HW-001"
+	Silence  = "META-INC-001"
+	Mutants  = "META-MUT-001"
+	Captures = "META-PCAP-001"
+	SoftRoCE = "META-RXE-001"
+	OneTap   = "META-TAP-001"
+)
+
+// account collects what an experiment shows.
+type account struct {
+	met      int
+	problems []string
+}
+
+// failf notes a violation.
+func (a *account) failf(format string, args ...any) {
+	a.met++
+	a.problems = append(a.problems, fmt.Sprintf(format, args...))
+}
+
+// most bounds the findings that a verdict keeps; the count goes on.
+const most = 64
+
+// verdict makes the verdict of the rule with an ID.
+func (a *account) verdict(id string) rule.Verdict {
+	for _, r := range Rules() {
+		if r.ID != id {
+			continue
+		}
+		v := rule.Verdict{Rule: id, Level: r.Level, Title: r.Title, Source: r.Source, Required: r.Level == rule.Must, Met: a.met,
+			Total: len(a.problems), Status: rule.Pass}
+		for _, p := range a.problems[:min(most, len(a.problems))] {
+			v.Findings = append(v.Findings, rule.Finding{Rule: id, Blame: rule.Harness, Conn: -1, Record: rule.NoRecord, Text: p})
+		}
+		switch {
+		case v.Total > 0 && r.Level != rule.Observation:
+			v.Status = rule.Fail
+		case a.met == 0:
+			v.Status, v.Reason = rule.Inconclusive, "stimulus not seen: "+r.Stimulus
+		}
+		return v
+	}
+	panic("meta: no rule " + id)
+}
