@@ -38,7 +38,7 @@ func selfcheckCommand() *cobra.Command {
 rule catches an engine that is wrong on purpose and lets the right one pass, that a rule says nothing of a trace in which nothing
 happens, and that verdicts depend neither on the clock nor on the files that they are read from.
 
-Without a RULE all of them. META-MUT-001 runs some hundred broken engines and takes a minute or more.`,
+Without a RULE all of them. META-MUT-001 runs some hundred broken engines, which takes half a minute.`,
 		Example: "  gauntlet selfcheck\n  gauntlet selfcheck META-DET-001 META-CLK-001",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return metaIDs(), cobra.ShellCompDirectiveNoFileComp
