@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -136,13 +138,14 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 		{"check panicked", &model.Result{Status: "ERROR", Verdicts: judged(rule.Error)}, nil, rule.Error},
 		{"harness broke", &model.Result{Status: "ERROR", Verdicts: judged(rule.Pass)}, errors.New("no such device"), rule.Error},
 		{"nothing came", nil, nil, rule.Error},
+		{"not on this bench", &model.Result{Status: "ERROR"}, fmt.Errorf("marks: %w", bench.ErrUnsupported), rule.NotApplicable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := outcomes(t, suite.Config{Implementations: []string{"x"}, Reference: []string{"x"}, Bench: "none", Scenarios: named,
 				Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error) {
 					return c.result, c.err
 				},
-			}, suite.Options{}, c.want == rule.Pass)
+			}, suite.Options{}, c.want == rule.Pass || c.want == rule.NotApplicable)
 			if len(out) != 1 || out[0].Status != c.want {
 				t.Errorf("%v: want %v", out, c.want)
 			}

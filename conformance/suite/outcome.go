@@ -2,12 +2,14 @@ package suite
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -19,7 +21,7 @@ type Outcome struct {
 	Scenario string      `json:"scenario"`
 	Title    string      `json:"title"`
 	Bench    string      `json:"bench"`
-	Status   rule.Status `json:"status"` // PASS, INCONCLUSIVE, FAIL, INVALID or ERROR
+	Status   rule.Status `json:"status"` // PASS, NOT-APPLICABLE, INCONCLUSIVE, FAIL, INVALID or ERROR
 	Reason   string      `json:"reason,omitempty"`
 	Seed     uint64      `json:"seed"`
 	SpecHash string      `json:"spec_hash,omitempty"`
@@ -49,8 +51,8 @@ func (o *Outcome) Passed() bool { return o.Status == rule.Pass }
 
 // judge turns the result of a run into the outcome of a spec. Strict says that a rule which the scenario names and the
 // run did not exercise counts against it.
-func judge(impl, bench string, sc *scenarios.Scenario, r *model.Result, err error, strict bool) *Outcome {
-	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: bench}
+func judge(impl, where string, sc *scenarios.Scenario, r *model.Result, err error, strict bool) *Outcome {
+	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: where}
 	if err == nil && r == nil {
 		err = fmt.Errorf("suite: the run returned neither a result nor an error")
 	}
@@ -59,7 +61,10 @@ func judge(impl, bench string, sc *scenarios.Scenario, r *model.Result, err erro
 		o.take(r.Verdicts, sc.Rules)
 		o.settle(r, sc.Rules, strict)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, bench.ErrUnsupported):
+		o.Status, o.Reason = rule.NotApplicable, err.Error()
+	case err != nil:
 		o.Status, o.Reason = rule.Error, err.Error()
 	}
 	return o

@@ -40,7 +40,8 @@ type Config struct {
 	// NOT-APPLICABLE and not run. Nil means that everything can be asked of everybody.
 	Lacks func(spec *scenario.Spec) string
 
-	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness broke; a
+	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness broke, or
+	// with bench.ErrUnsupported that the bench has no such thing: then the scenario is NOT-APPLICABLE. A
 	// result that comes with it is reported as far as it got.
 	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error)
 
@@ -91,30 +92,33 @@ func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Sce
 	var r *model.Result
 	if err == nil {
 		spec.Impl = [2]string{impl, cmp.Or(cfg.Peer, impl)}
-		if cfg.Lacks != nil {
-			cfg.applies(impl, sc, cfg.Lacks(spec))
+		if what := cfg.lack(spec); what != "" {
+			cfg.conclude(&Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench, Status: rule.NotApplicable, Reason: what})
 		}
 		r, err = cfg.Run(ctx, impl, sc, spec)
 	}
-	o := judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl))
-	attach("verdicts", o)
-	if cfg.Observe != nil {
-		cfg.Observe(o)
-	}
-	gomega.NewGomega(ginkgo.Fail).Expect(o).To(keepTheRules())
+	cfg.conclude(judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl)))
 }
 
-// applies skips a scenario for the reason given, if there is one, and tells it.
-func (cfg *Config) applies(impl string, sc *scenarios.Scenario, lack string) {
-	if lack == "" {
-		return
+// lack is what a Spec asks of an implementation that does not declare it.
+func (cfg *Config) lack(spec *scenario.Spec) string {
+	if cfg.Lacks == nil {
+		return ""
 	}
-	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench, Status: rule.NotApplicable, Reason: lack}
+	return cfg.Lacks(spec)
+}
+
+// conclude reports an outcome and ends the spec by it: a scenario that is not applicable is skipped, for the reason given.
+func (cfg *Config) conclude(o *Outcome) {
+	ginkgo.GinkgoHelper()
 	attach("verdicts", o)
 	if cfg.Observe != nil {
 		cfg.Observe(o)
 	}
-	ginkgo.Skip(o.String())
+	if o.Status == rule.NotApplicable {
+		ginkgo.Skip(o.String())
+	}
+	gomega.NewGomega(ginkgo.Fail).Expect(o).To(keepTheRules())
 }
 
 // labelOf is an implementation in a label, which holds no path: of a program its last part.

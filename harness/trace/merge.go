@@ -25,6 +25,7 @@ type MergeOptions struct {
 	Zero    time.Time         // wall-clock time of vtime 0; zero: the first frame
 	Window  vtime.Duration    // a packet that has not arrived for so long is dropped; zero: 500 ms
 	Fates   []LinkFate        // the link's log, in any order; nil when there is none
+	Partial bool              // the log is of a part of the link: packets may be lost and held back that it does not name
 	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what the last one took is
 	Ordered bool              // no packet overtakes another
 	Forged  []Forgery         // what the harness put on the link itself, in any order
@@ -98,7 +99,7 @@ type merger struct {
 
 	fates  []LinkFate // still to come
 	forged forgeries  // still to arrive
-	told   bool       // the link keeps a log, so what it lost does not wait for an arrival
+	told   bool       // the link keeps a log of all that it does, so what it lost does not wait for an arrival
 }
 
 // flight is a packet between the taps.
@@ -144,7 +145,7 @@ type bucket struct {
 // newMerger sorts the log of the link, whose held-back packets come late in it.
 func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, exact: map[uint64]*bucket{}, loose: map[looseKey]*bucket{},
-		forged: newForgeries(opt.Forged), told: opt.Fates != nil, least: opt.Least, ordered: opt.Ordered}
+		forged: newForgeries(opt.Forged), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}
@@ -302,8 +303,8 @@ func (m *merger) waitingFor(k looseKey) []*flight {
 // choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
 // there was none. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
 // frames keep their order. When the frame could also be a copy of one that has arrived, a delay that no packet can have rules
-// that out, and where nobody knows what that is, one below half the last. Where no packet overtakes another, those that were sent
-// after what has arrived come first.
+// that out, and where nobody knows what that is, one below half the last. Those that can have arrived by now, and that were sent
+// after what has arrived where no packet overtakes another, come first.
 func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 	var best *flight
 	var least vtime.Duration
@@ -319,7 +320,7 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 		if m.known[from] {
 			off = max(delay-m.delay[from], m.delay[from]-delay)
 		}
-		if m.ordered && f.rec.Sent < m.latest[from] {
+		if m.ordered && f.rec.Sent < m.latest[from] || delay < m.least[from]-slack {
 			off += m.window // only when there is no other: two processors may pass a tap in one order and the link in another
 		}
 		if best == nil || off < least {

@@ -11,6 +11,7 @@ import (
 type Span struct {
 	Sources []FrameSource     // the taps at its two ends
 	Fates   []LinkFate        // the log of its link; nil when there is none
+	Partial bool              // the log is of a part of the link
 	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero when not known
 	Ordered bool              // no packet overtakes another
 	Watch   Sink              // sees the records of this hop before they are put among the others'
@@ -19,7 +20,7 @@ type Span struct {
 
 // MergeHops is Merge for a path of several hops: spans are in the order of the connections of h, so that of a path with a
 // box the LAN comes first. Each hop is merged for itself, and its records are played into s among the others', in order
-// of time. Fates, Forged, Least and Ordered of the options are those of the spans.
+// of time. Fates, Partial, Forged, Least and Ordered of the options are those of the spans.
 func MergeHops(h *Header, spans []Span, opt MergeOptions, s Sink) error {
 	b := braid{per: len(h.Conns) / len(spans)}
 	for i := range spans {
@@ -54,7 +55,7 @@ func (st *strand) advance() { st.head, _ = st.next() }
 func (b *braid) add(h *Header, i int, sp *Span, opt MergeOptions) (stop func()) {
 	part := *h
 	part.Conns = h.Conns[i*b.per:][:b.per]
-	opt.Fates, opt.Forged, opt.Least, opt.Ordered = sp.Fates, sp.Forged, sp.Least, sp.Ordered
+	opt.Fates, opt.Partial, opt.Forged, opt.Least, opt.Ordered = sp.Fates, sp.Partial, sp.Forged, sp.Least, sp.Ordered
 	st := &strand{}
 	st.next, stop = iter.Pull(func(yield func(*Record) bool) {
 		_, err := Merge(&part, sp.Sources, opt, &hopSink{braid: b, watch: sp.Watch, yield: yield, shift: i * b.per})

@@ -179,6 +179,29 @@ func TestMergeFateLog(t *testing.T) {
 	}
 }
 
+// A log of a part of the link tells its own, and nothing of the rest: what it does not name may be lost all the same, and equal
+// frames need not keep their order. What cannot have arrived yet has not.
+func TestMergePartialLog(t *testing.T) {
+	f := mustFixture(t, `
+@1 A>X SEND_ONLY psn=+0 len=4 cause=drop[0]
+@2 A>X SEND_ONLY psn=+0 len=4 cause=loss
+@30..60 A>B SEND_ONLY psn=+0 len=4
+@31..61 A>B SEND_ONLY psn=+1 len=4
+@3 A>X SEND_ONLY psn=+3 len=4 cause=loss
+@100..130 B>A ACK psn=+1 msn=2
+@125..155 B>A ACK psn=+1 msn=2
+@900..930 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	fates := []LinkFate{{At: vtime.Time(1.1 * 1e6), From: A, Opcode: roce.SendOnly, Lost: true, Cause: "drop[0]"}}
+	least := 30 * vtime.Microsecond
+	for partial, same := range map[bool]bool{true: true, false: false} {
+		k, _ := mergeAll(t, f, MergeOptions{Fates: fates, Partial: partial, Ordered: true, Least: [2]vtime.Duration{least, least}, Window: 300 * vtime.Microsecond})
+		if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); (d == "") != same {
+			t.Errorf("partial %v (-want +got)\n%s", partial, d)
+		}
+	}
+}
+
 // What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its PSN,
 // nor an ACK with the same bytes, whichever of them arrives first.
 func TestMergeForged(t *testing.T) {

@@ -18,6 +18,8 @@ type Options struct {
 	Snap     int  // bytes kept of a frame; 0 is 9216
 	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
 	Outgoing bool // also deliver the frames that this host sends, for taps
+	Past     bool // send past the device's qdisc, and receive nothing
+	Qdisc    bool // the device has one with a limit: a frame that it refuses is lost in its queue, and not sent again
 	RoCE     bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
 }
 
@@ -68,8 +70,11 @@ func Open(device string, clock *Clock, options Options) (*Port, error) {
 	if err := p.configure(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	all := &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: iface.Index}
-	if err := unix.Bind(fd, all); err != nil {
+	whole := &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: iface.Index}
+	if options.Past {
+		whole.Protocol = 0
+	}
+	if err := unix.Bind(fd, whole); err != nil {
 		return nil, errors.Join(fmt.Errorf("packetio: bind to %s: %w", device, err), p.Close())
 	}
 	return p, nil
@@ -82,6 +87,11 @@ func (p *Port) configure() error {
 	if !p.options.Outgoing {
 		// Only saves work: collect drops own frames as well, for kernels that do not know the option.
 		_ = unix.SetsockoptInt(p.fd, unix.SOL_PACKET, solPacketIgnoreOutgoing, 1)
+	}
+	if p.options.Past {
+		if err := unix.SetsockoptInt(p.fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
+			return fmt.Errorf("packetio: way past the qdisc of %s: %w", p.name, err)
+		}
 	}
 	if p.options.RoCE {
 		if err := attach(p.fd, roceFilter()); err != nil {
@@ -127,6 +137,8 @@ func (p *Port) Send(frames [][]byte) (int, error) {
 		done += n
 		switch {
 		case err == nil || err == unix.EINTR:
+		case err == unix.ENOBUFS && p.options.Qdisc:
+			done++
 		case err == unix.EAGAIN || err == unix.ENOBUFS:
 			return done, nil
 		default:

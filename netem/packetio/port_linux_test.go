@@ -11,6 +11,7 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -164,6 +165,42 @@ func TestFramesCrossInOrder(t *testing.T) {
 	}
 	if own, err := x.Receive(); err != nil || len(own) != 0 {
 		t.Errorf("the sender received %d of its own frames, %v", len(own), err)
+	}
+}
+
+// A qdisc refuses what leaves through it: a Port that knows of it counts that as gone, one that does not tries again, and one that
+// goes past it meets no qdisc. With a limit of zero packets a pfifo refuses everything.
+func TestQdisc(t *testing.T) {
+	p := newPair(t)
+	plain, through, past := p.open(t, "x", Options{}), p.open(t, "x", Options{Qdisc: true}), p.open(t, "x", Options{Past: true})
+	y := p.open(t, "y", Options{})
+	p.do(t, func() error {
+		x, err := net.InterfaceByName("x")
+		if err != nil {
+			return err
+		}
+		req := nl.NewNetlinkRequest(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
+		req.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(x.Index), Parent: netlink.HANDLE_ROOT})
+		req.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("pfifo")))
+		req.AddData(nl.NewRtAttr(nl.TCA_OPTIONS, make([]byte, 4))) // struct tc_fifo_qopt: the limit
+		_, err = req.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	})
+	if n, err := plain.Send([][]byte{numbered(1, 60)}); n != 0 || err != nil {
+		t.Errorf("a Port that knows of no qdisc sent %d, %v", n, err)
+	}
+	p.send(t, through, numbered(2, 60), numbered(3, 60))
+	p.send(t, past, numbered(4, 60), numbered(5, 60))
+	got := p.receive(t, y, 3)
+	if len(got) != 2 || binary.BigEndian.Uint32(got[0].Data[14:]) != 4 {
+		t.Errorf("%d frames arrived; want the two that went past the qdisc", len(got))
+	}
+	p.send(t, y, numbered(6, 60))
+	if frames := p.receive(t, plain, 1); len(frames) != 1 {
+		t.Errorf("%d frames came back", len(frames))
+	}
+	if frames, err := past.Receive(); len(frames) != 0 || err != nil {
+		t.Errorf("a Port that only sends received %d frames, %v", len(frames), err)
 	}
 }
 

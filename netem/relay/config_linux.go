@@ -22,7 +22,7 @@ const (
 	Drop Foreign = "drop"
 )
 
-// Injection is a crafted frame. It meets no impairment and consumes no draw.
+// Injection is a crafted frame. It meets no impairment, of a qdisc behind the relay as little, and consumes no draw.
 type Injection struct {
 	From   fault.Side     `json:"from"`            // the endpoint that seems to have sent it; the other one receives it
 	At     vtime.Duration `json:"at_ps,omitempty"` // when it is sent to the receiver, from the epoch of RunPhase
@@ -33,8 +33,8 @@ type Injection struct {
 
 // Device is one end of the relay: a packetio.Port in the network namespace of the link.
 type Device interface {
+	Sender
 	Receive() ([]packetio.Packet, error)
-	Send(frames [][]byte) (int, error)
 	Counts() (packetio.Counts, error)
 	Fd() int
 }
@@ -43,6 +43,8 @@ type Device interface {
 type Config struct {
 	Clock      *packetio.Clock // of the run; the devices must stamp with the same
 	A, B       Device          // towards the two endpoints
+	PastA      Sender          // the same past the device's qdisc, for frames that nothing must happen to; nil is A
+	PastB      Sender
 	Link       spec.Duplex
 	Faults     []fault.Fault
 	SeedAB     uint64 // of the channel from A to B

@@ -37,7 +37,7 @@ func Run(ctx context.Context, config Config) (Stats, error) {
 		return Stats{}, err
 	}
 	r := &relay{config: &config, store: store{limit: config.Memory}, journal: newJournal(config.Log), causes: map[channel.Cause]string{}}
-	r.ab, r.ba = newPath(r, fault.A, config.A, config.B), newPath(r, fault.B, config.B, config.A)
+	r.ab, r.ba = newPath(r, fault.A, config.A, config.B, config.PastB), newPath(r, fault.B, config.B, config.A, config.PastA)
 	phase := RunPhase
 	if config.Commands != nil {
 		phase = ProbePhase
@@ -182,7 +182,7 @@ func (r *relay) stats() Stats {
 // summary adds to the counters of the path those of the channel and of the kernel.
 func (p *path) summary() PathStats {
 	s := p.stats
-	s.Channel, s.InFlight = p.channel.Counters(), p.queue.len()+p.nheld+len(p.leaving)-p.gone
+	s.Channel, s.InFlight = p.channel.Counters(), p.inFlight()
 	if c, err := p.in.Counts(); err == nil { // a device that is gone has nothing to add
 		s.KernelDrops = c.Dropped - p.base.Dropped
 	}

@@ -1,28 +1,25 @@
 package relay
 
 import (
+	"cmp"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// batchSize is how many frames leave in one system call.
-const batchSize = 64
-
 // path is one direction of the relay.
 type path struct {
 	relay   *relay
 	side    fault.Side // of the sender
-	in, out Device
+	in      Device
+	out     outlet         // of what has been through the channel
+	past    outlet         // of what nothing must happen to, behind the relay either
 	delay   vtime.Duration // of the link, for injected frames
 	channel *channel.Channel
-	queue   queue
 	held    [channel.MaxHeld]parked
 	nheld   int
-	leaving []departure // taken from the queue, about to be sent
-	frames  [][]byte    // of leaving, as Send wants them
-	gone    int         // how many of them are sent
 	script  script
 	verdict channel.Verdict // of the frame at hand; a field, because Alter is unknown code and would make it escape
 	stats   PathStats
@@ -37,9 +34,8 @@ type parked struct {
 }
 
 // newPath returns a path without a channel; begin gives it one.
-func newPath(r *relay, side fault.Side, in, out Device) *path {
-	return &path{relay: r, side: side, in: in, out: out,
-		leaving: make([]departure, 0, batchSize), frames: make([][]byte, 0, batchSize)}
+func newPath(r *relay, side fault.Side, in Device, out, past Sender) *path {
+	return &path{relay: r, side: side, in: in, out: newOutlet(out), past: newOutlet(cmp.Or(past, out))}
 }
 
 // receive takes one batch from the device and reports whether there was any.
@@ -84,7 +80,7 @@ func (p *path) accept(f *packetio.Packet) {
 func (p *path) foreign(f *packetio.Packet) {
 	p.stats.Foreign++
 	if p.relay.config.Foreign == Pass {
-		p.enqueue(f.Time, f.Data)
+		p.enqueue(&p.past, f.Time, f.Data)
 	}
 }
 
@@ -108,22 +104,22 @@ func (p *path) keep(data []byte, v *channel.Verdict, record *Record) {
 		return
 	}
 	p.relay.journal.add(record)
-	p.queue.push(v.Arrive, frame)
+	p.out.queue.push(v.Arrive, frame)
 	// Copies are copied from a queued frame: it cannot leave, and be overwritten, before this thread comes to that.
 	for i := range v.Copies {
-		p.enqueue(v.Copy(v.Arrive, i+1), frame)
+		p.enqueue(&p.out, v.Copy(v.Arrive, i+1), frame)
 	}
 }
 
-// enqueue copies a frame into the queue.
-func (p *path) enqueue(due vtime.Time, data []byte) {
+// enqueue copies a frame into the queue of an outlet.
+func (p *path) enqueue(o *outlet, due vtime.Time, data []byte) {
 	frame := p.relay.store.get(len(data))
 	if frame == nil {
 		p.stats.Overflow++
 		return
 	}
 	copy(frame, data)
-	p.queue.push(due, frame)
+	o.queue.push(due, frame)
 }
 
 // release lets go what the channel no longer holds back.
@@ -146,7 +142,7 @@ func (p *path) free(ticket uint64, due vtime.Time) {
 		}
 		h.record.Arrive = due
 		p.relay.journal.add(&h.record)
-		p.queue.push(due, h.frame)
+		p.out.queue.push(due, h.frame)
 		p.nheld--
 		p.held[i] = p.held[p.nheld]
 		p.held[p.nheld] = parked{}
@@ -154,53 +150,39 @@ func (p *path) free(ticket uint64, due vtime.Time) {
 	}
 }
 
-// depart sends what is due, at most one batch, and the rest of the one before if the device had not taken it.
+// depart sends what is due, at most one batch by each outlet.
 func (p *path) depart(now vtime.Time) error {
-	if p.gone == len(p.leaving) && !p.refill(now) {
-		return nil
-	}
-	n, err := p.out.Send(p.frames[p.gone:])
-	// Lateness includes the system call, which on a veth ends with the frame in the receiver's queue.
-	sent := p.relay.config.Clock.Now()
-	for _, d := range p.leaving[p.gone:][:n] {
-		p.relay.lateness.record(sent.Sub(d.due))
-		p.relay.store.put(d.frame)
-	}
-	p.gone += n
-	p.stats.Forwarded += uint64(n)
-	if err == nil && p.stalled() {
-		p.stats.Stalls++
-	}
-	return err
-}
-
-// refill takes the next batch of due frames from the queue.
-func (p *path) refill(now vtime.Time) bool {
-	p.leaving, p.frames, p.gone = p.leaving[:0], p.frames[:0], 0
-	for len(p.leaving) < batchSize {
-		d, ok := p.queue.pop(now)
-		if !ok {
-			break
+	for _, o := range [...]*outlet{&p.past, &p.out} {
+		leaving := o.due(now)
+		if len(leaving) == 0 {
+			continue
 		}
-		p.leaving, p.frames = append(p.leaving, d), append(p.frames, d.frame)
+		n, err := o.send()
+		// Lateness includes the system call, which on a veth ends with the frame in the receiver's queue.
+		sent := p.relay.config.Clock.Now()
+		for _, d := range leaving[:n] {
+			p.relay.lateness.record(sent.Sub(d.due))
+			p.relay.store.put(d.frame)
+		}
+		p.stats.Forwarded += uint64(n)
+		if err != nil {
+			return err
+		}
+		if o.stalled() {
+			p.stats.Stalls++
+		}
 	}
-	return len(p.leaving) > 0
+	return nil
 }
-
-// stalled reports whether the device has not taken all of the last batch.
-func (p *path) stalled() bool { return p.gone < len(p.leaving) }
-
-// retry is how long a stalled device is left alone.
-const retry = 100 * vtime.Microsecond
 
 // next returns when the path has something to do, frames from the device aside.
 func (p *path) next(now vtime.Time) vtime.Time {
-	t := min(p.queue.next(), p.script.next())
-	if p.stalled() {
-		t = now.Add(retry)
-	}
+	t := min(p.out.next(now), p.past.next(now), p.script.next())
 	if p.nheld > 0 {
 		t = min(t, p.channel.NextRelease())
 	}
 	return t
 }
+
+// inFlight counts the frames that wait for their time.
+func (p *path) inFlight() int { return p.out.waiting() + p.past.waiting() + p.nheld }

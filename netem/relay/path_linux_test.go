@@ -77,7 +77,7 @@ func newBench(t *testing.T, c Config) *bench {
 		t.Fatal(err)
 	}
 	x.relay = &relay{config: &c, store: store{limit: c.Memory}, journal: newJournal(&x.log), causes: map[channel.Cause]string{}}
-	x.ab, x.ba = newPath(x.relay, fault.A, c.A, c.B), newPath(x.relay, fault.B, c.B, c.A)
+	x.ab, x.ba = newPath(x.relay, fault.A, c.A, c.B, c.PastB), newPath(x.relay, fault.B, c.B, c.A, c.PastA)
 	if err := x.begin(RunPhase, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if x.stats().Memory > 1<<20 {
 		t.Errorf("%d bytes in use", x.stats().Memory)
 	}
-	for due := ms(1000); x.ab.queue.len() > 0; {
+	for due := ms(1000); x.ab.out.queue.len() > 0; {
 		x.advance(t, due)
 	}
 	x.send(ms(2000), 1)
@@ -323,6 +323,23 @@ func TestInjections(t *testing.T) {
 	}
 }
 
+// What nothing must happen to leaves past the qdisc of the device, and everything else through it.
+func TestWayPastTheQdisc(t *testing.T) {
+	past := &device{room: 1}
+	x := newBench(t, Config{PastB: past, Injections: []Injection{{From: fault.A, Frame: numbered(7, 60)}, {From: fault.A, Frame: numbered(8, 60)}}})
+	x.send(0, 1)
+	if diff := cmp.Diff([]int{1}, x.advance(t, 0)); diff != "" {
+		t.Error(diff)
+	}
+	if s := x.ab.summary(); len(past.got) != 1 || s.InFlight != 1 || s.Forwarded != 2 || x.ab.next(0) != vtime.Time(retry) {
+		t.Errorf("%d frames went past, next at %d, %+v; want one that left and one that waits until there is room", len(past.got), x.ab.next(0), s)
+	}
+	past.room = 1
+	if out := x.advance(t, ms(1)); out != nil || len(past.got) != 2 {
+		t.Errorf("%v went through the qdisc and %d past it", out, len(past.got))
+	}
+}
+
 func TestConfigRefusals(t *testing.T) {
 	ok := Config{Clock: packetio.NewClock(0), A: &device{}, B: &device{}, Classifier: plain{}, Alter: flipLast}
 	for name, change := range map[string]func(*Config){
@@ -348,7 +365,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	x := newBench(t, Config{
 		Link: spec.Duplex{AB: spec.Link{Rate: 1e9, Delay: vtime.Millisecond, Queue: 100, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1}}},
 	})
-	x.ab.out = sink{}
+	x.ab.out = newOutlet(sink{})
 	f := numbered(1, 1100)
 	at := vtime.Time(0)
 	turn := func() {
@@ -367,9 +384,6 @@ func TestNoAllocationPerPacket(t *testing.T) {
 }
 
 // sink takes everything.
-type sink struct{ device }
+type sink struct{}
 
-func (sink) Send(frames [][]byte) (int, error)   { return len(frames), nil }
-func (sink) Receive() ([]packetio.Packet, error) { return nil, nil }
-func (sink) Fd() int                             { return -1 }
-func (sink) Counts() (packetio.Counts, error)    { return packetio.Counts{}, nil }
+func (sink) Send(frames [][]byte) (int, error) { return len(frames), nil }

@@ -22,6 +22,7 @@ type Setup struct {
 	Start      int64           `json:"start_ns"` // of the run's clock, in nanoseconds of CLOCK_MONOTONIC
 	A          string          `json:"a"`        // device towards endpoint A
 	B          string          `json:"b"`
+	Qdisc      bool            `json:"qdisc,omitempty"` // a qdisc impairs what leaves the devices; what it refuses is lost in its queue
 	Link       spec.Duplex     `json:"link"`
 	Faults     []fault.Fault   `json:"faults,omitempty"`
 	SeedAB     uint64          `json:"seed_ab"`
@@ -158,13 +159,23 @@ func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error
 	for _, end := range []struct {
 		device string
 		to     *Device
-	}{{s.A, &c.A}, {s.B, &c.B}} {
-		port, err := packetio.Open(end.device, c.Clock, packetio.Options{})
+		past   *Sender
+	}{{s.A, &c.A, &c.PastA}, {s.B, &c.B, &c.PastB}} {
+		port, err := packetio.Open(end.device, c.Clock, packetio.Options{Qdisc: s.Qdisc})
 		if err != nil {
 			return c, release, err
 		}
 		closers = append(closers, port)
 		*end.to = port
+		if !s.Qdisc {
+			continue
+		}
+		past, err := packetio.Open(end.device, c.Clock, packetio.Options{Past: true})
+		if err != nil {
+			return c, release, err
+		}
+		closers = append(closers, past)
+		*end.past = past
 	}
 	if s.Log != "" {
 		f, err := os.Create(s.Log)

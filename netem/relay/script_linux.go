@@ -71,5 +71,5 @@ func (p *path) inject(in *Injection, due vtime.Time) {
 		Fate: Injected, Sent: vtime.Never, Arrive: due, Cause: cmp.Or(in.Name, "inject"),
 	}
 	p.relay.journal.add(&record)
-	p.enqueue(due, in.Frame)
+	p.enqueue(&p.past, due, in.Frame)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
@@ -164,8 +165,10 @@ type Support struct {
 	Kernel string // release
 }
 
-// Probe tries netem out, on the loopback device of a namespace that it makes and drops.
-func Probe() Support {
+// Probe tries netem out, once, on the loopback device of a namespace that it makes and drops.
+func Probe() Support { return probed() }
+
+var probed = sync.OnceValue(func() Support {
 	s := Support{Kernel: release()}
 	scratch, err := ns.TempNetNS()
 	if err != nil {
@@ -190,7 +193,7 @@ func Probe() Support {
 		s.Seed = true
 	}
 	return s
-}
+})
 
 // release returns what "uname -r" prints; results depend on it, because netem has changed over the years.
 func release() string {

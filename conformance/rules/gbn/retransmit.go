@@ -189,9 +189,11 @@ func timeoutFromUNA() rule.Rule {
 				if s.Point == trace.RequesterIn {
 					return
 				}
-				// A step back after such a silence is nobody's doing but the timer's.
+				// A step back after such a silence is nobody's doing but the timer's, which began when the packet was handed to the port
+				// and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
-				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && s.At.Sub(heard) >= t && chunk(c) == 0 {
+				silent := s.At.Sub(heard) >= t-min(rule.Drain, t/2)
+				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && chunk(c) == 0 {
 					c.Met()
 					if c.UNA.Less(p) || p.Less(c.UNA) && s.At.Sub(heard) > c.Port.Wait() {
 						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))

@@ -176,16 +176,17 @@ func (s *session) fact(name, value string) {
 func (s *session) build(context.Context) (err error) {
 	s.base = packetio.Monotonic()
 	s.clock = packetio.NewClock(s.base)
-	kind, why, err := chooseLink(s.job)
+	netem, why, err := chooseLink(s.job)
 	if err != nil {
 		return err
 	}
 	s.evidence.Notes = append(s.evidence.Notes, "link: "+why)
-	s.fact("link", string(kind))
+	s.fact("link", linkName(netem))
 	s.fact("kernel", kernel())
 	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
-	s.topology, err = Open(Options{Box: s.acts != nil, Bridge: kind == netemLink, Name: s.bench.Expose, Janitor: s.bench.janitor,
-		Own: s.bench.own(), Of: s.homes()})
+	wan := lastHop(s.job)
+	s.topology, err = Open(Options{Box: s.acts != nil, Bridge: netem && !wan.relayed(s.job.Spec), Name: s.bench.Expose,
+		Janitor: s.bench.janitor, Own: s.bench.own(), Of: s.homes()})
 	if err != nil {
 		return cmp.Or(s.died(), err)
 	}
@@ -193,7 +194,7 @@ func (s *session) build(context.Context) (err error) {
 	if err := s.introduce(); err != nil {
 		return err
 	}
-	return s.buildLegs(kind)
+	return s.buildLegs(netem)
 }
 
 // own says which end is in the namespace of this process.
@@ -237,7 +238,7 @@ const attempts = 3
 // host can send: it is judged by what it did to the traffic.
 func (s *session) probe(ctx context.Context) (*[2]probed, error) {
 	for _, l := range s.legs {
-		if err := l.carrier.quiet(); err != nil {
+		if err := l.chain.quiet(); err != nil {
 			return nil, err
 		}
 	}

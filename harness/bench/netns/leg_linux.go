@@ -8,28 +8,24 @@ import (
 // leg is a hop of the path during a run.
 type leg struct {
 	hop
-	at      [2]*Namespace // its ends, by side
-	carrier link
-	taps    [2]*tap
-	forged  []trace.Forgery // crafted frames of this hop
-	census  census
-	lead    linkReport // of the traffic
+	at     [2]*Namespace // its ends, by side
+	chain  chain
+	taps   [2]*tap
+	forged []trace.Forgery // crafted frames of this hop
+	census census
+	lead   linkReport // of the traffic
 }
 
-// buildLegs makes the links. That of the Spec is of the chosen kind, the LAN of a box is always a relay.
-func (s *session) buildLegs(kind linkKind) error {
+// buildLegs makes the links. That of the Spec is netem's if so decided, the LAN of a box is always a relay's.
+func (s *session) buildLegs(netem bool) error {
 	for _, h := range routeOf(s.job.Spec, s.acts != nil) {
 		l := &leg{hop: h, at: [2]*Namespace{s.topology.A, s.topology.B}}
 		if side, boxed := h.part.Box(); boxed {
 			l.at[side] = s.topology.X
 		}
-		if kind == netemLink && h.part != trace.LANHop {
-			l.carrier = &kernelLink{session: s}
-		} else {
-			l.carrier = &relayLink{session: s, leg: l}
-		}
+		l.chain = s.chainOf(l, netem)
 		s.legs = append(s.legs, l)
-		if err := l.carrier.open(); err != nil {
+		if err := l.chain.open(); err != nil {
 			return err
 		}
 	}
@@ -74,14 +70,16 @@ func (s *session) openTaps() error {
 
 // watchHealth collects the ends of links and taps, which have no reason to end before the run.
 func (s *session) watchHealth() {
-	s.ailing = make(chan error, 3*len(s.legs)) // room for all: nobody may listen any more
+	s.ailing = make(chan error, 4*len(s.legs)) // room for all: nobody may listen any more
 	watch := func(ended <-chan struct{}, why func() error) {
 		if ended != nil {
 			go func() { <-ended; s.ailing <- why() }()
 		}
 	}
 	for _, l := range s.legs {
-		watch(l.carrier.ended(), l.carrier.death)
+		for _, st := range l.chain {
+			watch(st.ended(), st.death)
+		}
 		for _, t := range l.taps {
 			watch(t.ended, func() error { return t.err })
 		}

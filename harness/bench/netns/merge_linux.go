@@ -15,6 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
@@ -74,9 +75,11 @@ func (s *session) merge(whole bool) error {
 func (s *session) spans(whole bool) (list []trace.Span, err error) {
 	for _, l := range s.legs {
 		span := trace.Span{Watch: &l.census, Forged: l.forged, Least: l.least(), Ordered: l.ordered()}
-		if span.Fates, err = l.carrier.fates(); err != nil && whole {
+		logged := false
+		if span.Fates, logged, err = l.chain.fates(); err != nil && whole {
 			return nil, err
 		}
+		span.Partial = !logged
 		for _, t := range l.taps {
 			src, err := t.source(s.wall, s.epoch)
 			if err != nil {
@@ -102,8 +105,10 @@ func (h *hop) least() (d [2]vtime.Duration) {
 // ordered reports whether no packet overtakes another on a hop, and none is held back by a script.
 func (h *hop) ordered() bool {
 	ab, ba := &h.link.AB, &h.link.BA
-	return len(h.faults) == 0 && ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
+	return !slices.ContainsFunc(h.faults, holdsBack) && ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
 }
+
+func holdsBack(f fault.Fault) bool { return f.Action == fault.Delay || f.Action == fault.Reorder }
 
 // window is how long a packet can be on its way: over a link and through its queue.
 func (s *session) window() vtime.Duration {

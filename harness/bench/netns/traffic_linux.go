@@ -123,7 +123,7 @@ func (s *session) traffic(ctx context.Context) error {
 	s.epoch = s.clock.Now().Add(startDelay)
 	s.wall = time.Now().Add(s.epoch.Sub(s.clock.Now()).Std())
 	for _, l := range s.legs {
-		if err := l.carrier.loud(s.epoch); err != nil {
+		if err := l.chain.loud(s.epoch); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ func (s *session) drain(ctx context.Context, tick <-chan time.Time) error {
 // underway reports whether a link holds packets, or a box does.
 func (s *session) underway() (bool, error) {
 	for _, l := range s.legs {
-		if busy, err := l.carrier.busy(); busy || err != nil {
+		if busy, err := l.chain.busy(); busy || err != nil {
 			return busy, err
 		}
 	}
@@ -282,7 +282,7 @@ func (s *session) halt() (first error) {
 	time.Sleep((s.job.Spec.RTT() + 20*vtime.Millisecond).Std())
 	for _, l := range s.legs {
 		var err error
-		l.lead, err = l.carrier.report()
+		l.lead, err = l.chain.report()
 		keep(err)
 		for _, t := range l.taps {
 			keep(t.close())
