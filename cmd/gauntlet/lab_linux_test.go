@@ -152,6 +152,24 @@ func TestRealNetemReadsBack(t *testing.T) {
 	}
 }
 
+// Scripted faults, crafted packets and losses that netem has no process for happen before the real netem, in scenarios that pass.
+func TestScenariosOverRealNetem(t *testing.T) {
+	needLab(t)
+	dir := t.TempDir()
+	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link", "netem", "--out", "r",
+		"--focus", " (loss-middle|hostile-nak|link-late-again|random/burst)$")
+	if o.code != 0 || !strings.Contains(o.stdout, "4 scenarios, 4 passed") {
+		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	for scenario, does := range map[string]string{"loss-middle": "scripted faults", "hostile-nak": "crafted packets", "random/burst": "losses of this kind"} {
+		raw, err := os.ReadFile(filepath.Join(dir, "r", "gbn", scenario, "result.json"))
+		must(t, err)
+		if !strings.Contains(string(raw), "behind the relay, which does the "+does) || !strings.Contains(string(raw), `"netem A\u003eB"`) {
+			t.Errorf("%s: not the relay before netem, or no settings read back", scenario)
+		}
+	}
+}
+
 // Two deterministic runs over the kernel's netem leave the same bytes: trace, captures, verdicts, samples and report.
 func TestDeterministicRunRepeats(t *testing.T) {
 	needLab(t)

@@ -9,5 +9,7 @@
 // consume no draws. In ProbePhase the channels keep rate, delay, jitter and queue only; RunPhase begins with fresh ones, so
 // that measuring the link before a run shifts nothing in it.
 //
+// A qdisc on the devices acts behind the relay, on all but what nothing must happen to: crafted and foreign frames go past it.
+//
 // The relay knows no RoCE. What identifies a frame, and what alters one, is given to it.
 package relay

@@ -119,8 +119,9 @@ func (g *Guest) boot(ctx context.Context, with accelerator, initrd *os.File) (o 
 	return m.outcome(r, time.Since(began)), nil
 }
 
-// patience is how long a guest may take from the start of QEMU to its first process. A KVM that works takes two seconds.
-var patience = map[accelerator]time.Duration{kvm: 20 * time.Second, tcg: 2 * time.Minute}
+// patience is how long a guest may take from the start of QEMU to its first process. A KVM that works takes two seconds, and TCG ten,
+// or minutes where twenty others want the processor.
+var patience = map[accelerator]time.Duration{kvm: 20 * time.Second, tcg: 5 * time.Minute}
 
 func (m *machine) outcome(r *Report, wall time.Duration) *Outcome {
 	o := &Outcome{Code: r.Code, Guest: r.Up, Wall: wall, Accelerator: string(m.accel)}

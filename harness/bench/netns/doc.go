@@ -6,9 +6,10 @@
 //
 //	A [a0] ---- [la  M  lx] ---- [x0  X  x1] ---- [ra  M  rb] ---- [b0] B
 //
-// Endpoints run in A and B, the box in X, one process each. M is the link: with tc-netem a bridge over ra and rb whose ports carry
-// the qdiscs (rb for A to B, ra for B to A), else a user-space relay between packet sockets on both. The endpoint's own
-// device never carries a qdisc: a segmentation-offloaded burst would pass it as one packet.
+// Endpoints run in A and B, the box in X, one process each. M is the link: a bridge over ra and rb, or a user-space relay between
+// packet sockets on both; either way the ports may carry the qdiscs of tc-netem (rb for A to B, ra for B to A). What does the
+// impairing is a chain of stages, see chainOf. The endpoint's own device never carries a qdisc: a segmentation-offloaded burst
+// would pass it as one packet.
 //
 // The namespaces are anonymous: the kernel frees them, with all that is in them, when the last process and descriptor
 // is gone, so a killed run leaves nothing. No frame crosses that no endpoint sent: IPv6, ARP, multicast snooping and
