@@ -117,8 +117,12 @@ func (r *rounds) response(s *rule.Sight) {
 	}
 }
 
-// timerSlack is how much a timer may seem to run fast or slow because packets wait between the engine and the tap.
+// timerSlack is how much a timer may seem to run slow because packets wait between the engine and the tap.
 func timerSlack(t vtime.Duration) vtime.Duration { return t/100 + 50*vtime.Microsecond }
+
+// timerEarly is how much one may seem to run fast: the packet that it began with may have waited there for as long as a host may let
+// it, and the retransmission not at all. Of a short timer that is a quarter, or there would be nothing to judge.
+func timerEarly(t vtime.Duration) vtime.Duration { return max(timerSlack(t), min(rule.Drain, t/4)) }
 
 // timerSlow is how many times its nominal value a timer may take (IBTA 9.7.6.1.3: between T_tr and 4 T_tr).
 const timerSlow = 4
@@ -141,7 +145,7 @@ func timeoutInterval() rule.Rule {
 				latest := s.At.Add(timerSlow*t + timerSlack(t) - begun.min) // to be wanted: then it may have to wait for the line
 				switch {
 				case !ok || !begun.byTimer || t == 0:
-				case begun.max < t-timerSlack(t):
+				case begun.max < t-timerEarly(t):
 					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
 				case s.At > latest && c.Port.Busy(latest, s.At):
 				case s.At > latest:
