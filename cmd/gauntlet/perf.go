@@ -20,11 +20,12 @@ import (
 
 // perfFlags are the flags of perf.
 type perfFlags struct {
-	class, html, markdown, bench, color string
-	targets                             []string
-	jobs, seeds                         int
-	confidence                          float64
-	json, quiet                         bool
+	class, html, markdown, gobench, color string
+	bench, link                           string
+	targets                               []string
+	jobs, seeds, attempts                 int
+	confidence                            float64
+	json, quiet                           bool
 }
 
 func perfCommand() *cobra.Command {
@@ -37,10 +38,15 @@ paper says, what the model says, what was measured, and what follows.
 
 Claims of class A (a closed form), V (virtual time) and E (emulated) gate: a measurement outside its bound is a failure.
 Claims of class H (hardware) and X (undefined) are reported with the reason. Runs in which chance has a part are made with
-seeds 1 to --seeds; all implementations meet the same losses under a seed.`,
+seeds 1 to --seeds; all implementations meet the same losses under a seed.
+
+Numbers of class E are claims scaled down to what real packets can follow. With --bench netns they are measured there too, one
+run after the other, and the gap between virtual time and real packets is printed. Both have to keep the bound. A run whose
+link was not what it should be is made again, --attempts times in all; after that its number is an ERROR.`,
 		Example: `  gauntlet perf
   gauntlet perf --class A,V --json > new.json
   gauntlet perf --target PT-LW-05,PT-FS --seeds 12
+  gauntlet perf --class E --bench netns --seeds 2
   gauntlet perf compare old.json new.json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
@@ -54,10 +60,16 @@ seeds 1 to --seeds; all implementations meet the same losses under a seed.`,
 	d.BoolVar(&f.json, "json", false, "print the result as JSON")
 	d.StringVar(&f.html, "html", "", "also write a page to this file")
 	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
-	d.StringVar(&f.bench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
+	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
+	d.StringVar(&f.bench, "bench", "sim", "where to measure class E besides: sim (nowhere) or netns")
+	d.StringVar(&f.link, "link", "auto", "netns: auto, netem (the kernel's) or relay (user space)")
+	d.IntVar(&f.attempts, "attempts", 3, "netns: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	complete(c, "color", choices["color"]...)
+	complete(c, "bench", "sim", "netns")
+	for _, flag := range []string{"color", "link"} {
+		complete(c, flag, choices[flag]...)
+	}
 	c.AddCommand(perfCompareCommand())
 	return c
 }
@@ -77,6 +89,9 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	}
 	bar := newProgress(os.Stderr, !f.quiet)
 	o.Progress = bar.show
+	if o.Real, err = f.real(bar); err != nil {
+		return err
+	}
 	m, err := suite.Measure(c.Context(), *o)
 	bar.done()
 	if err != nil {
@@ -88,11 +103,16 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 
 // options reads the flags.
 func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
-	if err := oneOf(c, "color"); err != nil {
-		return nil, err
+	for _, flag := range []string{"color", "link"} {
+		if err := oneOf(c, flag); err != nil {
+			return nil, err
+		}
 	}
-	if f.jobs < 1 {
-		return nil, fmt.Errorf("--jobs %d: want 1 or more", f.jobs)
+	switch {
+	case f.bench != "sim" && f.bench != "netns":
+		return nil, fmt.Errorf("--bench %q: want sim or netns", f.bench)
+	case f.jobs < 1 || f.attempts < 1:
+		return nil, fmt.Errorf("--jobs %d, --attempts %d: want 1 or more", f.jobs, f.attempts)
 	}
 	if !(f.confidence > 0.5 && f.confidence < 1) {
 		return nil, fmt.Errorf("--confidence %g: want more than 0.5 and less than 1, such as 0.95", f.confidence)
@@ -119,7 +139,7 @@ func (f *perfFlags) conclude(ctx context.Context, m *model.Perf) error {
 	for _, out := range []struct {
 		path  string
 		write func(io.Writer, *model.Perf) error
-	}{{f.html, html.Perf}, {f.markdown, markdown.Perf}, {f.bench, goBench}} {
+	}{{f.html, html.Perf}, {f.markdown, markdown.Perf}, {f.gobench, goBench}} {
 		if out.path != "" {
 			errs = append(errs, writeFile(out.path, func(w io.Writer) error { return out.write(w, m) }))
 		}

@@ -30,7 +30,7 @@ func TestPerf(t *testing.T) {
 	o := gauntlet(t, dir, "perf", "--target", "PT-NT-02,PT-NT-04,PT-FS-04,PT-FS-15", "--seeds", "2", "--json",
 		"--html", "out/perf.html", "--markdown", "out/perf.md", "--gobench", "out/perf.txt")
 	m := perfOf(t, o)
-	if o.code != 0 || m.Status != model.Holds || len(m.Claims) != 4 || m.Runs != 3 || m.Count(model.Reported) != 1 {
+	if o.code != 0 || m.Status != model.Holds || len(m.Claims) != 4 || m.Runs != 5 || m.Count(model.Reported) != 1 {
 		t.Fatalf("exit %d, %+v\n%s", o.code, m, o.stderr)
 	}
 	for name, want := range map[string]string{"perf.html": "PT-NT-02", "perf.md": "| PT-FS-04 | V |"} {
@@ -60,6 +60,9 @@ func TestPerfRejects(t *testing.T) {
 		"--jobs 0":           {"--jobs", "0"},
 		"0 seeds":            {"--seeds", "0", "--target", "PT-NT-04"},
 		"--confidence 1":     {"--confidence", "1"},
+		"want sim or netns":  {"--bench", "lab"},
+		"--attempts 0":       {"--attempts", "0"},
+		"--link \"wire\"":    {"--link", "wire"},
 		"use fewer --jobs":   {"--jobs", "100000"},
 		"--color \"bright\"": {"--color", "bright"},
 	} {

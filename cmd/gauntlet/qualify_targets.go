@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/run"
@@ -117,8 +115,7 @@ type targetRuns struct {
 	made  []model.ScenarioOutcome
 }
 
-// one makes a run for its numbers, again while its link is not what it should be. It keeps no folder: the captures of seconds
-// at full rate are gigabytes.
+// one makes a run for its numbers.
 func (t *targetRuns) one(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	k := &t.flags.conform
 	var impls [2]engine.Implementation
@@ -128,18 +125,9 @@ func (t *targetRuns) one(ctx context.Context, s *scenario.Spec) (targets.Run, er
 			return targets.Run{}, err
 		}
 	}
-	for attempt := 1; ; attempt++ {
-		r, err := run.Execute(ctx, run.Options{Spec: s, Bench: t.bench, Name: k.bench, Impls: impls, Codec: run.CodecAuto, Link: k.link, Version: version(), Commit: commit()})
-		invalid := err == nil && r.Status == rule.Invalid.String()
-		if invalid && attempt < k.attempts && k.bench != "sim" {
-			continue
-		}
-		t.keep(r)
-		if invalid {
-			err = errors.New("INVALID: " + r.Reason)
-		}
-		return targets.Run{Summary: r.Summary, Spec: s}, err
-	}
+	r, err := numbers(ctx, run.Options{Spec: s, Bench: t.bench, Name: k.bench, Impls: impls, Codec: run.CodecAuto, Link: k.link, Version: version(), Commit: commit()}, k.attempts)
+	t.keep(r)
+	return targets.Run{Summary: r.Summary, Spec: s}, err
 }
 
 // keep notes the last attempt of a run.

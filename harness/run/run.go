@@ -131,15 +131,22 @@ func (o *Options) codec() bool {
 	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 || o.Spec.Turns.Taken() || ExpectedPackets(o.Spec) < autoPackets
 }
 
-// ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the line
-// carries in the given time.
+// ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the line carries
+// in the given time, or the queues of the connections once per round trip where that is less.
 func ExpectedPackets(s *scenario.Spec) float64 {
-	total := 0.0
+	total, window := 0.0, 0.0
 	for _, l := range s.Loads {
-		total += float64(l.Count) * float64(s.QPs) * float64(s.QP[0].Packets(uint32(l.Mean())))
+		each := float64(s.QPs) * float64(s.QP[0].Packets(uint32(l.Mean())))
+		total += float64(l.Count) * each
+		window += float64(s.QP[0].QueueDepth) * each
 	}
-	if full := s.Link.AB.Rate.Time(s.QP[0].MTU + roce.Overhead); s.For > 0 && full > 0 {
-		total = max(total, float64(s.For)/float64(full))
+	full := s.Link.AB.Rate.Time(s.QP[0].MTU + roce.Overhead)
+	if s.For > 0 && full > 0 {
+		line := float64(s.For) / float64(full)
+		if rtt := s.RTT(); rtt > 0 && window > 0 {
+			line = min(line, (float64(s.For)/float64(rtt)+1)*window)
+		}
+		total = max(total, line)
 	}
 	return total
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -272,8 +273,14 @@ func TestCodecChoice(t *testing.T) {
 			t.Errorf("%q, codec %s: bytes %v", c.text, c.codec, got)
 		}
 	}
-	if n := ExpectedPackets(mustSpec(t, "qp count=3 mtu=256\nload write msg=1000 count=10\nload send from=B msg=1 count=5\n")); n != 3*(10*4+5) {
-		t.Errorf("%g packets expected", n)
+	for text, want := range map[string]float64{
+		"qp count=3 mtu=256\nload write msg=1000 count=10\nload send from=B msg=1 count=5\n": 3 * (10*4 + 5),
+		"link rate=10G delay=20ms\nqp qd=128\nload write msg=4KiB\nrun for=1s\n":             26 * 128 * 4, // the window is the limit
+		"link rate=1106M delay=20ms\nqp qd=128\nload write msg=4MiB\nrun for=1s\n":           125_000,      // the line is
+	} {
+		if n := ExpectedPackets(mustSpec(t, text)); math.Abs(n/want-1) > 0.03 {
+			t.Errorf("%q: %g packets expected, want %g", text, n, want)
+		}
 	}
 }
 

@@ -33,6 +33,17 @@ type Options struct {
 	Cost func(*scenario.Spec) float64
 	// Progress is called after each run with the share of the work that is done, and never twice at once.
 	Progress func(share float64, what string)
+
+	// Real makes the runs of class E once more, where packets are real; nil leaves them to virtual time.
+	Real *Real
+}
+
+// Real is a bench in real time. Its runs are made one after the other, because they share the clock of the machine.
+type Real struct {
+	Bench    string // its name
+	Run      func(context.Context, *scenario.Spec) (targets.Run, error)
+	Cost     func(*scenario.Spec) float64
+	Progress func(share float64, what string)
 }
 
 // Measure runs what the targets need and judges them. The result is complete also when ctx ends: what was not run is an
@@ -45,6 +56,10 @@ func Measure(ctx context.Context, o Options) (*model.Perf, error) {
 	}
 	p.runs.Run(ctx)
 	m := &model.Perf{Format: model.FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.runs.Specs())}
+	if p.real != nil {
+		p.real.Run(ctx)
+		m.Emulated, m.RealRuns = o.Real.Bench, len(p.real.Specs())
+	}
 	for i := range o.Targets {
 		m.Claims = append(m.Claims, p.claim(&o.Targets[i]))
 	}
@@ -66,11 +81,16 @@ func (o *Options) Specs() ([]*scenario.Spec, error) {
 type plan struct {
 	options *Options
 	runs    *batch.Batch
+	real    *batch.Batch // of class E; nil when they are left to virtual time
 }
 
 // newPlan lists the runs.
-func newPlan(o *Options) (*plan, error) {
-	b, err := batch.New(batch.Options{Seeds: o.Seeds, Jobs: o.Jobs, Run: o.Run, Cost: o.Cost, Progress: o.Progress})
+func newPlan(o *Options) (p *plan, err error) {
+	p = &plan{options: o}
+	p.runs, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: o.Jobs, Run: o.Run, Cost: o.Cost, Progress: o.Progress})
+	if r := o.Real; err == nil && r != nil {
+		p.real, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: 1, InOrder: true, Run: r.Run, Cost: r.Cost, Progress: r.Progress})
+	}
 	if err == nil {
 		err = targets.Validate(o.Targets)
 	}
@@ -78,15 +98,28 @@ func newPlan(o *Options) (*plan, error) {
 		return nil, err
 	}
 	for i := range o.Targets {
-		for _, c := range o.Targets[i].Checks {
-			for _, text := range c.Runs {
-				if err := b.Add(text); err != nil {
-					return nil, err
-				}
+		for k := range o.Targets[i].Checks {
+			if err := p.add(&o.Targets[i], &o.Targets[i].Checks[k]); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return &plan{options: o, runs: b}, nil
+	return p, nil
+}
+
+// add lists the runs of one check, on both benches when it is of class E.
+func (p *plan) add(t *targets.Target, c *targets.Check) error {
+	for _, text := range c.Runs {
+		if err := p.runs.Add(text); err != nil {
+			return err
+		}
+		if p.real != nil && t.ClassOf(c) == targets.Emulated {
+			if err := p.real.Add(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // claim judges the checks of one target.
@@ -119,7 +152,39 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) model.Measured {
 	}
 	m.Values, m.Estimate = values, &e
 	m.Status, m.Finding = verdict(e, &m, c, t.ClassOf(c)), finding(e.Value, c)
+	if p.real != nil && t.ClassOf(c) == targets.Emulated {
+		p.emulate(c, &m)
+	}
 	return m
+}
+
+// emulate takes the real runs of a check into m: their number, and the gap to virtual time, seed by seed, because both have met
+// the same losses. The number has to keep the same bound.
+func (p *plan) emulate(c *targets.Check, m *model.Measured) {
+	values, _, err := p.real.Values(&c.Metric, c.Runs)
+	var e, gap stats.Estimate
+	if err == nil {
+		e, err = stats.Mean(values, p.options.Confidence)
+	}
+	if err == nil {
+		gap, err = stats.Mean(gaps(values, m.Values), p.options.Confidence)
+	}
+	if err != nil {
+		m.Status, m.Trouble = model.Unknown, p.options.Real.Bench+": "+err.Error()
+		return
+	}
+	m.RealValues, m.Real, m.Gap = values, &e, &gap
+	m.Status = model.Worse(m.Status, verdict(e, m, c, targets.Emulated))
+}
+
+// gaps is by which share each real number is above that of the same seed in virtual time. One in which chance has no part
+// stands for every seed.
+func gaps(real, virtual []float64) []float64 {
+	out := make([]float64, len(real))
+	for seed := range real {
+		out[seed] = real[seed]/virtual[min(seed, len(virtual)-1)] - 1
+	}
+	return out
 }
 
 // values returns the numbers of a check: one for each seed, or the one that needs no run.
@@ -177,9 +242,15 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// Select keeps the targets that have a class among those wanted.
+// Select keeps what is of the classes wanted: of each target the checks, and targets without any by their own class.
 func Select(all []targets.Target, classes []targets.Class) []targets.Target {
-	return slices.DeleteFunc(slices.Clone(all), func(t targets.Target) bool {
-		return !slices.ContainsFunc(t.Classes(), func(c targets.Class) bool { return slices.Contains(classes, c) })
-	})
+	var out []targets.Target
+	for _, t := range all {
+		checks := slices.DeleteFunc(slices.Clone(t.Checks), func(c targets.Check) bool { return !slices.Contains(classes, t.ClassOf(&c)) })
+		if len(checks) > 0 || len(t.Checks) == 0 && slices.Contains(classes, t.Class) {
+			t.Checks = checks
+			out = append(out, t)
+		}
+	}
+	return out
 }

@@ -167,4 +167,53 @@ func TestSelect(t *testing.T) {
 	if len(gating) < 30 || len(gating) >= len(all) || len(rest) != 3 {
 		t.Errorf("%d gate, %d are undefined, of %d", len(gating), len(rest), len(all))
 	}
+	for _, target := range Select(all, []targets.Class{targets.Emulated}) {
+		for _, c := range target.Checks {
+			if target.ClassOf(&c) != targets.Emulated {
+				t.Errorf("%s, %s is of class %c", target.ID, c.Name, target.ClassOf(&c))
+			}
+		}
+	}
+}
+
+// Numbers of class E, and only those, are measured with real packets too: the gap is taken seed by seed, both have to keep the
+// bound, and a link that was not what it should be leaves no number.
+func TestRealPackets(t *testing.T) {
+	check := func(name string, class targets.Class, low float64) targets.Check {
+		return targets.Check{Name: name, Class: class, Metric: rate, Runs: []string{lossy}, Bound: targets.Bound{Low: low, High: 200}}
+	}
+	for _, tt := range []struct {
+		name   string
+		low    float64 // of the bound
+		real   float64 // goodput, as a multiple of that in virtual time
+		err    error
+		status string
+	}{
+		{"alike", 90, 1, nil, model.Holds},
+		{"slower and within", 80, 0.9, nil, model.Holds},
+		{"slower and outside", 90, 0.9, nil, model.Broken},
+		{"virtual time outside", 97, 1.1, nil, model.Broken},
+		{"no valid link", 90, 1, errors.New("INVALID: late"), model.Unknown},
+	} {
+		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("e", targets.Emulated, tt.low)}},
+			{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("v", 0, 80)}}})
+		made, inner := 0, o.Run
+		o.Real = &Real{Bench: "netns", Cost: o.Cost, Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+			made++
+			r, _ := inner(ctx, s)
+			r.GoodputBps *= tt.real
+			return r, tt.err
+		}}
+		m := measure(t, o)
+		got, other := m.Claims[0].Measured[0], m.Claims[1].Measured[0]
+		if got.Status != tt.status || made != 4 || m.RealRuns != 4 || m.Emulated != "netns" || other.Status != model.Holds || other.Real != nil {
+			t.Errorf("%s: %+v, %d runs, beside %+v; want %s", tt.name, got, made, other, tt.status)
+		}
+		if tt.err == nil && (math.Abs(got.Gap.Value-(tt.real-1)) > 1e-9 || got.Gap.High-got.Gap.Low > 1e-9 || len(got.RealValues) != 4) {
+			t.Errorf("%s: the gap is %+v, want %.1f", tt.name, got.Gap, tt.real-1)
+		}
+		if tt.err != nil && !strings.Contains(got.Trouble, "netns: gbn, seed 1: INVALID: late") {
+			t.Errorf("%s: %q", tt.name, got.Trouble)
+		}
+	}
 }

@@ -24,7 +24,7 @@ func fasr2() Figure {
 			return scene(scheme+" cap=4000", fmt.Sprintf("link rate=%s delay=3us %s", rate, deep), lossy("A>B", loss), "qp qd=600 rto=40us", "load write msg=8KiB",
 				fmt.Sprintf("run for=%s", 200_000*rate.Time(packet)))
 		}
-		c := Curve{Name: fmt.Sprintf("%d Gb/s", gbps), Metric: shortfall, Model: func(x float64) float64 { return models.Stall(x, 1, rate.Time(packet), 1400*us/1000) },
+		c := Curve{Name: fmt.Sprintf("%d Gb/s", gbps), Metric: shortfall, Model: func(x float64) float64 { return models.Stall(x, 1, rate.Time(packet), query) },
 			Ours: measured(losses, func(x float64) []string {
 				return []string{run(fmt.Sprintf("impl srnic\nparam queries=1 tq=1400ns rate=%s", rate), x), run("impl irn\nparam", x)}
 			})}
@@ -60,7 +60,7 @@ func fasr7a() Figure {
 		Missing:    "the other points, which are only drawn. The CX6-Dx takes thirteen round trips for a loss where go-back-N takes one (PT-FS-03)",
 		Panels: []Panel{{X: lossAxis, Y: shareAxis, Curves: []Curve{
 			curve("FaSR", withFaSR, 0.93, selective), curve("IRN", withIRN, 0.93, selective),
-			curve("SRNIC", withSRNIC, 0.75, func(p float64) float64 { return 1 - models.Stall(p, 2, t, 1400*us/1000) }, "qp rto=40us"),
+			curve("SRNIC", withSRNIC, 0.75, func(p float64) float64 { return 1 - models.Stall(p, 2, t, query) }, "qp rto=40us"),
 			curve("go-back-N, CX6-Dx", plain, 0.10, func(p float64) float64 { return models.GoBackN(p, b) })}}}}
 }
 
@@ -71,7 +71,7 @@ func shared(scheme string, p, qps float64) string {
 	if qps > 1000 {
 		length = "run for=80ms"
 	}
-	return fabric(scheme, p, fmt.Sprintf("qp count=%d qd=%d rto=4ms", int(qps), max(2, 64/int(qps))), length)
+	return fabric(scheme, p, crowd(int(qps)), length)
 }
 
 func fasr7b() Figure {
@@ -91,7 +91,7 @@ func fasr7c() Figure {
 		return Curve{Name: name, Metric: share, Paper: paper, Ours: measured([]float64{1e-3, 1e-2}, func(p float64) []string { return []string{shared(scheme, p, 5000)} })}
 	}
 	return Figure{ID: "FS-7c", Source: huang + "Fig. 7c", Title: "Throughput of 5000 QPs by loss",
-		Conditions: "100 Gb/s, RTT 6 us, MTU 1024, 8 KiB WRITEs, queues of 2, a timer of 4 ms; runs of 80 ms, at whose end what is not acknowledged does not count, up to 2 %",
+		Conditions: "100 Gb/s, RTT 6 us, MTU 1024, 8 KiB WRITEs, queues of 2, a timer of 12 ms, three times what a message waits for the line; runs of 80 ms, at whose end what is not acknowledged does not count, up to 2 %",
 		Says:       "FaSR is above 92 %, SRNIC loses 25 % and IRN 30 %, the CX6-Dx is extremely low; drawn at the 1 % of the abstract",
 		Missing:    "the other points. IRN's loss is that of its cache of connection state, and not in the protocol (PT-FS-05)",
 		Panels: []Panel{{X: lossAxis, Y: shareAxis, Curves: []Curve{curve("FaSR", withFaSR, Stated{1e-2, 0.92}), curve("SRNIC", withSRNIC, Stated{1e-2, 0.75}),

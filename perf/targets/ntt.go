@@ -38,6 +38,7 @@ func ntt() []Target {
 			Checks: []Check{
 				{Name: "with 8 us in the host", Class: Analytic, Metric: number("goodput", "Gb/s"), Paper: 25, Model: measured(ms/10, 8*us), Bound: around(24.8, 0.05)},
 				{Name: "without", Metric: goodput, Runs: []string{perftest(ms / 10)}, Model: measured(ms/10, 0), Bound: around(measured(ms/10, 0), 0.03)},
+				scaledPerftest(ms / 10),
 			}},
 		{ID: "PT-NT-02", Source: nttReview + "2.2, Fig. 3", Class: Virtual, Claim: "100 km, 1 ms: 3.0 Gb/s",
 			Reason: "the paper rounds",

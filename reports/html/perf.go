@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
-var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/perf.tmpl"))
+var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/perf.tmpl"))
 
 // Perf writes the page of the papers' claims.
 func Perf(w io.Writer, m *model.Perf) error {
@@ -27,6 +27,7 @@ type perfView struct {
 	Policy string
 	Style  template.CSS
 	Counts []model.Fact
+	Made   string // the runs
 	Claims []claimView
 }
 
@@ -40,10 +41,12 @@ type claimView struct {
 type measuredView struct {
 	*model.Measured
 	What, PaperText, ModelText, Ours, Bound string
+
+	RealText, Gap string // of class E, with real packets
 }
 
 func newPerfView(m *model.Perf) *perfView {
-	v := &perfView{Perf: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
+	v := &perfView{Perf: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Made: quantity.Runs(m.Runs, m.RealRuns, m.Emulated)}
 	for _, status := range []string{model.Holds, model.Broken, model.Open, model.Unknown, model.Reported} {
 		if n := m.Count(status); n > 0 {
 			v.Counts = append(v.Counts, model.Fact{Name: status, Value: fmt.Sprint(n)})
@@ -63,6 +66,9 @@ func newMeasuredView(m *model.Measured) measuredView {
 	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper), ModelText: orDash(m.Model), Ours: m.Trouble, Bound: quantity.Bounds(m.Low, m.High)}
 	if m.Estimate != nil {
 		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
+	}
+	if m.Real != nil {
+		v.RealText, v.Gap = quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit), quantity.Percent(m.Gap.Value, m.Gap.Low, m.Gap.High)
 	}
 	return v
 }

@@ -12,7 +12,7 @@ import (
 // Perf writes the papers' claims as a table, one line per number, with the reasons below.
 func Perf(w io.Writer, m *model.Perf) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### %s: %s, %s\n\n", m.Status, quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Plural(int64(m.Runs), "run", "runs"))
+	fmt.Fprintf(&b, "### %s: %s, %s\n\n", m.Status, quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated))
 	b.WriteString("| claim | class | what | paper | model | Gauntlet | bound | verdict | paper's number |\n|:--|:--|:--|--:|--:|--:|:--|:--|:--|\n")
 	for i := range m.Claims {
 		c := &m.Claims[i]
@@ -24,6 +24,9 @@ func Perf(w io.Writer, m *model.Perf) error {
 		}
 	}
 	b.WriteString("\n")
+	if m.Emulated != "" {
+		emulated(&b, m)
+	}
 	for i := range m.Claims {
 		if c := &m.Claims[i]; c.Reason != "" {
 			fmt.Fprintf(&b, "- **%s** (%s): %s. %s.\n", c.ID, escape(c.Source), escape(c.Claim), escape(c.Reason))
@@ -50,4 +53,25 @@ func claimRow(b *bytes.Buffer, c *model.Claim, m *model.Measured) {
 	}
 	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", c.ID, m.Class, escape(m.Title()), number(m.Paper), number(m.Model), escape(ours),
 		quantity.Bounds(m.Low, m.High), m.Status, m.Finding)
+}
+
+// emulated is a table of what was measured with real packets too, beside virtual time.
+func emulated(b *bytes.Buffer, m *model.Perf) {
+	fmt.Fprintf(b, "| claim | what | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|\n", m.Emulated)
+	for i := range m.Claims {
+		for k := range m.Claims[i].Measured {
+			x := &m.Claims[i].Measured[k]
+			if x.Real == nil {
+				continue
+			}
+			model := ""
+			if x.Model != nil {
+				model = quantity.Value(*x.Model, "")
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", m.Claims[i].ID, escape(x.Title()), model,
+				quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit),
+				quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High))
+		}
+	}
+	b.WriteString("\n")
 }

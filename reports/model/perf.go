@@ -11,8 +11,10 @@ type Perf struct {
 	Wall       float64 `json:"wall_seconds"`
 	Command    string  `json:"command"`
 	Bench      string  `json:"bench"`
-	Confidence float64 `json:"confidence"` // of the intervals
-	Runs       int     `json:"runs"`       // that were made; claims share them
+	Confidence float64 `json:"confidence"`          // of the intervals
+	Runs       int     `json:"runs"`                // that were made in virtual time; claims share them
+	Emulated   string  `json:"emulated,omitempty"`  // bench on which the numbers of class E were measured besides
+	RealRuns   int     `json:"real_runs,omitempty"` // that were made there
 
 	Status string  `json:"status"` // the worst of the claims
 	Claims []Claim `json:"claims"`
@@ -63,9 +65,15 @@ type Measured struct {
 	Values    []float64 `json:"values,omitempty"` // by seed
 
 	Estimate *stats.Estimate `json:"estimate,omitempty"`
-	Status   string          `json:"status"`
-	Finding  string          `json:"finding,omitempty"`
-	Trouble  string          `json:"trouble,omitempty"` // why there is no number
+
+	// Of class E, where the runs were made with real packets too: that number, and by which share it is above Estimate.
+	Real       *stats.Estimate `json:"real,omitempty"`
+	RealValues []float64       `json:"real_values,omitempty"` // by seed
+	Gap        *stats.Estimate `json:"gap,omitempty"`
+
+	Status  string `json:"status"`
+	Finding string `json:"finding,omitempty"`
+	Trouble string `json:"trouble,omitempty"` // why there is no number
 }
 
 // Title says what was measured: "40 ms, goodput ratio".
@@ -79,14 +87,20 @@ func (m *Measured) Title() string {
 // severity orders the statuses; what is reported weighs nothing.
 var severity = map[string]int{Reported: 0, Holds: 1, Open: 2, Broken: 3, Unknown: 4}
 
+// Worse returns the worse of two statuses.
+func Worse(a, b string) string {
+	if severity[b] > severity[a] {
+		return b
+	}
+	return a
+}
+
 // Settle gives the claim the worst of its numbers.
 func (c *Claim) Settle() {
 	c.Status, c.Finding = Reported, ""
 	for i := range c.Measured {
 		m := &c.Measured[i]
-		if severity[m.Status] > severity[c.Status] {
-			c.Status = m.Status
-		}
+		c.Status = Worse(c.Status, m.Status)
 		if m.Finding != "" && c.Finding != NotReproduced {
 			c.Finding = m.Finding
 		}
@@ -97,9 +111,7 @@ func (c *Claim) Settle() {
 func (p *Perf) Settle() {
 	p.Status = Reported
 	for i := range p.Claims {
-		if s := p.Claims[i].Status; severity[s] > severity[p.Status] {
-			p.Status = s
-		}
+		p.Status = Worse(p.Status, p.Claims[i].Status)
 	}
 }
 

@@ -69,6 +69,9 @@ func Interval(x, low, high float64, unit string) string {
 	return Value(x, "") + " ±" + Value(roundUp(half), unit)
 }
 
+// Percent writes a share and its interval in percent: "-1.5 ±0.21 %".
+func Percent(x, low, high float64) string { return Interval(100*x, 100*low, 100*high, "%") }
+
 // roundUp keeps two significant digits and never understates an uncertainty.
 func roundUp(x float64) float64 {
 	scale := math.Pow(10, math.Floor(math.Log10(x))-1)
@@ -94,6 +97,15 @@ func Plural(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return Count(n) + " " + many
+}
+
+// Runs says how many runs there were, and where: "24 runs in virtual time, 6 on netns".
+func Runs(virtual, real int, bench string) string {
+	text := Plural(int64(virtual), "run", "runs") + " in virtual time"
+	if bench != "" {
+		text += fmt.Sprintf(", %s on %s", Count(int64(real)), bench)
+	}
+	return text
 }
 
 type prefix struct {

@@ -45,7 +45,7 @@ var decided = map[stats.Decision]string{stats.Improved: green, stats.Regressed: 
 func changeRow(n *model.Change) []string {
 	by, what := "–", n.Title
 	if n.Relative != nil {
-		by = quantity.Interval(100*n.Relative.Value, 100*n.Relative.Low, 100*n.Relative.High, "%")
+		by = quantity.Percent(n.Relative.Value, n.Relative.Low, n.Relative.High)
 	}
 	if n.Reason != "" {
 		what += ": " + n.Reason

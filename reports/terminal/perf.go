@@ -14,9 +14,12 @@ import (
 // broke.
 func Perf(w io.Writer, m *model.Perf, o Options) error {
 	p := &printer{color: o.Color}
-	fmt.Fprintf(p, "%s  %s, %s in virtual time, %.0f %% intervals\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
-		quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Plural(int64(m.Runs), "run", "runs"), 100*m.Confidence)
+	fmt.Fprintf(p, "%s  %s, %s, %.0f %% intervals\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
+		quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated), 100*m.Confidence)
 	p.claims(m)
+	if m.Emulated != "" {
+		p.emulated(m)
+	}
 	p.reasons(m)
 	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED, in %s\n", m.Count(model.Holds), m.Count(model.Broken),
 		m.Count(model.Open), m.Count(model.Unknown), m.Count(model.Reported), time.Duration(m.Wall*float64(time.Second)).Round(time.Second))
@@ -33,15 +36,36 @@ func (p *printer) claims(m *model.Perf) {
 			t.add(measuredRow(&m.Claims[i], &m.Claims[i].Measured[k])...)
 		}
 	}
-	p.table(&t, func(row, column int, s string) string {
+	p.judged(&t, 2)
+}
+
+// judged writes a table with its headline bold and one column, of verdicts, in their colours.
+func (p *printer) judged(t *table, at int) {
+	p.table(t, func(row, column int, s string) string {
 		switch {
 		case row == 0:
 			return p.paint(bold, s)
-		case column == 2:
+		case column == at:
 			return p.paint(tone(strings.TrimSpace(s)), s)
 		}
 		return s
 	})
+}
+
+// emulated writes what was measured with real packets too, beside virtual time.
+func (p *printer) emulated(m *model.Perf) {
+	p.WriteString("\n")
+	t := table{left: 2}
+	t.add("CLAIM", "VERDICT", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "WHAT")
+	for i := range m.Claims {
+		for k := range m.Claims[i].Measured {
+			if x := &m.Claims[i].Measured[k]; x.Real != nil {
+				t.add(m.Claims[i].ID, x.Status, orDash(x.Model), quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit),
+					quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High), plain(x.Title()))
+			}
+		}
+	}
+	p.judged(&t, 1)
 }
 
 // measuredRow is one line of the table.
@@ -96,5 +120,8 @@ func (p *printer) broken(m *model.Measured) {
 	case model.Broken, model.Open:
 		fmt.Fprintf(p, "    bound:  %s: %s, want %s\n", plain(m.Title()),
 			quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit), quantity.Bounds(m.Low, m.High))
+		if m.Real != nil {
+			fmt.Fprintf(p, "            with real packets: %s\n", quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit))
+		}
 	}
 }

@@ -10,18 +10,20 @@ import (
 func Perf() *model.Perf {
 	m := &model.Perf{
 		Format: model.FormatVersion, Version: "0.1.0", Commit: "0123456789abcdef", Started: "2026-03-01T12:00:00Z", Wall: 80,
-		Command: "gauntlet perf --class A,V,H", Bench: "sim", Confidence: 0.95, Runs: 24,
+		Command: "gauntlet perf --class A,V,H", Bench: "sim", Confidence: 0.95, Runs: 24, Emulated: "netns", RealRuns: 6,
 		Claims: []model.Claim{
 			{ID: "PT-XX-01", Source: "A paper, Fig. 1", Claim: "16 connections: 1.28 and 1.50 times", Class: "V",
 				Measured: []model.Measured{
 					number("40 ms", model.Holds, model.Reproduced, 1.28, 1.24, 1.25, 0.01, 1.2, 1.3),
-					number("80 ms", model.Holds, model.Reproduced, 1.5, 1.52, 1.51, 0.01, 1.46, 1.58)}},
+					number("80 ms", model.Holds, model.Reproduced, 1.5, 1.52, 1.51, 0.01, 1.46, 1.58),
+					emulated("100 Mb/s", model.Holds, 1.24, 1.25, 1.23, 1.2, 1.3)}},
 			{ID: "PT-XX-02", Source: "A paper, Fig. 2", Claim: "one connection: 11.55 times", Class: "V", Reason: "its timer fires on every packet",
 				Measured: []model.Measured{number("", model.Holds, model.NotReproduced, 11.55, 1.85, 1.84, 0.02, 1.7, 2)}},
 			{ID: "PT-XX-03", Source: "A paper, Fig. 3", Claim: "two numbers", Class: "V",
 				Measured: []model.Measured{
 					number("first", model.Broken, "", 0, 0, 0.5, 0.01, 0.9, 1),
-					number("second", model.Open, "", 0, 0, 0.89, 0.02, 0.9, 1)}},
+					number("second", model.Open, "", 0, 0, 0.89, 0.02, 0.9, 1),
+					emulated("third", model.Broken, 0.95, 0.95, 0.6, 0.9, 1)}},
 			{ID: "PT-XX-04", Source: "A paper, Table I", Claim: "a size", Class: "A",
 				Measured: []model.Measured{{Metric: "memory", Unit: "B", Class: "A", Status: model.Unknown, Trouble: "no account \"x\""}}},
 			{ID: "PT-XX-05", Source: "A paper, III", Claim: "181 million packets per second", Class: "H", Reason: "of an FPGA"},
@@ -47,5 +49,14 @@ func number(name, status, finding string, paper, expected, value, half, low, hig
 	if expected != 0 {
 		out.Model = &expected
 	}
+	return out
+}
+
+// emulated is such a ratio with real packets beside it.
+func emulated(name, status string, expected, value, real, low, high float64) model.Measured {
+	out := number(name, status, "", 0, expected, value, 0.01, low, high)
+	gap := real/value - 1
+	out.Class, out.Real = "E", &stats.Estimate{Value: real, Low: real - 0.02, High: real + 0.02, Confidence: 0.95, N: 6}
+	out.Gap = &stats.Estimate{Value: gap, Low: gap - 0.005, High: gap + 0.005, Confidence: 0.95, N: 6}
 	return out
 }
