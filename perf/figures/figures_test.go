@@ -20,7 +20,7 @@ func TestEveryPointHasANumber(t *testing.T) {
 		Batch: batch.Options{Seeds: 2, Jobs: 2, Cost: func(*scenario.Spec) float64 { return 1 },
 			Run: func(_ context.Context, s *scenario.Spec) (targets.Run, error) {
 				r := targets.Run{Spec: s}
-				r.GoodputBps, r.DataPackets, r.FCT.Mean, r.FCT.P99 = 1e9*float64(s.Seed), 10, 5, 6
+				r.GoodputBps, r.DataPackets, r.FCT.Mean, r.FCT.P99, r.Recoveries = 1e9*float64(s.Seed), 10, 5, 6, 1
 				return r, nil
 			}}}
 	p, err := New(o)

@@ -78,6 +78,30 @@ func spread(s Spread) string {
 	return fmt.Sprintf("%d×%d..%d mean %d", s.Count, s.Min, s.Max, s.Mean)
 }
 
+// A recovery is what is lost until all of it is acknowledged: here one of a single packet, and then one of two, of which the
+// second was lost while the first was missing, and a third that is not over.
+func TestRecoveries(t *testing.T) {
+	s := measure(t, `
+A>X WRITE_ONLY psn=+0 len=100 A
+A>B WRITE_ONLY psn=+0 len=100 A
+B>A ACK psn=+0 msn=1
+A>B WRITE_ONLY psn=+1 len=100 A
+A>X WRITE_ONLY psn=+2 len=100 A
+A>B WRITE_ONLY psn=+3 len=100 A
+B>A NAK psn=+2 msn=2 PSN_SEQ_ERR
+A>X WRITE_ONLY psn=+4 len=100 A
+A>X WRITE_ONLY psn=+2 len=100 A
+A>B WRITE_ONLY psn=+2 len=100 A
+A>B WRITE_ONLY psn=+3 len=100 A
+B>A ACK psn=+3 msn=4
+A>B WRITE_ONLY psn=+4 len=100 A
+B>A ACK psn=+4 msn=5
+A>X WRITE_ONLY psn=+5 len=100 A`, Options{}).Summary()
+	if s.Recoveries != 2 || s.SingleLosses != 1 {
+		t.Errorf("%d recoveries, %d of one loss; want 2 and 1", s.Recoveries, s.SingleLosses)
+	}
+}
+
 // Each fixture line is 1 us after the one before, and a packet takes 0.4 us.
 var cases = []struct {
 	name, text, counts, fct, recovery string

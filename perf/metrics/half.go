@@ -28,6 +28,9 @@ type half struct {
 	apart    queue[message] // READs of the extension classes, which complete in their own order
 	inside   bool           // the newest message has begun and not ended
 
+	losses  int   // requests that the link took in the recovery under way; 0 when none is
+	highest int64 // the last of them
+
 	got  int64      // bytes delivered
 	last vtime.Time // when the last of them was
 
@@ -67,6 +70,9 @@ func (h *half) request(s *trace.Sight, sent, arrived bool) {
 		h.firstRequest(s, o)
 	} else if sent {
 		h.resend(s, &h.requests, o, true)
+	}
+	if t := h.requests.find(o); sent && t != nil && t.lost == s.At {
+		h.lose(o)
 	}
 	if arrived {
 		h.arrive(s, &h.requests, o)
@@ -202,4 +208,22 @@ func (h *half) arrive(s *trace.Sight, sp *space, o int64) *slot {
 	}
 	t.safe = true
 	return t
+}
+
+// lose takes a request into the recovery under way, or begins one.
+func (h *half) lose(o int64) {
+	h.losses++
+	h.highest = max(h.highest, o)
+}
+
+// recovered ends the recovery once everything that it lost is acknowledged.
+func (h *half) recovered() {
+	if h.losses == 0 || h.requests.lo <= h.highest {
+		return
+	}
+	h.c.sum.Recoveries++
+	if h.losses == 1 {
+		h.c.sum.SingleLosses++
+	}
+	h.losses = 0
 }

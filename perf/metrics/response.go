@@ -87,6 +87,7 @@ func (h *half) acknowledge(at vtime.Time, upTo int64) {
 		return
 	}
 	h.requests.advance(upTo)
+	h.recovered()
 	for m := h.messages.front(); m != nil && m.last != open && m.last < upTo; m = h.messages.front() {
 		h.c.fct.add(at.Sub(m.first))
 		h.messages.pop()

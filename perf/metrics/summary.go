@@ -31,6 +31,8 @@ type Summary struct {
 	RNRs           int64  `json:"rnr_packets"`           // RNR NAKs sent
 	Timeouts       int64  `json:"timeouts"`              // transport timers that expired, as endpoints report them
 	RetransmitByte int64  `json:"retransmitted_bytes"`   // payload bytes sent again
+	Recoveries     int64  `json:"recoveries"`            // from a lost request to when all that were lost are acknowledged; not over TCP
+	SingleLosses   int64  `json:"single_losses"`         // of those, with one lost request
 	RecoveryNs     Spread `json:"recovery_ns"`           // from the first loss of a data packet to the first delivery of its PSN
 	FCT            Spread `json:"fct_ns"`                // flow completion time of a message
 

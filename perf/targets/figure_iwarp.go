@@ -7,7 +7,7 @@ import (
 )
 
 func iwarpFigures() []Figure {
-	const conditions = "10 Gb/s, 10 us, Ethernet frames of 1500, segments of 65000 bytes, loss on the way of the data; 16 MiB of messages, 2000 at most; the share delivered stands for the bandwidth, of which it is a part"
+	const conditions = "10 Gb/s, 10 us, Ethernet frames of 1500, segments of 65000 bytes, loss on the way of the data; 16 MiB of messages, 2000 at most; the share delivered stands for the bandwidth, of which it is a part; the model's teeth are messages whose last segment is short"
 	const missing = "bandwidths of the paper, which are those of its hosts and only drawn: the text states no point"
 	segments := models.Datagrams{Segment: 65000, Fragment: 1480}
 	send, record := segments, segments

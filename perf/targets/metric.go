@@ -91,15 +91,28 @@ var (
 
 // variable is a high-water mark that the QPs of a side share, on the side where it is higher.
 func variable(name, unit string) Metric {
-	return Metric{name, unit, true, 1, func(r []Run) float64 {
-		a, sender := r[0].Shared["A "+name]
-		b, receiver := r[0].Shared["B "+name]
-		if !sender && !receiver {
-			return math.NaN()
-		}
-		return max(a, b)
-	}}
+	return Metric{name, unit, true, 1, func(r []Run) float64 { return r[0].highest(name) }}
 }
+
+// variables is such a mark of the first run over that of the second.
+func variables(name string) Metric {
+	return Metric{name + " ratio", "", true, 2, func(r []Run) float64 { return r[0].highest(name) / r[1].highest(name) }}
+}
+
+// highest is a variable on the side where it is higher; NaN where no side has it.
+func (r *Run) highest(name string) float64 {
+	a, sender := r.Shared["A "+name]
+	b, receiver := r.Shared["B "+name]
+	if !sender && !receiver {
+		return math.NaN()
+	}
+	return max(a, b)
+}
+
+// single is how often a recovery is of one lost packet.
+var single = Metric{"recoveries of one loss", "", false, 1, func(r []Run) float64 {
+	return float64(r[0].SingleLosses) / float64(r[0].Recoveries)
+}}
 
 // slowdown is the 95th percentile of the FCT slowdown in group n of so many, by size.
 func slowdown(n, groups int) Metric {
