@@ -9,7 +9,6 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -46,8 +45,10 @@ type Host struct {
 	Watch func(va uint64, data []byte, n int)
 
 	regions []*region          // by Base
+	bases   []uint64           // of the regions; side by side, so that a search among thousands stays in the cache
 	keys    map[uint32]*region // by RKey
 	last    *region            // the region of the previous access, which is mostly that of the next
+	bytes   bool               // some region is not virtual
 }
 
 // Register adds a region. It rejects a key that is taken, a range that is empty, wraps or overlaps another region, and
@@ -61,13 +62,14 @@ func (h *Host) Register(r Region) error {
 	case r.Bytes != nil && uint64(len(r.Bytes)) != r.Len:
 		return fmt.Errorf("memory: register rkey %#x: %d bytes given for a length of %d", r.RKey, len(r.Bytes), r.Len)
 	}
-	at, _ := slices.BinarySearchFunc(h.regions, r.Base, byBase)
+	at, _ := slices.BinarySearch(h.bases, r.Base)
 	if at > 0 && r.Base-h.regions[at-1].Base < h.regions[at-1].Len ||
 		at < len(h.regions) && h.regions[at].Base-r.Base < r.Len {
 		return fmt.Errorf("memory: register rkey %#x: [%#x, +%d) overlaps another region", r.RKey, r.Base, r.Len)
 	}
 	reg := &region{Region: r}
-	h.regions = slices.Insert(h.regions, at, reg)
+	h.regions, h.bases = slices.Insert(h.regions, at, reg), slices.Insert(h.bases, at, r.Base)
+	h.bytes = h.bytes || r.Bytes != nil
 	if h.keys == nil {
 		h.keys = make(map[uint32]*region)
 	}
@@ -75,20 +77,28 @@ func (h *Host) Register(r Region) error {
 	return nil
 }
 
-func byBase(r *region, base uint64) int { return cmp.Compare(r.Base, base) }
-
 // Permit implements engine.Memory: the key must be live, of the protection domain pd, allow all of want, and its region
 // must hold the range. A zero n is permitted with any key (IBTA 10.6.3.1).
 func (h *Host) Permit(pd, rkey uint32, va uint64, n uint32, want engine.Access) bool {
 	if n == 0 {
 		return true
 	}
-	r := h.keys[rkey]
-	return r != nil && !r.dead && r.PD == pd && r.Access&want == want && r.holds(va, uint64(n))
+	r := h.last
+	if r == nil || r.RKey != rkey {
+		r = h.keys[rkey]
+	}
+	if r == nil || r.dead || r.PD != pd || r.Access&want != want || !r.holds(va, uint64(n)) {
+		return false
+	}
+	h.last = r
+	return true
 }
 
 // Load implements engine.Memory.
 func (h *Host) Load(va uint64, n int) []byte {
+	if !h.bytes {
+		return nil
+	}
 	r := h.find(va, n)
 	if r == nil || r.Bytes == nil {
 		return nil
@@ -132,9 +142,9 @@ func (h *Host) find(va uint64, n int) *region {
 		return h.last
 	}
 	// The last region that begins at or before va is the only candidate, because regions do not overlap.
-	lo, hi := 0, len(h.regions)
+	lo, hi := 0, len(h.bases)
 	for lo < hi {
-		if mid := (lo + hi) / 2; h.regions[mid].Base <= va {
+		if mid := (lo + hi) / 2; h.bases[mid] <= va {
 			lo = mid + 1
 		} else {
 			hi = mid

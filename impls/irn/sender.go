@@ -30,6 +30,7 @@ type sender struct {
 
 	sacked bitmap
 	lost   psn.PSN // what is not in sacked and before it is lost: the highest PSN that a NACK named
+	clean  psn.PSN // where the search for the next hole goes on: between retx and it there is none
 	doubt  psn.PSN // what was sent before the last timeout, of which nothing need be known
 
 	inRecovery   bool
@@ -41,8 +42,8 @@ type sender struct {
 }
 
 func newSender(cfg *Config, first psn.PSN) sender {
-	return sender{cap: cfg.Cap, next: first, una: first, rto: cfg.rto, sacked: newBitmap(cfg.Cap), lost: first, doubt: first, retx: first,
-		recoverSN: first.Prev()}
+	return sender{cap: cfg.Cap, next: first, una: first, rto: cfg.rto, sacked: newBitmap(cfg.Cap), lost: first, clean: first.Next(),
+		doubt: first, retx: first, recoverSN: first.Prev()}
 }
 
 // busy reports whether anything is unacknowledged.
@@ -77,23 +78,23 @@ func (s *sender) retransmit() psn.PSN {
 }
 
 // search looks for the next hole behind the newest retransmission: a packet that is not acknowledged, with one above it
-// that is. Each is found once in a recovery, because the search never turns back.
+// that is. Each is found once in a recovery, because the search never turns back; and it does not go again over what it has
+// seen, or each NACK would cost a walk over the window.
 func (s *sender) search() {
-	p := s.una
-	if s.una.LessEq(s.retx) {
-		p = s.retx.Next()
-	}
-	if !p.Less(s.lost) {
+	if !s.clean.Less(s.lost) {
 		return
 	}
-	if p = s.sacked.nextClear(p, s.lost); p != s.lost {
-		s.retx, s.doRetransmit = p, true
+	if s.clean = s.sacked.nextClear(s.clean, s.lost); s.clean != s.lost {
+		s.aim(s.clean)
 		s.collected++
 	}
 }
 
+// aim makes p the one to be sent again.
+func (s *sender) aim(p psn.PSN) { s.retx, s.clean, s.doRetransmit = p, p.Next(), true }
+
 // head makes the oldest packet the one to be sent again.
-func (s *sender) head() { s.retx, s.doRetransmit = s.una, true }
+func (s *sender) head() { s.aim(s.una) }
 
 // ack takes a cumulative acknowledgement of everything before cum and reports whether it was news.
 func (s *sender) ack(cum psn.PSN) (news bool) {
@@ -134,7 +135,7 @@ func (s *sender) advance(cum psn.PSN) bool {
 	}
 	s.sacked.clearRange(s.una, cum)
 	s.una = cum
-	s.lost, s.doubt = psn.Max(s.lost, cum), psn.Max(s.doubt, cum)
+	s.lost, s.doubt, s.clean = psn.Max(s.lost, cum), psn.Max(s.doubt, cum), psn.Max(s.clean, cum)
 	return true
 }
 
