@@ -5,17 +5,21 @@ import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 // deadlines is a binary heap of one deadline per QP, indexed so that a QP's entry can be moved. An entry is never later
 // than the QP's real deadline.
 type deadlines struct {
-	heap []int32      // QPs, earliest first
-	pos  []int32      // place of a QP in heap, -1 when it is not there
-	at   []vtime.Time // deadline of a QP in heap
+	heap []int32 // QPs, earliest first
+	of   []deadline
+}
+
+// deadline is that of one QP.
+type deadline struct {
+	at  vtime.Time // meaningful in the heap
+	pos int        // place in the heap, -1 when it is not there
 }
 
 func (d *deadlines) init(qps int) {
 	d.heap = make([]int32, 0, qps)
-	d.pos = make([]int32, qps)
-	d.at = make([]vtime.Time, qps)
-	for i := range d.pos {
-		d.pos[i] = -1
+	d.of = make([]deadline, qps)
+	for i := range d.of {
+		d.of[i].pos = -1
 	}
 }
 
@@ -24,22 +28,21 @@ func (d *deadlines) first() vtime.Time {
 	if len(d.heap) == 0 {
 		return vtime.Never
 	}
-	return d.at[d.heap[0]]
+	return d.of[d.heap[0]].at
 }
 
 // atMost makes QP i's deadline no later than at.
 func (d *deadlines) atMost(i int, at vtime.Time) {
-	p := d.pos[i]
+	e := &d.of[i]
 	switch {
-	case p < 0:
-		p = int32(len(d.heap))
+	case e.pos < 0:
+		e.pos = len(d.heap)
 		d.heap = append(d.heap, int32(i))
-		d.pos[i] = p
-	case d.at[i] <= at:
+	case e.at <= at:
 		return
 	}
-	d.at[i] = at
-	d.up(int(p))
+	e.at = at
+	d.up(e.pos)
 }
 
 // pop removes the QP with the earliest deadline; of equal ones, the lowest number.
@@ -48,7 +51,7 @@ func (d *deadlines) pop() int {
 	last := len(d.heap) - 1
 	d.swap(0, last)
 	d.heap = d.heap[:last]
-	d.pos[i] = -1
+	d.of[i].pos = -1
 	d.down(0)
 	return int(i)
 }
@@ -56,15 +59,15 @@ func (d *deadlines) pop() int {
 // less puts the lower QP first at equal times, so that a run repeats whatever order the deadlines were set in.
 func (d *deadlines) less(a, b int) bool {
 	i, j := d.heap[a], d.heap[b]
-	if d.at[i] != d.at[j] {
-		return d.at[i] < d.at[j]
+	if a, b := d.of[i].at, d.of[j].at; a != b {
+		return a < b
 	}
 	return i < j
 }
 
 func (d *deadlines) swap(a, b int) {
 	d.heap[a], d.heap[b] = d.heap[b], d.heap[a]
-	d.pos[d.heap[a]], d.pos[d.heap[b]] = int32(a), int32(b)
+	d.of[d.heap[a]].pos, d.of[d.heap[b]].pos = a, b
 }
 
 // up restores the order above a place whose deadline came nearer.

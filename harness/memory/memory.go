@@ -83,15 +83,8 @@ func (h *Host) Permit(pd, rkey uint32, va uint64, n uint32, want engine.Access) 
 	if n == 0 {
 		return true
 	}
-	r := h.last
-	if r == nil || r.RKey != rkey {
-		r = h.keys[rkey]
-	}
-	if r == nil || r.dead || r.PD != pd || r.Access&want != want || !r.holds(va, uint64(n)) {
-		return false
-	}
-	h.last = r
-	return true
+	r := h.find(va, int(n)) // there is no other that holds the range, whatever the key
+	return r != nil && r.RKey == rkey && !r.dead && r.PD == pd && r.Access&want == want
 }
 
 // Load implements engine.Memory.

@@ -70,6 +70,9 @@ func (r *receiver) arrive(p psn.PSN) arrival {
 }
 
 func (r *receiver) code(p psn.PSN) (c code) {
+	if r.held == 0 {
+		return absent
+	}
 	if r.b1.has(p) {
 		c = 0b10
 	}

@@ -133,7 +133,9 @@ func (s *sender) advance(cum psn.PSN) bool {
 	if n := cum.Sub(s.una); n <= 0 || n > s.inFlight() {
 		return false
 	}
-	s.sacked.clearRange(s.una, cum)
+	if s.una.Less(s.lost) { // otherwise no NACK has named any
+		s.sacked.clearRange(s.una, cum)
+	}
 	s.una = cum
 	s.lost, s.doubt, s.clean = psn.Max(s.lost, cum), psn.Max(s.doubt, cum), psn.Max(s.clean, cum)
 	return true

@@ -45,6 +45,9 @@ func New(link spec.Link, faults *fault.Set, seed uint64) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("channel: %w", err)
 	}
+	if faults != nil && len(faults.Faults()) == 0 {
+		faults = nil // it decides nothing, for every packet
+	}
 	return &Channel{link: link, faults: faults, loss: l, draws: d, port: line{rate: link.Port, queue: link.Queue},
 		line: line{rate: link.Rate, queue: link.Queue}}, nil
 }
@@ -73,9 +76,9 @@ func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault
 	case !room:
 		v.Cause = Cause{Kind: Queue}
 	default:
-		c.travel(&v, n, wireBytes, f)
+		c.travel(&v, n, wireBytes, &f)
 	}
-	c.counts.add(v)
+	c.counts.add(&v)
 	return v
 }
 
@@ -94,7 +97,7 @@ func (c *Channel) enter(v *Verdict, wireBytes int) bool {
 }
 
 // travel applies what happens to the n-th packet behind the line.
-func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f fault.Decision) {
+func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f *fault.Decision) {
 	v.Fate = Delivered
 	left := c.line.free
 	v.Arrive = left.Add(c.link.Delay + c.draws.jitter(n) + f.Delay)

@@ -156,7 +156,7 @@ type Counters struct {
 	Early     uint64 // packets that a reorder fault could not hold until their successors had passed
 }
 
-func (n *Counters) add(v Verdict) {
+func (n *Counters) add(v *Verdict) {
 	switch {
 	case v.Fate != Lost:
 		n.Delivered++
