@@ -13,7 +13,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers reproducible check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench soak report goodput vuln deps ci clean
+.PHONY: build images peers reproducible check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -114,6 +114,14 @@ fuzz: ## each fuzz target for FUZZTIME
 bench: ## benchmarks, with allocations; kept in out/ for benchstat
 	@mkdir -p out
 	go test -run '^$$' -bench . -benchmem ./... | tee out/bench.txt
+
+NS3_MODULES := core network internet traffic-control point-to-point applications
+
+bench-ns3: ## the simulator beside ns-3 over one link; needs a C++ compiler and libns3-dev (Debian), which CI does without
+	@[[ -e /usr/include/ns3/core-module.h ]] || { echo "bench-ns3: no ns-3 here: apt-get install --no-install-recommends g++ libns3-dev"; exit 2; }
+	@mkdir -p out
+	g++ -O2 -std=c++17 -Wall -Wextra -o out/ns3-flow perf/ns3/flow.cc $(NS3_MODULES:%=-lns3-%)
+	GOMAXPROCS=1 GAUNTLET_NS3=$(CURDIR)/out/ns3-flow go test -run '^$$' -bench BesideNS3 -benchtime 1x ./harness/bench/sim | tee out/ns3.txt
 
 soak: build ## random loss under SOAK fresh seeds, each printed with its command
 	@for ((n = 0; n < $(SOAK); n++)); do \
