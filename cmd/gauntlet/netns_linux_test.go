@@ -84,6 +84,9 @@ func TestRunNetns(t *testing.T) {
 	if r.GoodputBps <= 0 || r.Messages != 20 || len(r.Certificates) != 3 || len(r.Verdicts) < 100 {
 		t.Errorf("goodput %g, %d messages, %d certificates, %d verdicts", r.GoodputBps, r.Messages, len(r.Certificates), len(r.Verdicts))
 	}
+	if p := r.Processor; p == nil || min(p.NsPerGB[0], p.NsPerGB[1]) <= 0 {
+		t.Errorf("processor time %+v", p)
+	}
 	for _, c := range r.Certificates {
 		if !c.Valid || len(c.Items) < 8 {
 			t.Errorf("certificate %s: valid %v, %d items", c.When, c.Valid, len(c.Items))

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -36,6 +37,7 @@ type Evidence struct {
 	Environment  [][2]string           // name and value: kernel, link kind, clock
 	Shared       [][2]string           // variables of what the QPs of each side share, when the run ended
 	Counters     [][2]string           // of endpoints and link, those that are not zero
+	Processor    [2]time.Duration      // real benches: what each endpoint used of the processors; 0 where it does not tell
 	Incomplete   string                // not empty: work was outstanding when the run ended, and this is why
 }
 

@@ -58,6 +58,7 @@ type Report struct {
 	Late      int64           `json:"late_ns,omitempty"`      // the longest that a packet or a timer had to wait
 	Dropped   uint64          `json:"dropped,omitempty"`      // frames that the program was too slow to take
 	MaxMemory int64           `json:"memory_bytes,omitempty"` // the most that the process had
+	Processor int64           `json:"cpu_ns,omitempty"`       // processor time of the process from start to stop, of all its threads
 	Memory    json.RawMessage `json:"memory,omitempty"`       // what the peer needs for verify; the bench does not look
 
 	Error string `json:"error,omitempty"` // error: one line

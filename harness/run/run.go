@@ -255,6 +255,9 @@ func (p *pipeline) close(r *model.Result, ev *bench.Evidence, err error) error {
 			}
 		}
 		p.fill(r)
+		if ev != nil {
+			r.Processor = model.NewProcessor(ev.Processor, r.PayloadBytes)
+		}
 		if ladderErr := drawLadders(r, p.folder); err == nil {
 			err = ladderErr
 		}

@@ -123,6 +123,11 @@ func counters(r *model.Result) []model.Fact {
 		{Name: "payload delivered", Value: quantity.Bytes(r.PayloadBytes)}, {Name: "payload sent again", Value: quantity.Bytes(r.RetransmitByte)},
 		{Name: "data on the link (layer 1)", Value: quantity.Rate(r.ThroughputBps)}, {Name: "measured time", Value: quantity.Duration(r.ElapsedNs)},
 	}
+	if p := r.Processor; p != nil {
+		for side, name := range []string{"A", "B"} {
+			out = append(out, model.Fact{Name: "processor time per GB, " + name, Value: quantity.Duration(p.NsPerGB[side])})
+		}
+	}
 	if r.Fairness > 0 {
 		out = append(out, model.Fact{Name: "fairness (Jain's index)", Value: fmt.Sprintf("%.3f", r.Fairness)})
 	}

@@ -3,6 +3,7 @@ package model
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -31,6 +32,8 @@ type Result struct {
 
 	metrics.Summary
 
+	Processor *Processor `json:"processor,omitempty"` // of runs in real time
+
 	Status       string                `json:"status"` // the worst verdict of a required rule, INVALID or ERROR when the run is
 	Reason       string                `json:"reason,omitempty"`
 	Verdicts     []rule.Verdict        `json:"verdicts"`
@@ -44,6 +47,26 @@ type Result struct {
 	Ladders   []Ladder           `json:"ladders,omitempty"`
 	Shared    []Fact             `json:"shared,omitempty"`   // state that the QPs of a side share, when the run ended: "A pool_units_high"
 	Counters  []Fact             `json:"counters,omitempty"` // of endpoints and links, those that are not zero
+}
+
+// Processor is what the endpoints at A and B used of the processors, from the start of the traffic to its end, all threads
+// together; 0 where a program does not tell. It holds for one machine, and for endpoints that wait in the same way.
+type Processor struct {
+	Ns      [2]int64 `json:"ns"`
+	NsPerGB [2]int64 `json:"ns_per_gb"` // for 10^9 bytes of payload that were delivered
+}
+
+// NewProcessor returns nil when no endpoint tells, and when nothing was delivered.
+func NewProcessor(used [2]time.Duration, payload int64) *Processor {
+	if used == [2]time.Duration{} || payload <= 0 {
+		return nil
+	}
+	var p Processor
+	for side, t := range used {
+		p.Ns[side] = t.Nanoseconds()
+		p.NsPerGB[side] = int64(float64(t) * 1e9 / float64(payload))
+	}
+	return &p
 }
 
 // Fact is a named value, in a fixed order.

@@ -3,6 +3,7 @@ package model_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,5 +52,18 @@ func TestCounts(t *testing.T) {
 	want := []model.Fact{{Name: "PASS", Value: "1"}, {Name: "FAIL", Value: "2"}}
 	if d := cmp.Diff(want, r.Counts()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// The processor time is told for the payload that it moved, and not told when nobody said, or nothing moved.
+func TestProcessorPerGB(t *testing.T) {
+	p := model.NewProcessor([2]time.Duration{3 * time.Second, 0}, 500_000_000)
+	if p == nil || p.Ns != [2]int64{3e9, 0} || p.NsPerGB != [2]int64{6e9, 0} {
+		t.Errorf("%+v", p)
+	}
+	for _, p := range []*model.Processor{model.NewProcessor([2]time.Duration{}, 1), model.NewProcessor([2]time.Duration{1, 1}, 0)} {
+		if p != nil {
+			t.Errorf("%+v of nothing", p)
+		}
 	}
 }

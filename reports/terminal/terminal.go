@@ -138,6 +138,10 @@ func results(r *model.Result) []number {
 		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR; %s",
 			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), quantity.Plural(r.Timeouts, "timeout", "timeouts"))},
 	}
+	if p := r.Processor; p != nil {
+		rows = append(rows, number{"processor", quantity.Duration(p.Ns[0] + p.Ns[1]), fmt.Sprintf("%s per GB at A, %s at B",
+			quantity.Duration(p.NsPerGB[0]), quantity.Duration(p.NsPerGB[1]))})
+	}
 	if s := r.Slowdown; s != nil {
 		rows = append(rows, number{"slowdown, median", fmt.Sprintf("%.2f", s.All.P50), fmt.Sprintf("95 %% %.2f, 99 %% %.2f of %s, against a link of their own",
 			s.All.P95, s.All.P99, quantity.Plural(int64(s.All.Count), "flow", "flows"))})

@@ -64,8 +64,9 @@ type process struct {
 	events  *eventFile
 
 	late    vtime.Duration
-	told    vtime.Time // when the share was last told
-	idle    bool       // as last told
+	used    time.Duration // processor time when the run began
+	told    vtime.Time    // when the share was last told
+	idle    bool          // as last told
 	stopped bool
 }
 
@@ -242,6 +243,7 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 			return err
 		}
 	}
+	p.used = processorTime()
 	p.actor.Start(p.clock.Now())
 	if p.tcp != nil {
 		if err := p.tcp.connect(); err != nil {
@@ -426,7 +428,8 @@ func (p *process) stop() error {
 			return err
 		}
 	}
-	a := farewell{Report: contract.Report{Event: contract.SaysStopped, Late: int64(p.late / vtime.Nanosecond), MaxMemory: peakMemory()}}
+	a := farewell{Report: contract.Report{Event: contract.SaysStopped, Late: int64(p.late / vtime.Nanosecond), MaxMemory: peakMemory(),
+		Processor: int64(processorTime() - p.used)}}
 	for i := range p.devices {
 		counts, err := p.devices[i].Counts()
 		if err != nil {
@@ -457,6 +460,15 @@ func peakMemory() int64 {
 		return 0
 	}
 	return int64(u.Maxrss) << 10
+}
+
+// processorTime returns what the threads of the process have used of the processors, 0 when the kernel does not tell.
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // verify compares the memory with what the peer posted, in the words of its stopped, and ends the report. A peer that told

@@ -305,6 +305,7 @@ func (s *session) verify(context.Context) error {
 		}
 		s.evidence.Count(e.side.String()+" dropped: ", e.counters)
 		s.evidence.Share(e.side, e.shared)
+		s.evidence.Processor[side] = time.Duration(e.end.Processor)
 		s.fact(e.name, fmt.Sprintf("%d QPs made in %s; %d MiB of memory at most", s.job.Spec.QPs,
 			time.Duration(e.ready.SetupTime).Round(time.Millisecond), e.end.MaxMemory>>20))
 		if !e.caps.Tells("memory") {

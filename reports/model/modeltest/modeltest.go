@@ -3,6 +3,8 @@
 package modeltest
 
 import (
+	"time"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -27,6 +29,7 @@ func Result() *model.Result {
 		Sequences:   []metrics.Sequence{{Conn: 0, From: "A", Marks: marks()}},
 		Ladders:     []model.Ladder{{Rule: "RC-NAK-002", Finding: 0, Text: ladder}},
 		Counters:    []model.Fact{{Name: "A>B dropped: loss", Value: "12"}},
+		Processor:   model.NewProcessor([2]time.Duration{62 * time.Millisecond, 47 * time.Millisecond}, 3_940_000),
 	}
 }
 
