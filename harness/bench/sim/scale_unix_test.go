@@ -90,8 +90,8 @@ func scaledWorld(b *testing.B, name string, lines []string, o sim.Options) *sim.
 	return w
 }
 
-// BenchmarkHeld measures the memory that a packet in the air takes: what a world with a full pipe holds beyond one whose
-// pipe is short, over the packets between.
+// BenchmarkHeld measures the memory that a packet of the path takes: what a world with a full pipe holds beyond one whose
+// pipe is short, over the packets between that a round trip holds. With few ACKs half as many are on their way at once.
 func BenchmarkHeld(b *testing.B) {
 	for _, name := range []string{"gbn", "irn", "fasr"} {
 		b.Run(name, func(b *testing.B) {
