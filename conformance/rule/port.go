@@ -13,6 +13,8 @@ type Port struct {
 	// does not wait longer. It is 0 when the rate is not known.
 	Turn vtime.Duration
 
+	Packets uint64 // that have left so far, of all QPs
+
 	full  vtime.Duration // a full packet on the line; 0 when not known
 	since vtime.Time     // packets have left without a pause since then
 	last  vtime.Time     // the latest packet
@@ -48,6 +50,7 @@ func (p *Port) sent(at vtime.Time) {
 		p.since = at
 	}
 	p.last = at
+	p.Packets++
 }
 
 // Wait is how long a packet may wait in the port behind others, such as READ responses of the same endpoint, or for a turn of

@@ -9,14 +9,15 @@ import (
 // ackWire is the layer-1 length of an acknowledgement: the headers of a packet, and the AETH.
 const ackWire = overhead + 4
 
-// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing. What is not such
-// a flow spoils it, and the rule has nothing to say.
+// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing and a line that nobody
+// else uses. What is not such a flow spoils it, and the rule has nothing to say.
 type flow struct {
 	c       *rule.Context
 	spoilt  bool
 	begin   vtime.Time // first bit of the first packet
 	last    vtime.Time // last bit of the newest one
 	sent    int        // packets
+	port    uint64     // those of the port, by then
 	idle    vtime.Duration
 	warm    bool       // one RTT has passed since the beginning
 	settled vtime.Time // when it had
@@ -36,7 +37,8 @@ func (f *flow) packet(s *rule.Sight) {
 	if f.sent == 0 {
 		f.begin, f.wire = s.At.Add(-took), s.Rec.WireBytes
 	}
-	f.spoilt = s.Rec.WireBytes != f.wire
+	f.spoilt = s.Rec.WireBytes != f.wire || f.sent > 0 && c.Port.Packets != f.port+1
+	f.port = c.Port.Packets
 	switch {
 	case f.warm:
 		f.idle += max(0, s.At.Sub(f.last)-took)

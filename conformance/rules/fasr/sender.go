@@ -55,6 +55,7 @@ type sender struct {
 	batches    []batch
 	forbidden  map[psn.PSN]reason
 	excused    map[psn.PSN]bool // of batches that another input replaced: some may have left the engine already
+	expired    vtime.Time       // the latest timeout
 }
 
 // senderRule makes a check of one reason. It reports the problems of batches with that reason, and is met by a batch.
@@ -77,7 +78,7 @@ func senderRule(which func(reason) bool) func(*rule.Context) rule.Check {
 }
 
 func newSender(c *rule.Context) *sender {
-	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{},
+	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{}, expired: vtime.Never,
 		off: switched(c, "lostcnt_credit")}
 }
 
@@ -314,9 +315,11 @@ func (m *sender) hush() {
 }
 
 func (m *sender) timeout() {
+	m.expired = m.c.Now()
 	for i := range m.batches {
-		b := &m.batches[i]
-		m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
+		if b := &m.batches[i]; m.expired.Sub(b.at) > m.c.Port.Turn { // else it may be on the line, or wait for it
+			m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
+		}
 	}
 	m.replace()
 	clear(m.forbidden)
@@ -376,8 +379,12 @@ func (m *sender) latest() reason {
 	return onTimeoutAll
 }
 
-// sentNew counts new packets that pass what is to be sent again.
+// sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is sent again
+// as well.
 func (m *sender) sentNew(s *rule.Sight) {
+	if sinceTimeout(s.At, m.expired) <= m.c.Port.Turn {
+		m.excused[s.Pkt.PSN] = true
+	}
 	for i := range m.batches {
 		b := &m.batches[i]
 		if b.fresh++; b.fresh == slack+1 {
@@ -385,6 +392,14 @@ func (m *sender) sentNew(s *rule.Sight) {
 			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
 		}
 	}
+}
+
+// sinceTimeout is the time since the latest timeout; the longest there is when there was none.
+func sinceTimeout(now, expired vtime.Time) vtime.Duration {
+	if expired == vtime.Never {
+		return vtime.Duration(vtime.Never)
+	}
+	return now.Sub(expired)
 }
 
 // end reports what was never sent although there was time.
@@ -522,7 +537,7 @@ func isolatedCostsOne() rule.Rule {
 			"packets are in order."},
 		Needs: rule.Both | rule.Fates | rule.Probes, Sees: rule.Requests | rule.Responses, Stimulus: "one lost packet with others behind it",
 		New: func(c *rule.Context) rule.Check {
-			l := lone{c: c}
+			l := lone{c: c, expired: vtime.Never}
 			return rule.Check{Sight: l.sight, Event: l.event}
 		},
 	})
@@ -540,18 +555,23 @@ type lone struct {
 	high   psn.PSN // newest that arrived behind it
 	sacked bool
 	sent   int
+
+	expired vtime.Time // the latest timeout
 }
 
 func (l *lone) event(e *trace.Event) {
 	l.off = l.off || e.Kind == trace.Probe && e.Name == "pool_exhausted" && e.Value > 0
 	l.open = l.open && e.Kind != trace.Timeout && !l.off
+	if e.Kind == trace.Timeout && l.c.Mine(e) {
+		l.expired = e.At
+	}
 }
 
 func (l *lone) sight(s *rule.Sight) {
 	c, p := l.c, s.Pkt
 	switch {
 	case s.Point == trace.RequesterOut && s.Rec.Lost():
-		l.open = !l.open && !l.off && s.Relation == rule.First && !p.Opcode.IsRead()
+		l.open = !l.open && !l.off && s.Relation == rule.First && !p.Opcode.IsRead() && sinceTimeout(s.At, l.expired) > c.Port.Turn
 		l.psn, l.high, l.index, l.at, l.sacked, l.sent = p.PSN, p.PSN, s.Index, s.At, false, 0
 	case !l.open:
 	case s.Point == trace.ResponderOut && s.Rec.Lost(),
