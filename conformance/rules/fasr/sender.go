@@ -580,6 +580,8 @@ func (l *lone) sight(s *rule.Sight) {
 		l.open = false
 	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead:
 		l.high = p.PSN
+	case s.Point == trace.RequesterOut && s.Relation == rule.Again && p.PSN.Less(l.psn):
+		l.open = false // an older loss is repaired
 	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
 		l.sent++
 	case s.Point == trace.RequesterIn && isSACK(p):

@@ -1,6 +1,8 @@
 package gb1
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -213,10 +215,14 @@ func memoryInOrder() rule.Rule {
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			var kept [256]payload
+			var due []payload // in its turn, not placed yet: its bytes may be those of one that is kept
 			n := 0
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					p := s.Pkt
+					if s.Legal && p.Len > 0 {
+						due = append(due[max(0, len(due)+1-len(kept)):], payload{p.PSN, p.Len, s.Sum})
+					}
 					switch {
 					case s.Relation == rule.Ahead && s.Kept && isData(p.Opcode):
 						kept[n%len(kept)] = payload{p.PSN, p.Len, s.Sum}
@@ -225,9 +231,13 @@ func memoryInOrder() rule.Rule {
 						c.Met()
 					}
 				},
-				// A placement shows its bytes and not its PSN; within a window of messages payloads differ.
+				// A placement shows its bytes and not its PSN.
 				Event: func(e *trace.Event) {
 					if e.Kind != trace.Store || c.Mine(e) || e.Sum == 0 || e.Len < telling {
+						return
+					}
+					if i := slices.IndexFunc(due, func(d payload) bool { return d.sum == e.Sum && d.len == int(e.Len) }); i >= 0 {
+						due = slices.Delete(due, i, i+1)
 						return
 					}
 					for _, k := range kept[:min(n, len(kept))] {
