@@ -16,8 +16,9 @@ type LinkFate struct {
 	From   Side
 	Opcode roce.Opcode
 	PSN    psn.PSN
-	Lost   bool   // the link never delivered it
-	Cause  string // who changed its fate; empty when nobody did
+	Left   vtime.Time // when the part of the link that the log is of let it go; zero: at once
+	Lost   bool       // the link never delivered it
+	Cause  string     // who changed its fate; empty when nobody did
 }
 
 // MergeOptions say how two taps become one trace.
@@ -92,7 +93,7 @@ type merger struct {
 	exact   map[uint64]*bucket // by content
 	loose   map[looseKey]*bucket
 	least   [2]vtime.Duration // of any packet, by sender; zero when not known
-	latest  [2]vtime.Time     // when the newest packet that has arrived was sent, by sender
+	latest  [2]vtime.Time     // when the newest packet that has arrived had left, by sender
 	ordered bool              // no packet overtakes another
 	delay   [2]vtime.Duration // of the last match, by sender
 	known   [2]bool           // there was one
@@ -115,7 +116,11 @@ type flight struct {
 	inSent  bool // still in merger.sent
 	inEarly bool // still in merger.early
 	cause   string
+	let     vtime.Time // when the part of the link that keeps a log let it go; zero: at once
 }
+
+// left is when the rest of the link took the packet.
+func (f *flight) left() vtime.Time { return max(f.rec.Sent, f.let) }
 
 // looseKey is what identifies a packet whose bytes changed.
 type looseKey struct {
@@ -309,7 +314,7 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 	var best *flight
 	var least vtime.Duration
 	for _, f := range waiting {
-		from, delay := f.rec.From, at.Sub(f.rec.Sent)
+		from, delay := f.rec.From, at.Sub(f.left())
 		if delay < 0 || orCopy && delay < m.possible(from) {
 			continue
 		}
@@ -320,7 +325,7 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 		if m.known[from] {
 			off = max(delay-m.delay[from], m.delay[from]-delay)
 		}
-		if m.ordered && f.rec.Sent < m.latest[from] || delay < m.least[from]-slack {
+		if m.ordered && f.left() < m.latest[from] || delay < m.least[from]-slack {
 			off += m.window // only when there is no other: two processors may pass a tap in one order and the link in another
 		}
 		if best == nil || off < least {
@@ -402,8 +407,8 @@ func (f *flight) keepChange() {
 func (m *merger) arrived(f *flight) {
 	if from := f.rec.From; f.cause == "" { // what a script held back tells nothing about the others
 		m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
-		m.latest[from] = max(m.latest[from], f.rec.Sent)
 	}
+	m.latest[f.rec.From] = max(m.latest[f.rec.From], f.left())
 	f.settled, f.matched = true, true
 	m.unwait(f)
 	if b := m.exact[f.key]; b != nil {
@@ -456,7 +461,7 @@ func (m *merger) link(now vtime.Time) {
 			m.stats.Unexplored++
 			continue
 		}
-		f.fated, f.cause = true, e.Cause
+		f.fated, f.cause, f.let = true, e.Cause, e.Left
 		if f.matched || !e.Lost {
 			f.rec.Cause = e.Cause
 			continue
@@ -550,7 +555,7 @@ func (m *merger) close(sources []FrameSource) {
 	for f := m.sent.first(); f != nil; f = m.sent.first() {
 		m.sent.drop()
 		if from := f.rec.From; !f.settled {
-			if m.known[from] && m.now.Sub(f.rec.Sent) > 2*m.delay[from] || m.ordered && f.rec.Sent < m.latest[from] {
+			if m.known[from] && m.now.Sub(f.rec.Sent) > 2*m.delay[from] || m.ordered && f.left() < m.latest[from] {
 				m.giveUp(f)
 			} else {
 				m.lose(f, Unknown, CauseCapture)

@@ -202,6 +202,33 @@ func TestMergePartialLog(t *testing.T) {
 	}
 }
 
+// What a part of the link held back on purpose took the rest of the way from then on: neither does what was sent again meanwhile,
+// with the same bytes, take its place, nor has it overtaken anything.
+func TestMergePartialLogLetsGo(t *testing.T) {
+	f := mustFixture(t, `
+@1..21 A>B SEND_ONLY psn=+0 len=4
+@2..62 A>B SEND_ONLY psn=+1 len=4 cause=delay[0]
+@3..63 A>B SEND_ONLY psn=+2 len=4 cause=delay[0]
+@44..64 A>B SEND_ONLY psn=+1 len=4
+@45..65 A>B SEND_ONLY psn=+2 len=4
+@900..910 A>B SEND_ONLY psn=+3 len=4
+`, 0)
+	us := func(x float64) vtime.Time { return vtime.Time(x * 1e6) }
+	fates := []LinkFate{
+		{At: us(2.1), Left: us(42), From: A, Opcode: roce.SendOnly, PSN: 1, Cause: "delay[0]"},
+		{At: us(3.1), Left: us(43), From: A, Opcode: roce.SendOnly, PSN: 2, Cause: "delay[0]"},
+	}
+	for _, known := range []bool{true, false} {
+		if !known {
+			fates[0].Left, fates[1].Left = 0, 0
+		}
+		k, _ := mergeAll(t, f, MergeOptions{Fates: fates, Partial: true, Ordered: known, Least: [2]vtime.Duration{10 * vtime.Microsecond, 0}})
+		if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); (d == "") != known {
+			t.Errorf("known %v (-want +got)\n%s", known, d)
+		}
+	}
+}
+
 // What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its PSN,
 // nor an ACK with the same bytes, whichever of them arrives first.
 func TestMergeForged(t *testing.T) {

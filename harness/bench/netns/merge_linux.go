@@ -74,12 +74,13 @@ func (s *session) merge(whole bool) error {
 // spans is what was seen of each leg.
 func (s *session) spans(whole bool) (list []trace.Span, err error) {
 	for _, l := range s.legs {
-		span := trace.Span{Watch: &l.census, Forged: l.forged, Least: l.least(), Ordered: l.ordered()}
+		span := trace.Span{Watch: &l.census, Forged: l.forged, Least: l.least()}
 		logged := false
 		if span.Fates, logged, err = l.chain.fates(); err != nil && whole {
 			return nil, err
 		}
 		span.Partial = !logged
+		span.Ordered = l.ordered() && (span.Partial || !slices.ContainsFunc(l.faults, holdsBack)) // a partial log says when it let go
 		for _, t := range l.taps {
 			src, err := t.source(s.wall, s.epoch)
 			if err != nil {
@@ -102,10 +103,10 @@ func (h *hop) least() (d [2]vtime.Duration) {
 	return d
 }
 
-// ordered reports whether no packet overtakes another on a hop, and none is held back by a script.
+// ordered reports whether no packet overtakes another on a hop, those aside that a script holds back.
 func (h *hop) ordered() bool {
 	ab, ba := &h.link.AB, &h.link.BA
-	return !slices.ContainsFunc(h.faults, holdsBack) && ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
+	return ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
 }
 
 func holdsBack(f fault.Fault) bool { return f.Action == fault.Delay || f.Action == fault.Reorder }

@@ -17,8 +17,7 @@ func TestHopBounds(t *testing.T) {
 		"link rate=50M delay=5ms\n":                           {5 * vtime.Millisecond, true},
 		"link rate=50M delay=5ms jitter=2ms\n":                {3 * vtime.Millisecond, false},
 		"link rate=50M delay=5ms reorder=1%\n":                {0, false},
-		"link rate=50M delay=5ms\ndelay A psn=+3 by=100us\n":  {5 * vtime.Millisecond, false},
-		"link rate=50M delay=5ms\ndrop A psn=+3\n":            {5 * vtime.Millisecond, true},
+		"link rate=50M delay=5ms\ndelay A psn=+3 by=100us\n":  {5 * vtime.Millisecond, true},
 		"link rate=50M delay=5ms\nloss random p=1%\nseed 3\n": {5 * vtime.Millisecond, true},
 	} {
 		s, err := scenario.Parse(strings.NewReader(text + "load write msg=1024 count=5\n"))

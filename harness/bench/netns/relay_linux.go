@@ -138,7 +138,11 @@ func (l *relayStage) fates() ([]trace.LinkFate, error) {
 		if r.Fate == relay.Delivered && r.Cause == "" || r.Fate == relay.Injected || r.At < l.epoch {
 			return nil
 		}
-		out = append(out, fateOf(r, l.epoch))
+		f := fateOf(r, l.epoch)
+		if l.qdisc && !f.Lost {
+			f.Left = r.Arrive - l.epoch // into the stage behind
+		}
+		out = append(out, f)
 		return nil
 	})
 	return out, err
