@@ -95,11 +95,14 @@ golden: ## rewrite golden files; read the diff
 	if [[ -z $$dirs ]]; then echo "golden: no test here has golden files"; exit 1; fi; \
 	go test -count=1 $$dirs -args -rewrite
 
+# Above 20 Mb/s a guest is too slow for the box of pseudoack, which handles every packet of both ends.
+WITHOUT_BOX := gbn,gobackone,irn,fasr,srnic,lowar,lowar-gb1,openapn,writerecord,rciwarp
+
 lab: build ## the matrix and the conformance suite over the kernel's netem, and soft-RoCE, in a guest; an hour, results in out/
 	@mkdir -p out
 	bin/gauntlet lab fetch
-	# At 100 Mb/s a guest is too slow for the box of pseudoack, which handles every packet twice.
-	bin/gauntlet matrix --bench lab --deterministic --link netem --with 'link rate=50M' --guest-limit 3h --out out/matrix --html out/matrix.html
+	bin/gauntlet matrix --impl $(WITHOUT_BOX) --bench lab --deterministic --link netem --guest-limit 3h --out out/matrix --html out/matrix.html
+	bin/gauntlet matrix --impl pseudoack --with 'link rate=20M' --bench lab --deterministic --link netem --guest-limit 3h --out out/box --html out/box.html
 	bin/gauntlet conform --impl gbn --bench lab --deterministic --link netem --guest-limit 3h --junit out/netem.xml --json out/netem.json
 	bin/gauntlet conform --bench lab --deterministic --link netem --guest-limit 3h --label-filter random --junit out/random.xml
 	bin/gauntlet conform --dut rxe --waivers rxe --bench lab --deterministic --guest-limit 3h --junit out/rxe.xml | tee out/rxe.txt
