@@ -61,7 +61,7 @@ func fades(scheme string, h float64, length int) string {
 
 // small is Fig. 12: 128 small messages in flight. The loss on the way back costs nothing that could be told apart.
 func small(scheme string, p float64, msg int) string {
-	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("A>B", p), "qp qd=128 rto=120ms", fmt.Sprintf("load write msg=%d", msg), "run for=60s")
+	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("A>B", p), "qp qd=128 rto=120ms", fmt.Sprintf("load write msg=%d", msg), "run for=20s")
 }
 
 // loWAR returns the claims of the LoWAR paper.

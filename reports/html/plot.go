@@ -145,6 +145,8 @@ func label(v float64, unit string) string {
 		return strconv.FormatFloat(v/(1<<10), 'g', 3, 64) + "K"
 	case v != 0 && math.Abs(v) < 1e-3:
 		return strings.Replace(strconv.FormatFloat(v, 'e', -1, 64), "e-0", "e-", 1)
+	case math.Abs(v) < 1:
+		return strconv.FormatFloat(v, 'g', 3, 64) // 1/128 has more digits than room
 	}
 	return strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "e+0", "e", 1)
 }
