@@ -158,9 +158,7 @@ func (d *docked) engines(t *testing.T) {
 // send on its device.
 func (d *docked) foreign(t *testing.T) {
 	image := d.exampleImage(t, harmless)
-	if o := finish(t, d.command(t, "check-contract", image)); o.code != 0 || strings.Count(o.stdout, "ok ") != 5 {
-		t.Errorf("check-contract: exit %d\n%s%s", o.code, o.stdout, o.stderr)
-	}
+	d.keepsContract(t, image)
 	r := d.run(t, "--impl", "gbn,"+image, "--count", "5", "--fault", "drop A psn=+70 tx=1")
 	if got := brokenRules(r); !slices.Equal(got, []string{"GBN-NAK-002"}) || r.Messages != 5 {
 		t.Errorf("%s, broken %v, %d messages\n%s", r.Status, got, r.Messages, strings.Join(failures(r), "\n"))
@@ -174,6 +172,21 @@ func (d *docked) foreign(t *testing.T) {
 	if ids := d.left(t); len(ids) > 0 {
 		t.Errorf("left behind by an interrupted run: %v", ids)
 	}
+}
+
+// keepsContract walks the program of an image through the contract.
+func (d *docked) keepsContract(t *testing.T, image string) {
+	t.Helper()
+	t.Run("check-contract", func(t *testing.T) {
+		o := finish(t, d.command(t, "check-contract", image))
+		if ids := d.left(t); len(ids) > 0 {
+			t.Errorf("left behind: %v", ids)
+		}
+		told(t, o)
+		if o.code != 0 || strings.Count(o.stdout, "ok ") != 5 {
+			t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+		}
+	})
 }
 
 // confined waits for two containers to run and looks at what their processes may do.
@@ -257,18 +270,17 @@ func (d *docked) badImages(t *testing.T) {
 		}
 		t.Run(b.name, func(t *testing.T) { // one at a time, because what is left is looked for
 			o := finish(t, d.command(t, "check-contract", d.exampleImage(t, b)))
+			if ids := d.left(t); len(ids) > 0 {
+				t.Errorf("left behind: %v", ids)
+			}
+			told(t, o)
 			at, want, _ := strings.Cut(b.want, " of 5 ")
 			if o.code != exitFailure || !strings.Contains(o.stdout, "FAIL  "+at+" of 5") || !strings.Contains(o.stdout, want) {
 				t.Errorf("exit %d\n%s%s\nwant %q", o.code, o.stdout, o.stderr, b.want)
 			}
-			if ids := d.left(t); len(ids) > 0 {
-				t.Errorf("left behind: %v", ids)
-			}
 		})
 	}
-	if o := finish(t, d.command(t, "check-contract", d.exampleImage(t, forking))); o.code != 0 || strings.Count(o.stdout, "ok ") != 5 || len(d.left(t)) > 0 {
-		t.Errorf("with children: exit %d, left %v\n%s%s", o.code, d.left(t), o.stdout, o.stderr)
-	}
+	d.keepsContract(t, d.exampleImage(t, forking)) // its children end with it
 	for name, want := range map[string]string{
 		"image:gauntlet-test/nowhere": "nothing is downloaded",
 		"image:" + d.empty(t):         "it has no ENTRYPOINT",

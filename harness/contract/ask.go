@@ -45,9 +45,9 @@ func ask(p *Program) (*Capabilities, error) {
 	ended := p.Wait()
 	_ = p.Stdin.Close()
 	switch inTime := late.Stop(); {
-	case !inTime && caps == nil:
+	case !inTime && errors.Is(err, errSilent):
 		return nil, fmt.Errorf("it said nothing within %s; want capabilities as the first line", patience)
-	case !inTime:
+	case !inTime && err == nil:
 		return caps, fmt.Errorf("asked for parameter %s, which does not exist, it went on for %s; want exit code %d", NoSuch, patience, Unsupported)
 	case errors.Is(err, errSilent) && ended != nil:
 		return nil, fmt.Errorf("%w; it ended with %w", err, ended)
