@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,20 +17,46 @@ import (
 // account says of each rule by which soft-RoCE can be judged how the device did, or why nothing exercised the rule.
 type account struct {
 	scenarios []scenarios.Scenario
-	ran       map[[2]string]bool // by role and scenario
+	ran       map[[2]string]bool          // by role and scenario
+	adapters  map[string]map[string]*duty // by tool and role
+	marked    map[string]*rule.Rule       // by ID
+}
+
+// duty is what a tool was there for in a role.
+type duty struct {
+	scenarios int
+	rules     map[string]bool // that were exercised
 }
 
 func newAccount(list []scenarios.Scenario) *account {
-	return &account{scenarios: list, ran: map[[2]string]bool{}}
+	a := &account{scenarios: list, ran: map[[2]string]bool{}, adapters: map[string]map[string]*duty{}, marked: map[string]*rule.Rule{}}
+	for _, r := range rules.All() {
+		if markedRXE(&r) {
+			a.marked[r.ID] = &r
+		}
+	}
+	return a
+}
+
+// tally counts the rules by which soft-RoCE can be judged.
+type tally struct {
+	total, exercised int
+	hidden           int // of those that were not, those that no stock tool can show from outside
+}
+
+// String is the line below the table.
+func (n tally) String() string {
+	return fmt.Sprintf("%d rules can be judged on soft-RoCE: %d were exercised, %d cannot be seen from the wire with stock tools, %d were not exercised",
+		n.total, n.exercised, n.hidden, n.total-n.exercised-n.hidden)
 }
 
 // print writes a line for each rule, by the cells of t. Short leaves out what passed.
-func (a *account) print(w io.Writer, t *conformTable, short bool) (exercised, total int) {
+func (a *account) print(w io.Writer, t *conformTable, short bool) (n tally) {
 	for _, r := range rules.All() {
 		if !markedRXE(&r) {
 			continue
 		}
-		total++
+		n.total++
 		judged, plain := 0, true
 		var states []string
 		var notes []string
@@ -46,16 +73,39 @@ func (a *account) print(w io.Writer, t *conformTable, short bool) (exercised, to
 			plain = plain && c.status == rule.Pass
 			states, notes = append(states, t.painted(c.status)), append(notes, c.note())
 		}
-		if judged > 0 {
-			exercised++
-		} else {
+		switch hidden := unseen(&r); {
+		case judged > 0:
+			n.exercised++
+		case hidden != "":
+			n.hidden++
+			notes = []string{"cannot be seen: " + hidden}
+		default:
 			notes = []string{a.missing(&r)}
 		}
 		if !short || !plain {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Level, strings.Join(states, "\t"), strings.Join(notes, "; "))
 		}
 	}
-	return exercised, total
+	return n
+}
+
+// unseen says why nothing outside a device can show whether it keeps a rule; "" when something can.
+func unseen(r *rule.Rule) string {
+	var why []string
+	for _, v := range []struct {
+		vantage rule.Vantage
+		reason  string
+	}{
+		{rule.Completions, "tools count their completions and stop at the first that failed, so they tell neither the order nor what follows"},
+		{rule.Stores, "no tool tells what is written when, and the connection by which it could be read has ended with the NAK"},
+		{rule.Timers, "no tool tells of the kernel's timer"},
+		{rule.Probes, "no tool reads the counters and variables of the kernel's queue pair"},
+	} {
+		if r.Needs&v.vantage != 0 {
+			why = append(why, v.reason)
+		}
+	}
+	return strings.Join(why, "; ")
 }
 
 // markedRXE reports whether the catalogue says that soft-RoCE can be judged by a rule.
@@ -76,17 +126,14 @@ func about(r *rule.Rule, role string) bool {
 	return true
 }
 
-// missing says why nothing exercised a rule: it needs what a device does not show, or no tool plays its scenarios, or they were
-// not selected, or what they are there for did not arise.
+// missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or what they
+// are there for did not arise.
 func (a *account) missing(r *rule.Rule) string {
 	device := dut.Implementation()
 	for _, feature := range r.Features {
 		if !slices.Contains(device.Declares(), feature) {
-			return "needs " + feature + ", which the tools do not use"
+			return "needs " + feature + ", which none of the tools below uses"
 		}
-	}
-	if inside := r.Needs & rule.Inside; inside != 0 {
-		return "needs " + inside.String() + ", which no tap shows"
 	}
 	var ran, left, unfit []string
 	for i := range a.scenarios {
@@ -133,5 +180,43 @@ func listed(words []string) string {
 	return strings.Join(slices.Compact(words), ", ")
 }
 
-// add notes that a scenario was run.
-func (a *account) add(o *suite.Outcome) { a.ran[[2]string{o.Impl, o.Scenario}] = true }
+// add notes that a scenario was run, and what the tool under which it ran was good for.
+func (a *account) add(o *suite.Outcome) {
+	a.ran[[2]string{o.Impl, o.Scenario}] = true
+	i := slices.IndexFunc(a.scenarios, func(sc scenarios.Scenario) bool { return sc.Name == o.Scenario })
+	if i < 0 || o.Status >= rule.Invalid {
+		return
+	}
+	for _, tool := range adapters(o.Impl, &a.scenarios[i]) {
+		if a.adapters[tool] == nil {
+			a.adapters[tool] = map[string]*duty{}
+		}
+		d := a.adapters[tool][o.Impl]
+		if d == nil {
+			d = &duty{rules: map[string]bool{}}
+			a.adapters[tool][o.Impl] = d
+		}
+		d.scenarios++
+		for _, v := range o.Verdicts {
+			if r := a.marked[v.Rule]; r != nil && about(r, o.Impl) && v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
+				d.rules[v.Rule] = true
+			}
+		}
+	}
+}
+
+// printAdapters writes a line for each tool: how many scenarios it played in each role, and how many rules they exercised.
+func (a *account) printAdapters(w io.Writer, t *conformTable) {
+	fmt.Fprintf(w, "\nADAPTER\t%s\n", strings.Join(t.heads(), "\t"))
+	for _, tool := range slices.Sorted(maps.Keys(a.adapters)) {
+		words := []string{tool}
+		for _, role := range t.impls {
+			word := "-"
+			if d := a.adapters[tool][role]; d != nil {
+				word = fmt.Sprintf("%d scenarios, %d rules", d.scenarios, len(d.rules))
+			}
+			words = append(words, word)
+		}
+		fmt.Fprintln(w, strings.Join(words, "\t"))
+	}
+}

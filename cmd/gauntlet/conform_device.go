@@ -57,7 +57,7 @@ func (f *conformFlags) judgeDevice(cfg *suite.Config) {
 	for _, role := range cfg.Implementations {
 		cfg.Features[role] = device.Declares()
 	}
-	cfg.Scenarios = oneByOne(cfg.Scenarios)
+	cfg.Scenarios = append(oneByOne(cfg.Scenarios), scenarios.Device()...)
 	open := blackBoxRules()
 	cfg.Fits = func(role string, sc *scenarios.Scenario) bool {
 		return slices.ContainsFunc(sc.Rules, func(id string) bool { return open[id] != nil && about(open[id], role) }) && fits(role, sc) == nil
@@ -75,10 +75,30 @@ func fits(role string, sc *scenarios.Scenario) error {
 		return err
 	}
 	tool, _, err := dut.Fit(s, deviceSide(role, s))
-	if err == nil && tool.Answers && role == asResponder {
+	if err == nil && tool.Answers && role == asResponder && tool.Tells() == 0 { // one that tells what it received has a verdict as such
 		return errors.New("who does as much as its peer is in both roles at once")
 	}
 	return err
+}
+
+// adapters are the tools under which a device takes a role in a scenario.
+func adapters(role string, sc *scenarios.Scenario) []string {
+	s, err := sc.Spec()
+	if err != nil {
+		return nil
+	}
+	if role == asBoth {
+		tools, _, err := dut.FitPair(s)
+		if err != nil {
+			return nil
+		}
+		return []string{tools[trace.A].String()} // two of a kind
+	}
+	tool, _, err := dut.Fit(s, deviceSide(role, s))
+	if err != nil {
+		return nil
+	}
+	return []string{tool.String()}
 }
 
 // oneByOne makes a scenario of each connection of those that have several, "hostile-lengths-qp3": a tool has one.
@@ -98,11 +118,14 @@ func oneByOne(all []scenarios.Scenario) (list []scenarios.Scenario) {
 	return list
 }
 
+// toolsShow is what stock tools show of the inside of a device, each a part of it: see dut.Tool.Tells.
+const toolsShow = rule.Done | rule.Posted | rule.Receives | rule.Regions | rule.Checked | rule.Image
+
 // blackBoxRules are those by which soft-RoCE can be judged from outside, by their IDs.
 func blackBoxRules() map[string]*rule.Rule {
 	open := map[string]*rule.Rule{}
 	for _, r := range rules.All() {
-		if markedRXE(&r) && r.Needs&rule.Inside == 0 && (len(r.Features) == 0 || slices.Contains(r.Features, "gbn")) {
+		if markedRXE(&r) && unseen(&r) == "" && (len(r.Features) == 0 || slices.Contains(r.Features, "gbn")) {
 			open[r.ID] = &r
 		}
 	}

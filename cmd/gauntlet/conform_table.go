@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -158,9 +159,11 @@ func (t *conformTable) rows(out io.Writer, short bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
 	if t.account != nil {
-		exercised, total := t.account.print(w, t, short)
+		n := t.account.print(w, t, short)
 		err := w.Flush()
-		fmt.Fprintf(out, "\n%d rules can be judged on soft-RoCE: %d were exercised, %d were not\n", total, exercised, total-exercised)
+		fmt.Fprintf(out, "\n%s\n", n)
+		t.account.printAdapters(w, t)
+		err = cmp.Or(err, w.Flush())
 		return err
 	}
 	foreign := 0

@@ -98,6 +98,10 @@ var needNames = []struct {
 	{Bytes, "the bytes of frames"},
 	{Attributes, "the QP attributes of both ends"},
 	{Receives, "the receives of the responder"},
+	{Done, "that requests have completed"},
+	{Posted, "the receives that are posted"},
+	{Regions, "the memory regions of the responder"},
+	{Checked, "memory when a receive has completed"},
 }
 
 // String lists what is in v, as verdicts print it: "the responder's tap, completion events".
@@ -113,6 +117,7 @@ func (v Vantage) String() string {
 
 // offered returns what a trace with header h shows of c.
 func offered(h *trace.Header, c *Conversation) (v Vantage) {
+	requester, responder := told(h, c.Index, c.Req), told(h, c.Index, c.Req.Other())
 	for _, o := range []struct {
 		has bool
 		bit Vantage
@@ -120,11 +125,16 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		{h.Taps[c.Req], TapRequester},
 		{h.Taps[c.Req.Other()], TapResponder},
 		{h.Taps[trace.A] && h.Taps[trace.B], Fates},
-		{h.Reports&trace.ReportCQE != 0, Completions | Receives},
-		{h.Reports&trace.ReportStores != 0, Stores},
+		{h.Reports&trace.ReportCQE != 0, Completions | Receives | Done | Posted},
+		{requester&trace.ReportDone != 0, Done},
+		{responder&trace.ReportPosted != 0, Posted},
+		{responder&trace.ReportReceived != 0, Receives | Posted},
+		{responder&trace.ReportRegions != 0, Regions},
+		{responder&trace.ReportChecked != 0, Checked | Image},
+		{h.Reports&trace.ReportStores != 0, Stores | Checked},
 		{h.Reports&trace.ReportMemory != 0, Image},
 		{h.Reports&trace.ReportTimers != 0, Timers},
-		{h.Reports&trace.ReportProbes != 0, Probes},
+		{h.Reports&trace.ReportProbes != 0, Probes | Regions},
 		{h.Bytes, Bytes},
 		{c.Known, Attributes},
 	} {
@@ -136,6 +146,14 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		v &^= TapResponder // without bytes nobody knows what was recovered, and so what the responder received
 	}
 	return v
+}
+
+// told is what one end of connection i reports, beside what both do.
+func told(h *trace.Header, i int, side trace.Side) trace.Reports {
+	if i < 0 || i >= len(h.Conns) {
+		return 0
+	}
+	return h.Conns[i].Ends[side].Reports
 }
 
 // ofRC is the feature of implementations that speak RoCEv2 over reliable connections. A rule that asks for no feature is a

@@ -38,12 +38,17 @@ const (
 	Bytes                            // whole frames, not just decoded headers
 	Attributes                       // QP attributes: timeout, retry counts, queue depth, MTU
 	Receives                         // posts and completions of receives, at the responder
+
+	Done    // that requests have completed, by when and with what status; Completions say when, and in which order
+	Posted  // posts of receives at the responder, a part of Receives
+	Regions // the memory regions of the responder, a part of Probes
+	Checked // memory as the application at the responder found it when a receive had completed, which Stores tell as well
 )
 
 // Both needs the two taps, and Inside is what no tap shows.
 const (
 	Both   = TapRequester | TapResponder
-	Inside = Completions | Stores | Image | Timers | Probes | Receives
+	Inside = Completions | Stores | Image | Timers | Probes | Receives | Done | Posted | Regions | Checked
 )
 
 // Source is where a rule comes from.

@@ -24,7 +24,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-//go:embed *.txt random/*.txt
+//go:embed *.txt random/*.txt device/*.txt
 var files embed.FS
 
 // Scenario is one stimulus.
@@ -36,10 +36,17 @@ type Scenario struct {
 	NeedsFaults bool     // addresses single packets or needs a loss model of this project, so the kernel's netem cannot do it
 }
 
-// All returns every scenario in the order of names. The caller may keep and change the slice.
-func All() []Scenario {
+// All returns every scenario for implementations in the order of names. The caller may keep and change the slice.
+func All() []Scenario { return matching("*.txt", "random/*.txt") }
+
+// Device returns those that are for foreign devices alone, likewise: they count on how the tool above one works, or ask of it what
+// every implementation is asked in a way that no tool can follow.
+func Device() []Scenario { return matching("device/*.txt") }
+
+// matching returns the scenarios whose files match.
+func matching(patterns ...string) []Scenario {
 	var all []Scenario
-	for _, pattern := range []string{"*.txt", "random/*.txt"} {
+	for _, pattern := range patterns {
 		names, _ := fs.Glob(files, pattern) // the patterns are well-formed
 		for _, name := range names {
 			text, _ := files.ReadFile(name) // and what they match is embedded

@@ -103,6 +103,13 @@ func (l *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String returns all that is kept.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.buf)
+}
+
 // Last returns the last line, or the one that says what a Go program died of, as the end of an error message.
 func (l *Log) Last() string {
 	l.mu.Lock()

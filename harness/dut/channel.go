@@ -96,8 +96,14 @@ func (ch *channel) hear(most time.Duration) error {
 	return ch.call.cm.until("a SEND", most, func() bool { return len(ch.came) > 0 || ch.call.state != connected }, func() {})
 }
 
-// wait returns when the tool says anything more, or hangs up, within any run.
-func (ch *channel) wait() { _ = ch.hear(2 * longest.Std()) }
+// wait returns when the tool says anything more, and false when it hangs up instead, within any run.
+func (ch *channel) wait() bool {
+	err := ch.hear(2 * longest.Std())
+	m := ch.call.cm
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return err == nil && len(ch.came) > 0
+}
 
 // take takes a packet for the channel's queue pair.
 func (ch *channel) take(p *roce.Packet) {

@@ -50,6 +50,8 @@ type End struct {
 	MTU     int     // path MTU, which the one who connects chooses; bytes
 	Timeout engine.LocalACKTimeout
 	Reads   int // outstanding, each way
+
+	Retries, RNRRetries uint8 // how often the other is to try; the first counts where this end connects
 }
 
 // call is one connection.
@@ -144,7 +146,7 @@ func (m *CM) call(port uint16, e End) *call {
 	c := m.newCall(calling)
 	q := &roce.REQ{LocalCommID: c.ids.Local, ServiceID: roce.IPService(port), LocalCAGUID: 1, QPN: e.QPN, StartingPSN: e.PSN,
 		PKey: roce.DefaultPKey, PathMTU: uint8(mtuCode(e.MTU)), ResponderResources: uint8(e.Reads), InitiatorDepth: uint8(e.Reads),
-		RetryCount: toolRetries, RNRRetryCount: toolRNRRetry, ACKTimeout: uint8(e.Timeout), RemoteCMTimeout: cmTimeout,
+		RetryCount: e.Retries, RNRRetryCount: e.RNRRetries, ACKTimeout: uint8(e.Timeout), RemoteCMTimeout: cmTimeout,
 		LocalCMTimeout: cmTimeout, MaxCMRetries: cmRetries, LocalLID: 0xFFFF, RemoteLID: 0xFFFF, HopLimit: 64,
 		LocalGID: m.mine.As16(), RemoteGID: m.theirs.As16()}
 	q.SetIP(roce.IPInfo{SourcePort: 0xC000 | uint16(c.ids.Local), Source: m.mine, Dest: m.theirs})
@@ -188,7 +190,7 @@ func (c *call) accept(e End) error {
 	c.cm.mu.Lock()
 	c.state = accepting
 	c.say(&roce.REP{CommIDs: c.ids, QPN: e.QPN, StartingPSN: e.PSN, ResponderResources: uint8(e.Reads), InitiatorDepth: uint8(e.Reads),
-		RNRRetryCount: toolRNRRetry, LocalCAGUID: 1})
+		RNRRetryCount: e.RNRRetries, LocalCAGUID: 1})
 	c.cm.mu.Unlock()
 	err := c.cm.until("REP", patience, func() bool { return c.state != accepting || c.refuse != nil }, c.again)
 	if err == nil {

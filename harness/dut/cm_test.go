@@ -47,7 +47,8 @@ func newCable(t *testing.T, lose roce.CMAttribute) *cable {
 
 // ping returns the tool at the kernel's end.
 func ping(active bool) *Tool {
-	return &Tool{Program: "rping", Active: active, Op: engine.OpWrite, MTU: 1024, Timeout: 14, turns: scenario.PingTurns, kind: rping{}}
+	return &Tool{Program: "rping", Active: active, Op: engine.OpWrite, MTU: 1024, Timeout: 14, turns: scenario.PingTurns, kind: rping{},
+		retries: toolRetries, rnrRetries: toolRNRRetry}
 }
 
 // kernelEnd is what the tool brings into the connection.

@@ -53,7 +53,7 @@ type Meeting struct {
 	Timeout engine.LocalACKTimeout // of the tool's transport timer
 	Aside   Aside
 	begin   func() error // lets a tool send that waits for it; nil when it waits for nothing
-	ended   func()       // returns when the tool has done its work; nil when only its process tells
+	ended   func() bool  // returns when the tool has done its work, or false when it has hung up; nil when only its process tells
 	leave   func() error
 }
 
@@ -65,12 +65,8 @@ func (m *Meeting) Begin() error {
 	return m.begin()
 }
 
-// Ended returns when the tool says that it has done its work, or has hung up.
-func (m *Meeting) Ended() {
-	if m.ended != nil {
-		m.ended()
-	}
-}
+// Ended returns when the tool says that it has done its work, and false when it has hung up instead.
+func (m *Meeting) Ended() (done bool) { return m.ended != nil && m.ended() }
 
 // Close ends the exchange, and with it most tools.
 func (m *Meeting) Close() error { return m.leave() }
@@ -96,9 +92,10 @@ func (t *Tool) Meet(conn net.Conn, mine Identity) (*Meeting, error) {
 			return begin()
 		}
 	}
-	m.ended = func() {
+	m.ended = func() bool {
 		_ = conn.SetDeadline(time.Time{})
-		_, _ = conn.Read(make([]byte, 1)) // either way it is over
+		n, _ := conn.Read(make([]byte, 1))
+		return n > 0
 	}
 	return m, nil
 }

@@ -53,7 +53,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	t.Timeout = adopt(&s, side, t)
 	switch {
 	case t.turns != "":
-		t.takeTurns(&s, side)
+		t.takeTurns(&s, side, given.QP[side])
 	case t.Active:
 		t.repeat(&s, side)
 		delay(&s)
@@ -63,6 +63,9 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.Count = endless
 		if s.ReceiveLen > 0 && t.Op == engine.OpSend {
 			t.Message = s.ReceiveLen // a longer SEND is then an error, as the Spec wants
+		}
+		if s.Receives <= fewReceives && t.Op == engine.OpSend {
+			t.posted = s.Receives
 		}
 	}
 	if t.Active && t.ByCM() {
@@ -97,7 +100,7 @@ func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 
 // takeTurns makes the work of a tool that takes turns with its peer. Of two rping the one that connects begins; of two
 // ib_write_lat it is the one that listens.
-func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side) {
+func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side, given engine.QP) {
 	t.Active = (s.Turns.From == side) == (t.turns == scenario.PingTurns)
 	if t.turns == scenario.WriteTurns {
 		t.Count = max(t.Count, leastCount)
@@ -107,6 +110,10 @@ func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side) {
 	t.Answers = t.Active // one that serves waits for the end of the connection
 	q := &s.QP[side]
 	q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
+	if t.retries, t.rnrRetries = toolRetries, toolRNRRetry; !t.Active { // who connects tells the other how often to try
+		q.RetryCount, q.RNRRetry = given.RetryCount, given.RNRRetry
+		t.retries, t.rnrRetries = uint8(q.RetryCount), uint8(q.RNRRetry)
+	}
 }
 
 // choose picks the program.
@@ -164,6 +171,9 @@ func delay(s *scenario.Spec) {
 		s.Injections[i].At += Lead
 	}
 }
+
+// fewReceives is up to how many a Spec means them to run out.
+const fewReceives = 8
 
 // receives keeps those of a script, and repeats the last until there is one for each message: a tool does not give up.
 func receives(posts []scenario.Post, n int) (kept []scenario.Post) {

@@ -124,10 +124,11 @@ func (p *pair) start() error {
 	return err
 }
 
-// ended returns when the active tool says that it has done its work, or has hung up.
-func (p *pair) ended() {
+// ended returns when the active tool says that it has done its work, and false when it has hung up instead.
+func (p *pair) ended() bool {
 	_ = p.client.SetDeadline(time.Time{})
-	_, _ = p.client.Read(make([]byte, 1)) // either way it is over
+	n, _ := p.client.Read(make([]byte, 1))
+	return n > 0
 }
 
 // close ends the exchange, and with it the tools.

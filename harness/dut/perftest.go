@@ -42,6 +42,9 @@ func (k perftest) args(t *Tool, at Setting) []string {
 		return args
 	}
 	args = append(args, "-N")
+	if t.posted > 0 {
+		args = append(args, "-r", strconv.Itoa(t.posted))
+	}
 	if t.Active {
 		args = append(args, "-Q", "1", "-t", strconv.Itoa(t.Depth))
 	}

@@ -38,7 +38,7 @@ func (k perftestCM) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting,
 		}
 		return c, err
 	}
-	first, err := meet(1, End{QPN: channelQPN, PSN: 1, MTU: t.MTU, Timeout: channelTimeout, Reads: t.reads()})
+	first, err := meet(1, End{QPN: channelQPN, PSN: 1, MTU: t.MTU, Timeout: channelTimeout, Reads: t.reads(), Retries: toolRetries, RNRRetries: toolRNRRetry})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (k perftestCM) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting,
 	if err != nil {
 		return nil, err
 	}
-	c, err := meet(2, End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: t.reads()})
+	c, err := meet(2, End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: t.reads(), Retries: toolRetries, RNRRetries: toolRNRRetry})
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ type Tool struct {
 	MTU     int                    // path MTU
 	Timeout engine.LocalACKTimeout // of its transport timer
 
+	posted              int   // receives of one that serves SENDs; 0 is as many as it wants
+	retries, rnrRetries uint8 // that RDMA CM gives to the end that is connected to
+
 	kind  kind
 	turns scenario.TurnKind // what it does by turns with its peer; "" for a tool of one direction
 }
@@ -68,6 +71,20 @@ func (t *Tool) Fill() byte {
 		return pingpongFill
 	}
 	return 0
+}
+
+// String names the adapter: the program, and what decides how it is introduced and which part it takes.
+func (t *Tool) String() string {
+	switch t.kind.(type) {
+	case perftestCM:
+		return t.Program + " -R"
+	case rping:
+		if t.Active {
+			return t.Program + " -c"
+		}
+		return t.Program + " -s"
+	}
+	return t.Program
 }
 
 // Args returns the arguments of the command line.

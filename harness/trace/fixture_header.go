@@ -20,7 +20,8 @@ const allReports = ReportCQE | ReportStores | ReportTimers | ReportProbes | Repo
 var reportNames = []struct {
 	name string
 	bit  Reports
-}{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory}}
+}{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory},
+	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked}}
 
 // fixtureConns limits the connections of a fixture.
 const fixtureConns = 16
@@ -119,15 +120,30 @@ func (p *fixtureParser) bytesLine(words []string) error {
 	return nil
 }
 
-// reportsLine reads what the endpoints report; an empty list is an empty set.
+// reportsLine reads what the endpoints report, or with a side first what that one reports alone; an empty list is an empty set.
 func (p *fixtureParser) reportsLine(words []string) error {
-	p.f.Header.Reports = 0
+	var all Reports
+	side, alone := Side(0), false
+	if len(words) > 0 {
+		side, alone = sideNamed(words[0])
+	}
+	if alone {
+		words = words[1:]
+	}
 	for _, w := range words {
 		bit, ok := reportBit(w)
 		if !ok && w != "none" {
-			return fmt.Errorf("reports %s: want none, or some of cqe, stores, timers, probes, memory", w)
+			return fmt.Errorf("reports %s: want none, or some of cqe, stores, timers, probes, memory, done, posted, received, regions, checked", w)
 		}
-		p.f.Header.Reports |= bit
+		all |= bit
+	}
+	if !alone {
+		p.f.Header.Reports = all
+		return nil
+	}
+	p.f.Header.Reports = 0
+	for i := range p.f.Header.Conns {
+		p.f.Header.Conns[i].Ends[side].Reports = all
 	}
 	return nil
 }

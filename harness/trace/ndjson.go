@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -49,6 +50,8 @@ type endLine struct {
 	Impl  string     `json:"impl,omitempty"`
 	QP    engine.QP  `json:"qp"`
 	Known bool       `json:"known"`
+
+	Reports Reports `json:"reports,omitempty"`
 }
 
 // NewWriter writes the header and returns a Sink for what follows. Header.Bytes is not written: frames are not part of
@@ -85,6 +88,18 @@ func reportList(r Reports) []string {
 		}
 	}
 	return list
+}
+
+// MarshalText spells a set of reports with blanks between its words.
+func (r Reports) MarshalText() ([]byte, error) { return []byte(strings.Join(reportList(r), " ")), nil }
+
+// UnmarshalText reads the set back. What is not known is not reported.
+func (r *Reports) UnmarshalText(text []byte) error {
+	for _, name := range strings.Fields(string(text)) {
+		bit, _ := reportBit(name)
+		*r |= bit
+	}
+	return nil
 }
 
 // marshal writes a line that is not on the hot path.

@@ -145,18 +145,26 @@ type End struct {
 	// Known says that QP holds the attributes in force. Otherwise only QPN, and what could be learnt from the wire, is
 	// set, and rules that need an attribute are inconclusive.
 	Known bool
+	// Reports is what is known of this end beside the wire, and not of both.
+	Reports Reports
 }
 
 // Reports is the set of things that the endpoints of a run report beside the wire.
-type Reports uint8
+type Reports uint16
 
-// The reports. A black-box device gives none.
+// The reports. The last five are parts of the others: as much as a black box tells by the stock tool above it.
 const (
 	ReportCQE    Reports = 1 << iota // Post, Receive, CQE, Recv, Timeout, Fatal, Declared, Lost and Refused events
 	ReportStores                     // Store events: every placement in memory
 	ReportTimers                     // Timer events: every change of the transport timer
 	ReportProbes                     // Probe and Count events
 	ReportMemory                     // Memory events: the comparison of the images at the end
+
+	ReportDone     // Post and CQE events; the time of a CQE is that by which the request had completed
+	ReportPosted   // Receive events
+	ReportReceived // Receive and Recv events; the time of a Recv likewise
+	ReportRegions  // Probe events of the memory regions: mr_rkey, mr_va, mr_len, mr_access
+	ReportChecked  // Memory events named "received": what the application found when a receive had completed
 )
 
 // Event is something that an endpoint reported.
@@ -167,7 +175,7 @@ type Event struct {
 	Kind EventKind
 	// Body holds the completion fields of Post (Event.Kind unused), CQE, Recv, Timeout, Fatal, Declared, Lost and Refused.
 	Body engine.Event
-	// Name and Value: a Probe's or Count's variable; a Memory event's check ("mismatch", "guard"). Value of a Post: for how
+	// Name and Value: a Probe's or Count's variable; a Memory event's check ("mismatch", "guard", "received"). Value of a Post: for how
 	// long the request had been waiting for room in the queue, as a vtime.Duration.
 	Name  string
 	Value int64
@@ -197,7 +205,7 @@ const (
 	Timer                     // the transport timer was set or stopped
 	Probe                     // a variable of the engine has a value
 	Count                     // an error counter of the endpoint advanced to Value
-	Memory                    // final comparison: Name "mismatch" or "guard", Value = bytes that are wrong
+	Memory                    // comparison: Name "mismatch" or "guard" (final) or "received", Value = bytes that are wrong
 	Declared                  // a chunk of a one-sided message was declared valid: Body.ID, VA, Len, Body.More
 	Lost                      // an incomplete message was given up: Body.ID, Body.Len
 	Refused                   // something that arrived was dropped and reported: Body.Status

@@ -106,7 +106,7 @@ func unknownKey() rule.Rule {
 		Title: "An unknown R_Key draws NAK 0x62; the QP is then in error, and memory is untouched",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 			Quote: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
-		Needs: rule.TapResponder | rule.Probes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: guarded("request with an unknown R_Key", func(r *regions, s *rule.Sight) int {
 			if _, _, ok := reach(s); ok && len(r.list) > 0 && r.find(s.Pkt.RETH.RKey) == nil {
 				return 1
@@ -122,7 +122,7 @@ func outOfBounds() rule.Rule {
 		Title: "An address range that leaves the memory region, by wrapping at 2^64 too, draws NAK 0x62",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 			Quote: "The range from the virtual address over the DMA length must lie within the bounds of the region, otherwise remote access error"},
-		Needs: rule.TapResponder | rule.Probes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: guarded("request beyond its region", func(r *regions, s *rule.Sight) int {
 			n, _, ok := reach(s)
 			m := r.find(s.Pkt.RETH.RKey)
@@ -148,10 +148,13 @@ func withoutRight() rule.Rule {
 		Title: "An R_Key of another protection domain, or without the right that the operation needs, draws NAK 0x62",
 		Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
 			Quote: "The region must be of the protection domain of the queue pair and allow the operation, otherwise remote access error"},
-		Needs: rule.TapResponder | rule.Probes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: guarded("request without the right to its region", func(r *regions, s *rule.Sight) int {
 			_, need, ok := reach(s)
 			m := r.find(s.Pkt.RETH.RKey)
+			if r.c.Known && r.c.PeerAttr.Access&need == 0 {
+				return 0 // the queue pair does not allow it, which is another fault (RC-OPC-003)
+			}
 			if ok && m != nil && (m.access&need == 0 || m.hasPD && r.c.Known && m.pd != r.c.PeerAttr.PD) {
 				return 1
 			}

@@ -41,7 +41,7 @@ func quiescence() rule.Rule {
 		Title: "After all completions no request is sent",
 		Source: rule.Source{Ref: "IBTA 9.7.3", Quote: "A requester sends request packets for work requests that are not " +
 			"completed."},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut, Stimulus: "a run that ends, under random loss", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			idle := vtime.Never // since when nothing is outstanding

@@ -46,7 +46,7 @@ func completionAfterAck() rule.Rule {
 		Title: "A SEND or WRITE never completes before its last PSN is acknowledged",
 		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Quote: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
 			"its last packet has been received."},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return success(c, func(w wqe) bool {
 				return w.op != engine.OpRead && w.op != engine.OpCompareSwap && w.op != engine.OpFetchAdd
@@ -91,7 +91,7 @@ func readCompletion() rule.Rule {
 		Title: "A READ completes only after all its data have arrived and are in local memory",
 		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Quote: "An RDMA READ completes when all its response data have been " +
 			"placed in the local buffer."},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut, Stimulus: "a READ with a lost response", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a READ with a lost response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var asked, stored uint64 // bytes of completed READs, and bytes placed in the requester's memory
 			lens := map[uint64]uint32{}

@@ -10,6 +10,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
+// asReceived returns how many bytes an application found wrong when a receive had completed; ok is false for other events.
+func asReceived(c *rule.Context, e *trace.Event) (wrong int64, ok bool) {
+	return e.Value, e.Kind == trace.Memory && e.Name == "received" && !c.Mine(e)
+}
+
 // placementLimit bounds the placements that a check remembers; beyond it the oldest are forgotten all at once.
 const placementLimit = 1 << 16
 
@@ -19,10 +24,35 @@ func psnIdempotent() rule.Rule {
 		Title: "A duplicate request leaves the responder's memory as its first execution left it",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
 			"not executed again."},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
+			if !c.Offers(rule.Stores) {
+				return duplicatesFound(c)
+			}
 			p := placements{c: c, last: map[uint64]placement{}}
 			return rule.Check{Sight: p.sight, Event: p.event}
+		},
+	}
+}
+
+// duplicatesFound waits for what the application finds after a WRITE has come again.
+func duplicatesFound(c *rule.Context) rule.Check {
+	duplicate := false
+	return rule.Check{
+		Sight: func(s *rule.Sight) {
+			duplicate = duplicate || s.Point == trace.ResponderIn && s.Relation == rule.Duplicate && s.Pkt.Opcode.IsWrite() && s.Pkt.Len > 0
+		},
+		Event: func(e *trace.Event) {
+			wrong, ok := asReceived(c, e)
+			switch {
+			case !ok || !duplicate:
+				return
+			case wrong > 0:
+				c.Fail(rule.Responder, "the application finds other bytes than were written first; a WRITE came again")
+			default:
+				c.Met()
+			}
+			duplicate = false
 		},
 	}
 }
@@ -109,6 +139,8 @@ func memoryEqual() rule.Rule {
 					}
 					failed := c.Failed || c.Fatal
 					switch {
+					case e.Value > 0 && e.Name == "received":
+						c.Fail(rule.Responder, "the application finds other bytes than were written")
 					case e.Value > 0 && e.Name == "guard":
 						c.Failf(rule.Responder, "%d bytes outside the target ranges changed", e.Value)
 					case e.Value > 0 && e.Name == "mismatch" && twice.found:
@@ -161,7 +193,7 @@ func laterWriteWins() rule.Rule {
 		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
 		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Quote: "RDMA WRITEs of a connection take effect in the order in which " +
 			"they were posted."},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Without: rule.PlacesEarly,
+		Needs: rule.TapResponder | rule.Checked, Sees: rule.Accepts, Without: rule.PlacesEarly,
 		Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := overwrites{c: c, index: map[uint64]int{}}
@@ -208,12 +240,28 @@ func (o *overwrites) sight(s *rule.Sight) {
 }
 
 func (o *overwrites) event(e *trace.Event) {
+	if wrong, ok := asReceived(o.c, e); ok && !o.c.Offers(rule.Stores) {
+		o.found(wrong)
+		return
+	}
 	if e.Kind != trace.Store || o.c.Mine(e) {
 		return
 	}
 	if i, known := o.index[e.VA]; known {
 		o.spots[i].stored, o.spots[i].at = placement{e.Len, e.Sum}, e.At
 	}
+}
+
+// found judges what the application found where a WRITE had replaced another.
+func (o *overwrites) found(wrong int64) {
+	if !slices.ContainsFunc(o.spots, func(x spot) bool { return x.writes > 1 }) {
+		return
+	}
+	if wrong > 0 {
+		o.c.Fail(rule.Responder, "the application finds other bytes than the later WRITE's")
+		return
+	}
+	o.c.Met()
 }
 
 func (o *overwrites) end(vtime.Time) {
@@ -234,7 +282,7 @@ func sendAfterWrite() rule.Rule {
 		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
 		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Quote: "The data of an RDMA WRITE are in memory before the receive completion " +
 			"of a SEND that was posted after it."},
-		Needs: rule.TapResponder | rule.Receives | rule.Stores, Sees: rule.Accepts | rule.ResponseOut,
+		Needs: rule.TapResponder | rule.Receives | rule.Checked, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			v := visibility{c: c}
@@ -250,6 +298,7 @@ type visibility struct {
 	stored   uint64
 	wrote    bool // a WRITE was accepted since the latest receive was taken
 	receives []receive
+	found    bool // the application has looked since the latest receive completed, and found what was written
 }
 
 // receive is an accepted message that completes a receive.
@@ -294,17 +343,24 @@ func (v *visibility) refuse(p psn.PSN) {
 }
 
 func (v *visibility) event(e *trace.Event) {
+	wrong, looked := asReceived(v.c, e)
 	switch {
 	case v.c.Mine(e):
+	case looked && wrong > 0:
+		v.c.Fail(rule.Responder, "the application finds other bytes than were written, when a receive has completed")
+	case looked:
+		v.found = true
 	case e.Kind == trace.Store:
 		v.stored += uint64(e.Len)
 	case e.Kind == trace.Recv && e.Body.Status == 0 && len(v.receives) > 0:
 		r := v.receives[0]
 		v.receives = v.receives[:copy(v.receives, v.receives[1:])]
-		if r.done && v.stored < r.until {
+		stores := v.c.Offers(rule.Stores)
+		if stores && r.done && v.stored < r.until {
 			v.c.Failf(rule.Responder, "receive wr=%d completes with %d bytes not yet in memory", e.Body.ID, r.until-v.stored)
-		} else if r.after {
+		} else if r.after && (stores || v.found) {
 			v.c.Met()
 		}
+		v.found = false
 	}
 }

@@ -337,7 +337,7 @@ func readNotAcked() rule.Rule {
 		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Quote: "An acknowledgement of a later request implies that the READ's response is " +
 			"missing; only its data complete a READ."},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			beyond, read := false, psn.PSN(0) // such an ACK came, and that READ has not been answered since

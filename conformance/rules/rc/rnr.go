@@ -17,7 +17,7 @@ func rnrSent() rule.Rule {
 		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Quote: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
 			"WQE, and does not execute the request."},
-		Needs: rule.TapResponder | rule.Attributes | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Attributes | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := receiver{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
@@ -154,7 +154,7 @@ func rnrRetries() rule.Rule {
 		Title: "With rnr_retry r below 7 a request is retried r times and then fails with RNR_RETRY_EXC_ERR; 7 sets no limit",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Quote: "When the RNR NAK retry counter is exhausted the request completes in error; " +
 			"a count of 7 means to retry without end."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a responder that stays without receives", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a responder that stays without receives", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := rnrCount{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event}
@@ -221,7 +221,7 @@ func rnrNotForWrite() rule.Rule {
 		Title: "A WRITE without immediate never draws an RNR NAK",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Quote: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
 			"responder."},
-		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			posted := 0
 			var recent [256]taken // latest WRITEs, by PSN

@@ -172,7 +172,7 @@ func timeoutRetries() rule.Rule {
 		Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; progress reloads the count",
 		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Quote: "The retry counter is decremented for each retry and reloaded on progress; when " +
 			"it is exhausted the request completes in error."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := rounds{c: c, una: c.Start}
 			limit := int(c.Attr.RetryCount)
@@ -208,10 +208,49 @@ func timerRestarts() rule.Rule {
 		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
 		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
 			"request is outstanding."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Timers, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
 		New: func(c *rule.Context) rule.Check {
+			switch {
+			case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
+				return rule.Check{} // an endpoint that could report its timer, and was not asked to
+			case !c.Offers(rule.Timers):
+				return restartsSeen(c)
+			}
 			t := timerWatch{c: c, una: c.Start, newest: c.Start, deadline: vtime.Never, posted: vtime.Never}
 			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
+		},
+	}
+}
+
+// restartsSeen judges by what a timer that nobody reports does: it must not expire sooner than T_tr after the acknowledgement that
+// restarts it, and not at all when nothing is outstanding.
+func restartsSeen(c *rule.Context) rule.Check {
+	r := rounds{c: c, una: c.Start}
+	t := c.Attr.TransportTimer()
+	if ownTimeouts(c) {
+		t = 0
+	}
+	return rule.Check{
+		Sight: func(s *rule.Sight) {
+			idle := c.UNA == c.MAX && c.Started && c.OutstandingReads() == 0
+			begun, ok := r.sight(s)
+			start := s.At.Add(-begun.max)
+			acked := start > 0 && (start == r.acked || start == r.before)
+			switch {
+			case t == 0 || s.Point != trace.RequesterOut:
+			case idle && s.Relation == rule.Again && s.At.Sub(r.reply) > max(rule.Drain, t-timerSlack(t)):
+				c.Failf(rule.Requester, "%s is sent again with nothing outstanding", c.Rel(s.Pkt.PSN))
+			case !ok || !begun.byTimer || !acked:
+			case begun.max < t-timerSlack(t):
+				c.Failf(rule.Requester, "%s is sent again %v after an acknowledgement, which did not restart the timer of %v", c.Rel(s.Pkt.PSN), begun.max, t)
+			default:
+				c.Met()
+			}
+		},
+		End: func(at vtime.Time) {
+			if t > 0 && r.sent && c.UNA == c.MAX && c.OutstandingReads() == 0 && at.Sub(r.reply) > timerSlow*t {
+				c.Met()
+			}
 		},
 	}
 }

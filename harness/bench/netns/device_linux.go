@@ -21,6 +21,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // Device is a foreign implementation at one end of the link, or at both: the kernel's soft-RoCE on the end's network device,
@@ -49,7 +51,10 @@ type foreign struct {
 	said    *contract.Log
 	exited  chan struct{}
 	meeting *dut.Meeting
-	done    chan struct{} // closed when an active tool has done its work
+	done    chan struct{} // closed when an active tool has done its work, or has ended
+	clock   *packetio.Clock
+	doneAt  vtime.Time // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
+	goneAt  vtime.Time // when it had ended, set before exited is closed
 }
 
 // introduce makes the RDMA device, starts the tool, and takes its numbers into a copy of the Spec.
@@ -90,7 +95,8 @@ func (s *session) attach(d *Device) (*foreign, error) {
 	s.fact("device at "+d.Side.String(), "soft-RoCE under "+d.Tool.Program)
 	gid, err := findGID(d.Side)
 	at := dut.Setting{Device: name, GID: gid, Own: drive.Addr(d.Side), Peer: drive.Addr(d.Side.Other())}
-	return &foreign{Device: d, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{})}, err
+	return &foreign{Device: d, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}),
+		clock: packetio.NewClock(s.base), doneAt: vtime.Never, goneAt: vtime.Never}, err
 }
 
 // findGID waits for the GID of the end's address, which appears a little after the address.
@@ -178,7 +184,9 @@ func (h *foreign) watch() {
 	case h.Tool.Answers:
 		<-h.exited
 	case h.Tool.Active:
-		h.meeting.Ended()
+		if h.meeting.Ended() {
+			h.doneAt = h.clock.Now()
+		}
 	}
 }
 
@@ -203,6 +211,7 @@ func (h *foreign) start(t *Topology, at dut.Setting) error {
 	}
 	go func() {
 		_ = h.child.Wait() // how it ended is in what it said
+		h.goneAt = h.clock.Now()
 		close(h.exited)
 	}()
 	return nil
@@ -275,4 +284,24 @@ func (h *foreign) end() {
 		_ = h.child.Process.Kill()
 		<-h.exited
 	}
+}
+
+// ending is how the tool's work ended, in the time of a run that began at epoch.
+func (h *foreign) ending(epoch vtime.Time) dut.Ending {
+	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: h.said.String()}
+	since := func(at vtime.Time) vtime.Time {
+		if at == vtime.Never {
+			return at
+		}
+		return vtime.Time(at.Sub(epoch))
+	}
+	if h.idle() {
+		e.Done = since(h.doneAt)
+	}
+	select {
+	case <-h.exited:
+		e.Gone = since(h.goneAt)
+	default:
+	}
+	return e
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -44,6 +45,7 @@ func header(sp *scenario.Spec) trace.Header {
 func (s *session) merge(whole bool) error {
 	h := header(s.job.Spec)
 	h.Reports &= s.reports()
+	witness, ending := s.testify(&h)
 	if s.acts != nil {
 		h.Divide(s.acts.Acts)
 	}
@@ -63,12 +65,22 @@ func (s *session) merge(whole bool) error {
 	if err != nil {
 		return err
 	}
-	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut}
+	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut, witness: witness, ending: ending}
 	err = trace.MergeHops(&h, spans, trace.MergeOptions{Zero: s.wall, Window: s.window(), Until: s.cut}, out)
 	if closeErr := captures.close(); err == nil {
 		err = closeErr
 	}
 	return err
+}
+
+// testify says in the header what the tool of a device tells, and returns who reads the rest off its packets.
+func (s *session) testify(h *trace.Header) (*dut.Witness, dut.Ending) {
+	f := s.foreign
+	if f == nil || f.Peer != nil {
+		return nil, dut.Ending{}
+	}
+	h.Conns[0].Ends[f.Side].Reports = f.Tool.Tells()
+	return f.Tool.Witness(s.job.Spec, f.Side), f.ending(s.epoch)
 }
 
 // spans is what was seen of each leg.
@@ -177,6 +189,9 @@ func (s *session) reported() ([]trace.Event, error) {
 	}
 	if s.foreign != nil { // a tool sends the same bytes again and again, so where they were placed says nothing of which came
 		c.Events = slices.DeleteFunc(c.Events, func(e trace.Event) bool { return e.Kind == trace.Store })
+		if s.foreign.Peer == nil {
+			c.Events = append(c.Events, s.foreign.Tool.Told(s.job.Spec, s.foreign.Side, s.foreign.ending(s.epoch))...)
+		}
 	}
 	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].At < c.Events[j].At })
 	return c.Events, first
@@ -188,6 +203,10 @@ type weave struct {
 	sinks  []trace.Sink
 	events []trace.Event
 	cut    vtime.Time
+
+	witness *dut.Witness // of a device
+	ending  dut.Ending
+	begun   bool
 }
 
 // Packet implements trace.Sink.
@@ -199,8 +218,20 @@ func (w *weave) Packet(r *trace.Record) {
 	if r.Time() > w.cut {
 		return
 	}
+	w.tell(w.witness.Packet(r))
 	for _, s := range w.sinks {
 		s.Packet(r)
+	}
+}
+
+// tell plays what a witness says, what it says of the beginning first.
+func (w *weave) tell(events []trace.Event) {
+	if !w.begun {
+		w.begun = true
+		events = append(w.witness.Begin(), events...)
+	}
+	for i := range events {
+		w.Event(&events[i])
 	}
 }
 
@@ -219,6 +250,10 @@ func (w *weave) Event(e *trace.Event) {
 
 // End implements trace.Sink.
 func (w *weave) End(vtime.Time) {
+	if last := w.witness.End(w.ending); len(last) > 0 {
+		w.upTo(last[0].At)
+		w.tell(last)
+	}
 	w.upTo(vtime.Never)
 	for _, s := range w.sinks {
 		s.End(w.cut)

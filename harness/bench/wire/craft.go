@@ -13,7 +13,8 @@ import (
 )
 
 // Craft builds the frame of an injection as the peer of in.To would have sent it. What the packet's text leaves out is
-// that of the connection: addresses, ports, DestQP, and the address and key of the target region. PSNs written "+n" count
+// that of the connection: addresses, ports, DestQP, and the address and key of the target region. The key of a read-only region
+// is that of a device's only one, where there is a device. PSNs written "+n" count
 // from the start of the half-conversation. Checksums are right unless the injection wants them wrong.
 //
 // The changes come in this order: cut, edits, checksums, bad ICRC, chop.
@@ -65,6 +66,9 @@ func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
 	}
 	if !says(in.Packet, "rkey") {
 		p.RETH.RKey = key
+	}
+	if s.Devices[in.To].Present() && p.RETH.RKey == drive.ReadOnlyKey(in.To, in.QP) {
+		p.RETH.VA, p.RETH.RKey = va, key // a device has one region: the tool that it is under decides for what
 	}
 	return p, nil
 }

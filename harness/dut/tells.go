@@ -1,0 +1,208 @@
+package dut
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Ending is how the work of a tool ended, as far as it was heard.
+type Ending struct {
+	Done vtime.Time // when it said that it had done all of it; vtime.Never when it did not
+	Gone vtime.Time // when its process had ended by itself; vtime.Never when it had not
+	Said string     // what it printed
+}
+
+// Tells is what is known of the end at which a tool is, beside the wire: by what it was told, by what it says when it ends, and by
+// what it does only when something has completed. No tool tells in which order its requests complete, or any that follow one that
+// failed.
+func (t *Tool) Tells() trace.Reports {
+	switch t.kind.(type) {
+	case rping:
+		if t.Active {
+			return trace.ReportReceived | trace.ReportChecked
+		}
+		return trace.ReportDone
+	case perftest, perftestCM:
+		switch {
+		case t.turns != "":
+			return 0
+		case t.Active:
+			return trace.ReportDone
+		}
+		return trace.ReportPosted | trace.ReportRegions
+	}
+	return 0
+}
+
+// Told returns the events of that end, in no order, but for those that a Witness adds. The Spec is that of the run.
+func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
+	told := t.Tells()
+	if told&trace.ReportDone != 0 {
+		events = t.completions(s, side, e)
+	}
+	if told&trace.ReportPosted != 0 {
+		events = append(events, t.receives(e)...)
+	}
+	if told&trace.ReportRegions != 0 {
+		events = append(events, t.region(s.Devices[side])...)
+	}
+	for i := range events {
+		events[i].Side = side
+	}
+	return events
+}
+
+// completions are what the end of the work says of each request: all had completed by then, or the first that had not failed.
+func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
+	q := s.QP[side]
+	packets := max(1, (int(t.Message)+q.MTU-1)/q.MTU)
+	status, failed := complaint(e.Said)
+	if t.turns != "" && !failed {
+		return nil // what it posts depends on its peer
+	}
+	for i := range t.Count {
+		body := engine.Event{ID: uint64(i), Op: t.Op, Len: uint32(t.Message), PSN: q.SendPSN.Add((i+1)*packets - 1)}
+		if t.turns == "" {
+			events = append(events, trace.Event{At: vtime.Time(Lead), Kind: trace.Post, Body: body, Len: body.Len})
+		}
+		if e.Done != vtime.Never {
+			events = append(events, trace.Event{At: e.Done, Kind: trace.CQE, Body: body})
+		}
+	}
+	if failed && e.Done == vtime.Never && e.Gone != vtime.Never {
+		events = append(events, trace.Event{At: e.Gone, Kind: trace.CQE, Body: engine.Event{Op: t.Op, Status: status}})
+	}
+	return events
+}
+
+// postedReceives is how many receives perftest keeps posted for SENDs.
+const postedReceives = 512
+
+// receives are those that perftest posts before it is introduced: none but for SENDs. It posts another for each that completes, which
+// nobody sees: told to have few, it is believed to have enough. One that a SEND was too long for is the last.
+func (t *Tool) receives(e Ending) (events []trace.Event) {
+	if !takesReceive(t.Op) {
+		return nil
+	}
+	for i := range postedReceives {
+		events = append(events, trace.Event{Kind: trace.Receive, Body: engine.Event{ID: uint64(i)}, Len: uint32(t.Message)})
+	}
+	if status, failed := complaint(e.Said); failed && e.Gone != vtime.Never {
+		events = append(events, trace.Event{At: e.Gone, Kind: trace.Recv, Body: engine.Event{Status: status}})
+	}
+	return events
+}
+
+// region is the part of perftest's memory that it tells of and what follows: a message, or a page when that is more. Its rights are
+// those of the one operation that it is there for.
+func (t *Tool) region(d scenario.Device) (events []trace.Event) {
+	const page, line = 4096, 64
+	rights := map[engine.Op]engine.Access{engine.OpWrite: engine.RemoteWrite, engine.OpRead: engine.RemoteRead}
+	size := (max(int64(t.Message), page) + line - 1) / line * line
+	for _, p := range []struct {
+		name  string
+		value int64
+	}{{"mr_rkey", int64(d.Key)}, {"mr_va", int64(d.Buffer)}, {"mr_len", size}, {"mr_access", int64(rights[t.Op] | engine.LocalWrite)}} {
+		events = append(events, trace.Event{Kind: trace.Probe, Name: p.name, Value: p.value})
+	}
+	return events
+}
+
+// statuses are those of libibverbs, by their numbers there, that an engine knows.
+var statuses = map[int]engine.Status{1: engine.StatusLocalLength, 4: engine.StatusLocalProtection, 5: engine.StatusFlushed,
+	9: engine.StatusRemoteInvalid, 10: engine.StatusRemoteAccess, 11: engine.StatusRemoteOp, 12: engine.StatusRetryExceeded,
+	13: engine.StatusRNRRetryExceeded}
+
+// complaint finds what a tool prints of the first completion that failed: "Failed status 12: wr_id 0" of perftest, "cq completion
+// failed status 12" of rping.
+func complaint(said string) (s engine.Status, ok bool) {
+	const words = "ailed status "
+	_, rest, found := strings.Cut(said, words)
+	var number int
+	if n, _ := fmt.Sscanf(rest, "%d", &number); !found || n != 1 {
+		return 0, false
+	}
+	s, ok = statuses[number]
+	return s, ok
+}
+
+// Witness reads off the packets of a tool what it must have seen to send them. The rping that begins SENDs again only when what it
+// waits for has come, of the length that it must have, and begins a new round only when it has found in its memory what it offered
+// in the one before. A nil Witness sees nothing.
+type Witness struct {
+	side  trace.Side
+	sends int
+	next  func(*trace.Record) bool // a SEND that was not sent before
+}
+
+// Witness returns the witness of the tool; nil when its packets tell nothing.
+func (t *Tool) Witness(s *scenario.Spec, side trace.Side) *Witness {
+	if t.Tells()&trace.ReportReceived == 0 {
+		return nil
+	}
+	expected := s.QP[side].SendPSN
+	return &Witness{side: side, next: func(r *trace.Record) bool {
+		if r.From != side || r.Packet.Opcode != roce.SendOnly || r.Packet.PSN.Less(expected) {
+			return false
+		}
+		expected = r.Packet.PSN.Next()
+		return true
+	}}
+}
+
+// Begin returns what is so before the first packet: one receive is posted.
+func (w *Witness) Begin() []trace.Event {
+	if w == nil {
+		return nil
+	}
+	return []trace.Event{{Kind: trace.Receive, Side: w.side, Len: pingLen}}
+}
+
+// Packet returns what a packet tells. Each event bears the packet's time, by which it had come about.
+func (w *Witness) Packet(r *trace.Record) []trace.Event {
+	if w == nil || !w.next(r) {
+		return nil
+	}
+	if w.sends++; w.sends == 1 {
+		return nil // it begins
+	}
+	return w.received(r.Time())
+}
+
+// End returns what the end of the tool tells: after its last round it compares like after any other.
+func (w *Witness) End(e Ending) []trace.Event {
+	if w == nil || w.sends == 0 || e.Gone == vtime.Never {
+		return nil
+	}
+	if strings.Contains(e.Said, "data mismatch") {
+		return []trace.Event{{At: e.Gone, Side: w.side, Kind: trace.Memory, Name: "received", Value: 1}}
+	}
+	if _, failed := complaint(e.Said); failed || strings.Contains(e.Said, "rror") {
+		return nil
+	}
+	w.sends++
+	return w.received(e.Gone)
+}
+
+// received is a receive that has completed, and the next one posted. Every other one ends a round.
+func (w *Witness) received(at vtime.Time) (events []trace.Event) {
+	if w.sends%2 == 1 {
+		events = append(events, trace.Event{Kind: trace.Memory, Name: "received"})
+	}
+	n := uint64(w.sends - 2)
+	events = append(events, trace.Event{Kind: trace.Recv, Body: engine.Event{ID: n, Len: pingLen}},
+		trace.Event{Kind: trace.Receive, Body: engine.Event{ID: n + 1}, Len: pingLen})
+	for i := range events {
+		events[i].At, events[i].Side = at, w.side
+	}
+	return events
+}
+
+// pingLen is the length of rping's SENDs.
+const pingLen = 16
