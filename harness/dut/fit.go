@@ -90,12 +90,25 @@ func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 		return fmt.Errorf("dut: connection management of a tool of both directions: %w", ErrUnfit)
 	case q.Access != engine.AllAccess && !t.readOnly(q.Access), q.AckCoalesce > 1, q.PKey != s.QP[side.Other()].PKey:
 		return fmt.Errorf("dut: rights, coalescing or partition: %w", ErrUnfit)
+	case t.Active && endlessFault(s):
+		return fmt.Errorf("dut: silence without end, in which a tool tries for ever: %w", ErrUnfit)
 	case t.Active && w.mixed:
 		return fmt.Errorf("dut: messages of several sizes: %w", ErrUnfit)
 	case !t.Active && s.Receives == 0 && takesReceive(t.Op):
 		return fmt.Errorf("dut: a queue without receives: %w", ErrUnfit)
 	}
 	return nil
+}
+
+// endlessFault reports whether all that one side sends is lost for ever. Of 7 retries, which is what tools ask for, soft-RoCE
+// makes as many as it takes.
+func endlessFault(s *scenario.Spec) bool {
+	for _, f := range s.Faults {
+		if f.Count < 0 && s.For == 0 && f.Type == "" && !f.PSN.Given {
+			return true
+		}
+	}
+	return false
 }
 
 // takeTurns makes the work of a tool that takes turns with its peer. Of two rping the one that connects begins; of two

@@ -191,6 +191,7 @@ func (s *session) reported() ([]trace.Event, error) {
 		c.Events = slices.DeleteFunc(c.Events, func(e trace.Event) bool { return e.Kind == trace.Store })
 		if s.foreign.Peer == nil {
 			c.Events = append(c.Events, s.foreign.Tool.Told(s.job.Spec, s.foreign.Side, s.foreign.ending(s.epoch))...)
+			c.Events = append(c.Events, s.foreign.Tool.Witness(s.job.Spec, s.foreign.Side).Begin()...)
 		}
 	}
 	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].At < c.Events[j].At })
@@ -206,7 +207,6 @@ type weave struct {
 
 	witness *dut.Witness // of a device
 	ending  dut.Ending
-	begun   bool
 }
 
 // Packet implements trace.Sink.
@@ -224,12 +224,8 @@ func (w *weave) Packet(r *trace.Record) {
 	}
 }
 
-// tell plays what a witness says, what it says of the beginning first.
+// tell plays what a witness says.
 func (w *weave) tell(events []trace.Event) {
-	if !w.begun {
-		w.begun = true
-		events = append(w.witness.Begin(), events...)
-	}
 	for i := range events {
 		w.Event(&events[i])
 	}
