@@ -223,6 +223,9 @@ func (d *docked) became(t *testing.T, id, program string) (c client.ContainerIns
 	var err error
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		c, err = d.engine.Client().ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
+		if err != nil && strings.Contains(err.Error(), "No such container") { // the engine lists a container before it can be asked about it
+			continue
+		}
 		must(t, err)
 		proc = fmt.Sprintf("/proc/%d/", c.Container.State.Pid)
 		status, _ = os.ReadFile(proc + "status") // there is none before it is started

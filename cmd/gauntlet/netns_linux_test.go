@@ -427,8 +427,10 @@ func TestLinkNetemWithoutNetem(t *testing.T) {
 	if o.code != exitBroken || !strings.Contains(o.stderr, "use the relay") || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" || len(left(t, dir)) > 0 {
 		t.Errorf("exit %d, %q %q, left %v", o.code, o.stderr, o.stdout, left(t, dir))
 	}
-	o = gauntlet(t, dir, "run", "--bench", "netns", "--link", "netem", "--fault", "drop A psn=+1", "--count", "1", "--quiet")
-	if o.code != exitBroken || !strings.Contains(o.stderr, "netem has no scripted faults") {
+	spec := filepath.Join(dir, "marks.txt")
+	must(t, os.WriteFile(spec, []byte("link rate=10M delay=1ms ecn-min=5 ecn-max=20 ecn-p=1%\nload write msg=1KiB count=1\n"), 0o644))
+	o = gauntlet(t, dir, "run", spec, "--bench", "netns", "--link", "netem", "--quiet")
+	if o.code != exitBroken || !strings.Contains(o.stderr, "ecn-min") || !strings.Contains(o.stderr, "leave --link out") {
 		t.Errorf("exit %d, %q", o.code, o.stderr)
 	}
 }

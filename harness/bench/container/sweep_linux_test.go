@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Only what certainly belongs to nobody any more is swept.
@@ -39,6 +40,11 @@ func TestOrphaned(t *testing.T) {
 		}
 	}
 	_ = living.Process.Kill()
+	for deadline := time.Now().Add(10 * time.Second); !orphaned(owner) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	if !orphaned(owner) {
+		t.Errorf("%q has ended, nobody has waited for it, and it is not missed", owner)
+	}
 	_ = living.Wait() // killed
 	if !orphaned(owner) {
 		t.Errorf("%q has ended and is not missed", owner)
