@@ -17,7 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here.
+// needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here. A guest has one processor and
+// its own time, so tests with guests run side by side, after those that need the machine for themselves.
 var needLab = func() func(*testing.T) {
 	fetch := sync.OnceValue(func() error {
 		_, err := lab.Latest()
@@ -40,6 +41,7 @@ var needLab = func() func(*testing.T) {
 		if err := fetch(); err != nil {
 			t.Skip(err)
 		}
+		t.Parallel()
 	}
 }()
 
