@@ -288,24 +288,29 @@ func (p *process) turn() error {
 // frame causes is made before the next one is looked at, as in a NIC: a NAK that waited for the end of the batch would be
 // withdrawn when the missing packet came later in the same batch.
 //
-// Where the kernel's TCP takes the frames, the port tells how long they waited until the loop could act on them.
+// Where the kernel's TCP takes the frames, the port tells how long they waited until the loop could act on them. It acts on all of
+// them at once, so all are looked at: those left for the next turn would seem to wait when the sockets have been served.
 func (p *process) receive(i int) error {
-	frames, err := p.devices[i].Receive()
-	if err != nil || p.stopped {
-		return err
-	}
-	now := p.clock.Now()
-	for k := range frames {
-		p.late = max(p.late, now.Sub(frames[k].Time))
-		if p.tcp == nil {
-			p.actor.receive(now, i, frames[k].Data)
-			p.fill(now)
+	for {
+		frames, err := p.devices[i].Receive()
+		if err != nil || p.stopped {
+			return err
+		}
+		now := p.clock.Now()
+		for k := range frames {
+			p.late = max(p.late, now.Sub(frames[k].Time))
+			if p.tcp == nil {
+				p.actor.receive(now, i, frames[k].Data)
+				p.fill(now)
+			}
+		}
+		switch {
+		case p.tcp == nil:
+			return nil
+		case len(frames) == 0:
+			return p.tcp.serve(p.clock)
 		}
 	}
-	if p.tcp != nil {
-		return p.tcp.serve(p.clock)
-	}
-	return nil
 }
 
 // send fills the outboxes and hands them to the devices, or the sockets to the kernel.
