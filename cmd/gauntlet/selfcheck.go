@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,11 +21,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	wrong "github.com/rdma-gauntlet/gauntlet/impls/broken"
-	wrongall "github.com/rdma-gauntlet/gauntlet/impls/broken/all"
+	wrong "github.com/rdma-gauntlet/gauntlet/impls/broken/all"
 )
 
 func selfcheckCommand() *cobra.Command {
@@ -96,53 +95,52 @@ func printVerdicts(out io.Writer, verdicts []rule.Verdict, asJSON bool) error {
 
 // selfcheck judges the rules with these IDs, all when there are none, in the order of the catalogue.
 func selfcheck(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error) {
-	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
-	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) (rule.Verdict, error) {
-		pairs, err := recorded()
-		if err != nil {
-			return rule.Verdict{}, err
-		}
-		var first []*meta.Recording
-		for _, p := range pairs {
-			first = append(first, p[0])
-		}
-		return experiment(meta.Judged, rules.All(), first)
-	}
-	for _, r := range meta.Rules() {
-		if len(ids) > 0 && !slices.Contains(ids, r.ID) {
+	experiments := experimentsOn(ctx)
+	for _, id := range metaIDs() {
+		if len(ids) > 0 && !slices.Contains(ids, id) {
 			continue
 		}
-		var v rule.Verdict
-		switch r.ID {
-		case meta.Clock:
-			v, err = over(meta.Later)
-		case meta.Seed:
-			var pairs [][2]*meta.Recording
-			if pairs, err = recorded(); err == nil {
-				v, err = meta.Repeated(pairs)
-			}
-		case meta.Silence:
-			v, err = over(meta.Silent)
-		case meta.Captures:
-			v, err = over(judgedFromFiles)
-		case meta.OneTap:
-			v, err = over(meta.FromOneTap)
-		case meta.Mutants:
-			var kills []meta.Kill
-			if kills, err = killings(ctx, func(string) bool { return true }); err == nil {
-				v = meta.Caught(rules.All(), kills, wrongall.Uncaught)
-			}
-		case meta.SoftRoCE:
-			v, err = waived("rxe", meta.SoftRoCEDeviations)
-		case meta.Devices:
-			v = meta.DeviceDeviations(nil)
-		}
+		v, err := experiments[id]()
 		if err != nil {
 			return nil, err
 		}
 		verdicts = append(verdicts, v)
 	}
 	return verdicts, nil
+}
+
+// experimentsOn is what judges each rule of the family. Those that need recordings share them.
+func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) {
+	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
+	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
+		return func() (rule.Verdict, error) {
+			pairs, err := recorded()
+			if err != nil {
+				return rule.Verdict{}, err
+			}
+			var first []*meta.Recording
+			for _, p := range pairs {
+				first = append(first, p[0])
+			}
+			return experiment(meta.Judged, rules.All(), first)
+		}
+	}
+	return map[string]func() (rule.Verdict, error){
+		meta.Clock:    over(meta.Later),
+		meta.Silence:  over(meta.Silent),
+		meta.Captures: over(judgedFromFiles),
+		meta.OneTap:   over(meta.FromOneTap),
+		meta.Seed: func() (rule.Verdict, error) {
+			pairs, err := recorded()
+			if err != nil {
+				return rule.Verdict{}, err
+			}
+			return meta.Repeated(pairs)
+		},
+		meta.Mutants:  func() (rule.Verdict, error) { return caught(ctx, brokenEngines()) },
+		meta.SoftRoCE: func() (rule.Verdict, error) { return waived("rxe", meta.SoftRoCEDeviations) },
+		meta.Devices:  func() (rule.Verdict, error) { return meta.DeviceDeviations(), nil },
+	}
 }
 
 // judgedFromFiles is meta.FromFiles with a folder that is gone afterwards.
@@ -185,8 +183,7 @@ func recordings(ctx context.Context) (pairs [][2]*meta.Recording, err error) {
 	return pairs, nil
 }
 
-// tried records a run in virtual time with the same implementation at both ends. A broken one may never finish its work: then
-// what it did is the recording.
+// tried records a run in virtual time with the same implementation at both ends.
 func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.Recording, error) {
 	spec, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
@@ -201,71 +198,18 @@ func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.
 		r.Header = h
 		return r, nil
 	}}
-	if _, err := (sim.Bench{}).Run(ctx, &job); err != nil && !errors.Is(err, sim.ErrLimit) {
-		return nil, err
-	}
-	return r, nil
+	_, err = sim.Bench{}.Run(ctx, &job)
+	return r, err
 }
 
-// killings runs the broken engines that are wanted over their scenarios, beside the right ones, on all processors.
-func killings(ctx context.Context, wanted func(name string) bool) (kills []meta.Kill, err error) {
-	var variants []mutant
-	for _, f := range wrongall.Families() {
-		for _, v := range f.Variants {
-			if wanted(v.Name) {
-				variants = append(variants, mutant{&f, &v})
-			}
+// caught runs engines that are wrong on purpose, and the right ones beside them, on all processors.
+func caught(ctx context.Context, engines []matrix.Broken) (rule.Verdict, error) {
+	var kills []meta.Kill
+	for _, k := range matrix.Hunt(ctx, matrix.Options{Rules: rules.All(), Jobs: runtime.GOMAXPROCS(0)}, engines) {
+		if k.Status == rule.Error.String() {
+			return rule.Verdict{}, fmt.Errorf("%s: %s", k.Name, k.Reason)
 		}
+		kills = append(kills, meta.Kill{Engine: k.Name, Caught: k.Caught, Missed: k.Missed})
 	}
-	var wait sync.WaitGroup
-	var lock sync.Mutex
-	next := make(chan mutant)
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for t := range next {
-				k, e := t.kills(ctx)
-				lock.Lock()
-				kills, err = append(kills, k...), cmp.Or(err, e)
-				lock.Unlock()
-			}
-		})
-	}
-	for _, t := range variants {
-		next <- t
-	}
-	close(next)
-	wait.Wait()
-	slices.SortStableFunc(kills, func(a, b meta.Kill) int { return cmp.Compare(a.Engine, b.Engine) })
-	return kills, err
-}
-
-// mutant is a broken engine of a family.
-type mutant struct {
-	family  *wrong.Family
-	variant *wrong.Variant
-}
-
-// kills is what the rules that must catch the engine say of it.
-func (t mutant) kills(ctx context.Context) (kills []meta.Kill, err error) {
-	list := slices.DeleteFunc(rules.All(), func(r rule.Rule) bool { return !slices.Contains(t.variant.Catches, r.ID) })
-	for _, name := range t.variant.Scenarios {
-		text, err := t.family.Stimulus(name)
-		if err != nil {
-			return nil, err
-		}
-		var verdicts [2][]rule.Verdict
-		for i, impl := range []engine.Implementation{t.variant.Impl, t.variant.Right} {
-			r, err := tried(ctx, impl, text)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", impl.Name, name, err)
-			}
-			if verdicts[i], err = meta.Judged(r.Header, list, r.Options, r.Play); err != nil {
-				return nil, err
-			}
-		}
-		for i, r := range list {
-			kills = append(kills, meta.Kill{Rule: r.ID, Engine: t.variant.Impl.Name, Wrong: verdicts[0][i], Right: verdicts[1][i]})
-		}
-	}
-	return kills, nil
+	return meta.Caught(rules.All(), kills, wrong.Uncaught), nil
 }

@@ -214,24 +214,27 @@ func (r *Recording) capture(path string, tap trace.Tap) error {
 	return f.Close()
 }
 
-// Kill is what a rule says of a broken engine and of the right one over the same scenario.
+// Kill is which of the rules that a broken engine breaks tell it from the right one, and which do not.
 type Kill struct {
-	Rule         string
-	Engine       string // the broken one
-	Wrong, Right rule.Verdict
+	Engine         string // the broken one
+	Caught, Missed []string
 }
 
 // Caught holds every rule against the broken engines that it is to catch (META-MUT-001). Excused are the rules that no engine
 // can break, with the reasons.
 func Caught(rules []rule.Rule, kills []Kill, excused map[string]string) rule.Verdict {
 	var a account
-	caught, tried := map[string]bool{}, map[string]string{}
+	caught, missed := map[string]bool{}, map[string]string{}
 	for _, k := range kills {
-		tried[k.Rule] = k.Engine
-		caught[k.Rule] = caught[k.Rule] || k.Wrong.Tells(&k.Right)
+		for _, id := range k.Caught {
+			caught[id] = true
+		}
+		for _, id := range k.Missed {
+			missed[id] = k.Engine
+		}
 	}
 	for _, r := range rules {
-		switch engine, ok := tried[r.ID]; {
+		switch engine, ok := missed[r.ID]; {
 		case r.Unbuilt != "":
 		case caught[r.ID]:
 			a.met++
