@@ -13,7 +13,7 @@ import (
 type config struct {
 	markers, crc bool // what this end asks of the other when the connection is set up
 	mss          int
-	congestion   string // "" is the kernel's default
+	congestion   string
 	window       int
 	retries      int
 	minRTO       vtime.Duration
@@ -22,7 +22,8 @@ type config struct {
 // params documents the parameters, sorted by name, with the defaults that parse starts from.
 func params() []engine.Param {
 	return []engine.Param{
-		{Name: "congestion", Default: "", Meaning: "congestion control of the kernel's TCP, by its name (reno, cubic, bbr); empty is the kernel's default"},
+		{Name: "congestion", Default: "reno", Meaning: "congestion control of the kernel's TCP, by its name (reno, cubic, bbr); empty is the host's default, " +
+			"reno is what TCP-lite has and every kernel too"},
 		{Name: "crc", Default: "on", Meaning: "on asks for a CRC32c in every FPDU, off does without; one end that asks is enough"},
 		{Name: "markers", Default: "on", Meaning: "on asks the peer for a marker in every 512 bytes of the stream, off does without"},
 		{Name: "min_rto", Default: "200ms", Meaning: "least retransmission timeout of TCP-lite"},

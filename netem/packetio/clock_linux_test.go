@@ -97,11 +97,11 @@ func TestRealtimeIsGivenBack(t *testing.T) {
 	if err := LockThread(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Realtime(); err != nil {
+	if err := Realtime(OfLink); err != nil {
 		t.Skipf("not granted: %v", err)
 	}
 	a, err := unix.SchedGetAttr(0, 0)
-	if err != nil || a.Policy != unix.SCHED_FIFO || a.Priority != 2 {
+	if err != nil || a.Policy != unix.SCHED_FIFO || a.Priority != uint32(OfLink) {
 		t.Errorf("attributes %+v, %v", a, err)
 	}
 	if err := Ordinary(); err != nil {

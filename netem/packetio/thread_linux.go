@@ -17,11 +17,22 @@ func LockThread() error {
 	return nil
 }
 
+// Priority ranks the loops of a run among each other. All of them come before the ordinary threads of the host.
+type Priority uint32
+
+// The ranks. What an endpoint does late is seen in one answer, what the link does late in every packet.
+const (
+	OfEnd  Priority = 1 // an endpoint, or the box
+	OfLink Priority = 3 // the link; what helps it, such as the kernel's network threads in a guest, has 2
+)
+
 // Realtime gives the calling thread, which LockThread has locked, a real-time priority: it then runs before all ordinary
-// threads of the host. The other threads of the process get a lower one, because Go takes a locked thread off its processor
-// every 10 ms and has another thread give it back: one without priority is as late as the host is busy. It is meant for a
-// process with one loop and little else. It needs CAP_SYS_NICE.
-func Realtime() error { return schedule(unix.SCHED_FIFO, 2, 1) }
+// threads of the host. The other threads of the process get the next lower one, if there is one, because Go takes a locked
+// thread off its processor every 10 ms and has another thread give it back: one without priority is as late as the host is
+// busy. It is meant for a process with one loop and little else. It needs CAP_SYS_NICE.
+func Realtime(p Priority) error {
+	return schedule(unix.SCHED_FIFO, uint32(p), max(1, uint32(p)-1))
+}
 
 // Ordinary takes it back, before the thread is unlocked.
 func Ordinary() error { return schedule(unix.SCHED_NORMAL, 0, 0) }

@@ -64,7 +64,7 @@ func (r *relay) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.config.Realtime && packetio.Realtime() == nil {
+	if r.config.Realtime && packetio.Realtime(packetio.OfLink) == nil {
 		r.realtime = true
 		defer func() { _ = packetio.Ordinary() }() // the thread goes back to Go's pool
 	}

@@ -116,7 +116,7 @@ func prefer() error {
 		if _, err := fmt.Sscanf(n, "/proc/%d/", &pid); err != nil {
 			return fmt.Errorf("lab: %s: %w", n, err)
 		}
-		first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 2} // the relay's loop has 3, the endpoints 1
 		if err := unix.SchedSetAttr(pid, &first, 0); err != nil {
 			return fmt.Errorf("lab: priority of %s: %w", strings.TrimSpace(string(raw)), err)
 		}

@@ -44,9 +44,13 @@ const gather = vtime.Millisecond
 // tapBuffer holds half a second of a 500 Mb/s link, with the kernel's overhead per frame.
 const tapBuffer = 64 << 20
 
+// spoolWrite is how much of a spool is written at once. A kernel that is not preemptible lets nobody else have the processor
+// until it has copied all of it: a megabyte takes milliseconds, which the endpoints would be late.
+const spoolWrite = 32 << 10
+
 // openTap opens the device, which is in the namespace n, and begins to spool to file, in times since base.
 func openTap(n *Namespace, place trace.Tap, base int64, file *os.File, ignore func([]byte) bool) (*tap, error) {
-	t := &tap{place: place, ignore: ignore, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, 1<<20), ended: make(chan struct{})}
+	t := &tap{place: place, ignore: ignore, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, spoolWrite), ended: make(chan struct{})}
 	err := n.Do(func() (err error) {
 		t.port, err = packetio.Open(place.Device, t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer})
 		return err
