@@ -246,6 +246,7 @@ func (m *merger) arrive(f *flight) {
 		orCopy := b.last != nil && (!m.told || b.last.cause != "") // a log tells what was copied
 		if sent := m.choose(b.waiting, m.now, orCopy); sent != nil {
 			m.match(sent)
+			m.straighten(sent)
 			m.free = append(m.free, f)
 			return
 		}
@@ -303,48 +304,6 @@ func (m *merger) waitingFor(k looseKey) []*flight {
 		return b.waiting
 	}
 	return nil
-}
-
-// choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
-// there was none. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
-// frames keep their order. When the frame could also be a copy of one that has arrived, a delay that no packet can have rules
-// that out, and where nobody knows what that is, one below half the last. Those that can have arrived by now, and that were sent
-// after what has arrived where no packet overtakes another, come first.
-func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
-	var best *flight
-	var least vtime.Duration
-	for _, f := range waiting {
-		from, delay := f.rec.From, at.Sub(f.left())
-		if delay < 0 || orCopy && delay < m.possible(from) {
-			continue
-		}
-		if m.told && f.cause == "" {
-			return f
-		}
-		off := delay
-		if m.known[from] {
-			off = max(delay-m.delay[from], m.delay[from]-delay)
-		}
-		if m.ordered && f.left() < m.latest[from] || delay < m.least[from]-slack {
-			off += m.window // only when there is no other: two processors may pass a tap in one order and the link in another
-		}
-		if best == nil || off < least {
-			best, least = f, off
-		}
-	}
-	return best
-}
-
-// possible is the least delay that a packet can have, as far as it is known. With a deep queue the last one says little: a
-// sender that goes back fills it, and what is sent when it has emptied takes a fraction of the time.
-func (m *merger) possible(from Side) vtime.Duration {
-	switch {
-	case m.least[from] > 0:
-		return m.least[from] - slack
-	case m.known[from]:
-		return m.delay[from] / 2
-	}
-	return 0
 }
 
 // similarBytes is how many bytes a corrupted frame may differ in to be recognised.

@@ -158,6 +158,45 @@ func TestMergeKeepsOrder(t *testing.T) {
 	}
 }
 
+// A link that stalls lets go of what it held at once, after the one time or the other. Where nothing overtakes, equal frames keep
+// their order all the same: each has the arrival that comes next, and of two around another packet it is the first that has arrived
+// before that, also when the second never does.
+func TestMergeKeepsTheOrderOfEqualFramesOverAStall(t *testing.T) {
+	for _, text := range []string{`
+@10..60 A>B SEND_ONLY psn=+0 len=4
+@100..153 A>B SEND_ONLY psn=+1 len=4
+@104..161 A>B SEND_ONLY psn=+1 len=4
+@109..162 A>B SEND_ONLY psn=+1 len=4
+@113..163 A>B SEND_ONLY psn=+1 len=4
+`, `
+@10..60 A>B SEND_ONLY psn=+0 len=4
+@100..210 A>B SEND_ONLY psn=+1 len=4
+@120..211 A>B SEND_ONLY psn=+1 len=4
+@140..212 A>B SEND_ONLY psn=+1 len=4
+@160..213 A>B SEND_ONLY psn=+1 len=4
+@170..214 A>B SEND_ONLY psn=+2 len=4
+`, `
+@10..60 A>B SEND_ONLY psn=+0 len=4
+@100..190 A>B SEND_ONLY psn=+1 len=4
+@110..191 A>B SEND_ONLY psn=+2 len=4
+@140..192 A>B SEND_ONLY psn=+1 len=4
+@150..200 A>B SEND_ONLY psn=+3 len=4
+`, `
+@10..60 A>B SEND_ONLY psn=+0 len=4
+@100..190 A>B SEND_ONLY psn=+1 len=4
+@110..191 A>B SEND_ONLY psn=+2 len=4
+@140 A>X SEND_ONLY psn=+1 len=4 cause=loss
+@150..200 A>B SEND_ONLY psn=+3 len=4
+@900..950 A>B SEND_ONLY psn=+4 len=4
+`} {
+		f := mustFixture(t, text, 0)
+		k, stats := mergeAll(t, f, MergeOptions{Ordered: true, Least: [2]vtime.Duration{50 * vtime.Microsecond, 0}})
+		if d := cmp.Diff(summary(&f.Header, f.Records), summary(&f.Header, k.records)); d != "" || stats.Copies != 0 {
+			t.Errorf("%d copies (-want +got)\n%s", stats.Copies, d)
+		}
+	}
+}
+
 // The link's log tells apart what the taps cannot, and names the cause.
 func TestMergeFateLog(t *testing.T) {
 	f := mustFixture(t, `
