@@ -29,6 +29,7 @@ type party struct {
 	caps     *contract.Capabilities
 	share    float64
 	idle     bool
+	lines    int             // that it has said
 	ready    contract.Report // what it said when it could begin
 	end      contract.Report // and when it stopped
 	counters map[string]int64
@@ -148,6 +149,7 @@ func (e *party) note(a *answer) (asked bool, err error) {
 	if a.err != nil {
 		return false, fmt.Errorf("netns: %s: %w", e.name, a.err)
 	}
+	e.lines++
 	switch a.Event {
 	case contract.SaysShare:
 		e.share = a.Share

@@ -157,7 +157,7 @@ func (s *session) await(ctx context.Context) error {
 		}
 	}
 	if s.job.Spec.For == 0 && !s.idle() {
-		return fmt.Errorf("netns: limit reached before the work was done (%s); raise it with run limit=", vtime.Duration(s.cut))
+		return fmt.Errorf("netns: limit reached before the work was done (%s%s); raise it with run limit=", vtime.Duration(s.cut), s.unfinished())
 	}
 	return s.drain(ctx, tick.C)
 }
@@ -193,6 +193,16 @@ const targetWaits = 250 * vtime.Millisecond
 // idle reports whether all have nothing left to do: a box may have to do what A has been told is done.
 func (s *session) idle() bool {
 	return s.foreign.idle() && !slices.ContainsFunc(s.parties(), func(e *party) bool { return !e.idle })
+}
+
+// unfinished names the programs that have work left, and how much they had to say: one that talks without end has no time to work.
+func (s *session) unfinished() (text string) {
+	for _, e := range s.parties() {
+		if !e.idle {
+			text += fmt.Sprintf("; %s is not idle after %d lines", e.name, e.lines)
+		}
+	}
+	return text
 }
 
 // listen waits for whatever happens next.
