@@ -47,6 +47,11 @@ func TestDialogRefuses(t *testing.T) {
 		want string
 	}{
 		{0, `hello`, `line 1: "hello" is no line of the contract: invalid character`},
+		{0, `[1]`, `line 1: "[1]" is no line of the contract: array; want an object`},
+		{0, strings.Replace(said[0], `"1024"`, `[1024]`, 1), `is no line of the contract: mtus: array; want a string`},
+		{0, strings.Replace(said[0], `:4`, `:"4"`, 1), `max_qps: string; want a whole number in its range`},
+		{2, strings.Replace(said[2], `:5`, `:5.5`, 1), `at_ns: number 5.5; want a whole number in its range`},
+		{3, `{"event":"share","share":"half"}`, `share: string; want a number`},
 		{0, `{"event":"ready"}`, `line 1: ready before capabilities, which come first`},
 		{0, `{"event":"capabilities"}`, `line 1: capabilities: contract 0; this bench speaks version 1`},
 		{0, strings.Replace(said[0], "1024", "1500", 1), `line 1: capabilities: mtus: "1500" is unknown; known: 256 512`},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -86,8 +87,31 @@ func decode(line []byte, into any) error {
 	return nil
 }
 
-// plain takes the package's name out of an error of encoding/json.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "json: ") }
+// plain says an error of encoding/json in the words of the contract.
+func plain(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	field := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+	if field == "" {
+		return fmt.Sprintf("%s; want an object", wrong.Value)
+	}
+	return fmt.Sprintf("%s: %s; want %s", field, wrong.Value, wanted(wrong.Type.Kind()))
+}
+
+// wanted is the type of a field as JSON has it.
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a whole number in its range"
+}
 
 // check finds what is wrong with a line by itself; when it may be said is the Dialog's.
 func (r *Report) check() error {

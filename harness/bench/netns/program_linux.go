@@ -30,10 +30,28 @@ func Start(path string) (*contract.Program, error) {
 	cmd := program(path)
 	return piped(path, cmd, func() error {
 		if err := cmd.Start(); err != nil {
-			return fmt.Errorf("netns: start %w", err)
+			return fmt.Errorf("netns: %s cannot be started: %s", path, notStarted(path, err))
 		}
 		return nil
 	})
+}
+
+// notStarted says why the kernel did not start a program, and what it takes.
+func notStarted(path string, err error) string {
+	info, statErr := os.Stat(path)
+	switch {
+	case statErr != nil:
+		return "no such file"
+	case info.IsDir():
+		return "it is a folder; want a program in it"
+	case errors.Is(err, unix.EACCES):
+		return "it may not be executed; chmod +x it"
+	case errors.Is(err, unix.ENOEXEC):
+		return "it is no program of this machine; want one, or a script that begins with #!"
+	case errors.Is(err, unix.ENOENT):
+		return "what it needs to run is not there: the interpreter in its first line, or the loader of its libraries"
+	}
+	return err.Error()
 }
 
 // piped starts a command with pipes, in a process group of its own: an interrupt from the terminal is for the bench, which
@@ -57,7 +75,8 @@ func piped(name string, cmd *exec.Cmd, how func() error) (*contract.Program, err
 	err = how()
 	_ = w.Close() // the child has its own
 	if err != nil {
-		return nil, errors.Join(err, p.Stdin.Close(), r.Close())
+		_, _ = p.Stdin.Close(), r.Close() // the first error says more
+		return nil, err
 	}
 	p.PID = cmd.Process.Pid
 	p.Signal = func(s os.Signal) error {
