@@ -276,6 +276,15 @@ func (h *foreign) close() error {
 	return err
 }
 
+// cutShort ends a tool that is still at work when the run is over. Soft-RoCE would go on sending, and take the processor from all
+// that is left to do.
+func (h *foreign) cutShort() {
+	if h != nil && h.Tool.Active && !h.idle() {
+		_ = h.child.Process.Kill()
+		<-h.exited
+	}
+}
+
 // end waits a little for the end of the tool, and ends it if it does not come.
 func (h *foreign) end() {
 	select {

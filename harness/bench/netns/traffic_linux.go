@@ -157,7 +157,7 @@ func (s *session) await(ctx context.Context) error {
 		}
 	}
 	if s.job.Spec.For == 0 && !s.idle() {
-		return fmt.Errorf("netns: limit reached before the work was done (%s%s); raise it with run limit=", vtime.Duration(s.cut), s.unfinished())
+		return fmt.Errorf("netns: limit reached before the work was done (%s%s); %s", vtime.Duration(s.cut), s.unfinished(), s.remedy())
 	}
 	return s.drain(ctx, tick.C)
 }
@@ -202,7 +202,18 @@ func (s *session) unfinished() (text string) {
 			text += fmt.Sprintf("; %s is not idle after %d lines", e.name, e.lines)
 		}
 	}
+	if h := s.foreign; !h.idle() {
+		text += fmt.Sprintf("; %s at %s is not done", h.Tool.Program, h.Side)
+	}
 	return text
+}
+
+// remedy is what to do where the time was too short. A tool may try for ever, so that more time is of no use to it.
+func (s *session) remedy() string {
+	if s.foreign != nil {
+		return "that is all a device is given; ask it for fewer messages, or for such as the link can carry"
+	}
+	return "raise it with run limit="
 }
 
 // listen waits for whatever happens next.
@@ -298,6 +309,7 @@ func (s *session) halt() (first error) {
 			keep(t.close())
 		}
 	}
+	s.foreign.cutShort()
 	return first
 }
 
