@@ -21,6 +21,9 @@ func (f *guestFlags) again(ctx context.Context, seed uint64, files, outputs []st
 	g.Seed = seed
 	g.Command = append(append([]string{"gauntlet"}, os.Args[1:]...), more...)
 	g.Env = []string{"TZ=UTC"}
+	if files, err = absolute(files); err != nil { // a name without a slash would be looked for among the programs
+		return usage(err)
+	}
 	g.With, g.Modules = slices.Concat(g.With, files, f.programs), f.drivers
 	if g.Outputs, err = absolute(outputs); err != nil {
 		return usage(err)

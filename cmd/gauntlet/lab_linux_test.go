@@ -198,6 +198,19 @@ func TestDeterministicRunRepeats(t *testing.T) {
 	}
 }
 
+// A file is named in a guest as on any other bench: plainly, or by a path. What is in it decides, so the run is not the default one.
+func TestGuestReadsFilesByPlainNames(t *testing.T) {
+	needLab(t)
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "d.txt"), []byte("link rate=20M delay=1ms\nload write msg=4KiB count=3\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "w.txt"), []byte("# Nothing is waived.\n"), 0o644))
+	o := gauntlet(t, dir, "run", "d.txt", "--waivers", "w.txt", "--bench", "lab", "--deterministic", "--quiet", "--out", "r")
+	spec, err := os.ReadFile(filepath.Join(dir, "r", "spec.txt"))
+	if o.code != 0 || err != nil || !strings.Contains(string(spec), "count=3") {
+		t.Errorf("exit %d, %v\n%s%s%s", o.code, err, spec, o.stdout, o.stderr)
+	}
+}
+
 // The scenarios of the comparison do what their names say, in the simulator, whose link is exact.
 func TestComparedLinks(t *testing.T) {
 	for _, l := range compared {
