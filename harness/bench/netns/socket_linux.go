@@ -73,9 +73,10 @@ func bound(side trace.Side, port uint16, o engine.TCPOptions) (int, error) {
 	return fd, nil
 }
 
-// unsentMost bounds what waits in a socket behind what TCP may send: enough for a loop that wakes a millisecond late on a
-// line of 1 Gb/s, little enough that a Terminate does not wait behind a whole message.
-const unsentMost = 128 << 10
+// unsentMost bounds what waits in a socket behind what TCP may send: enough for a loop that wakes a quarter of a millisecond
+// late on a line of 1 Gb/s, little enough that filling it takes the processor, on which the peer may wait, for a millisecond at
+// most.
+const unsentMost = 32 << 10
 
 // tune sets what a stream needs: segments that leave when they are written, and a word when they are acknowledged. An
 // accepted socket inherits all of it.
