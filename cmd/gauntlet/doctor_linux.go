@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
 
@@ -28,7 +32,25 @@ func network() []finding {
 		link.State, link.Found = "limited", link.Found+"; "+s.Reason
 		link.Remedy = "use --link relay for losses that repeat"
 	}
-	return append(out, link)
+	return append(out, link, timers())
+}
+
+// timers says whether the clockwork of this machine is good enough for a link in real time.
+func timers() finding {
+	f := finding{Name: "timers", State: "ok"}
+	p50, p99, err := packetio.Late(2000)
+	most := certify.DefaultBounds().DelayLeast
+	switch {
+	case err != nil:
+		f.State, f.Found = "limited", err.Error()
+		return f
+	case p99 > most/2:
+		f.State = "limited"
+		f.Remedy = "runs in real time will be INVALID now and then, on short links often; use --bench sim, or --bench lab --deterministic"
+	}
+	f.Found = fmt.Sprintf("a wait ends %s late, one in a hundred %s or more; a link may be %s late",
+		p50.Std().Round(time.Microsecond), p99.Std().Round(time.Microsecond), most.Std())
+	return f
 }
 
 // containers says whether there is an engine for them.

@@ -111,3 +111,10 @@ func TestRealtimeIsGivenBack(t *testing.T) {
 		t.Errorf("afterwards %+v, %v", a, err)
 	}
 }
+
+func TestLateIsAboveNothing(t *testing.T) {
+	p50, p99, err := Late(50)
+	if err != nil || p50 <= 0 || p99 < p50 {
+		t.Errorf("median %v, 99th percentile %v, %v", p50, p99, err)
+	}
+}

@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -40,7 +41,7 @@ func (s *session) prompt() (items []certify.Item) {
 			most = promptOverTCP
 		}
 		items = append(items, certify.Item{
-			Name: e.name + " waited", Want: "at most " + most.String(), Got: late.String(),
+			Name: e.name + " waited", Want: "at most " + most.String(), Got: late.Std().Round(time.Microsecond).String(),
 			Bound: "what rules allow for a reaction; leave more processor time to the run, or lower the rate", OK: late <= most,
 		}, certify.Item{
 			Name: e.name + " receive drops", Want: "0", Got: fmt.Sprint(e.end.Dropped),
