@@ -13,7 +13,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers reproducible check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -41,11 +41,18 @@ PEERS = bin/gauntlet matrix --peers --quiet --links clean,random --with 'link ra
 
 peers: build ## who can talk to whom: go-back-N, IRN and the example in C, in containers if there is an engine, as a table and in out/ (root)
 	@rm -rf out/peers
-	@if bin/gauntlet doctor | grep -q '^ok .*bench container'; then $(MAKE) images && \
+	@if bin/gauntlet doctor | grep '^ok .*bench container' >/dev/null; then $(MAKE) images && \
 		printf 'FROM $(IMAGES)/example-c\nCMD ["--repaired"]\n' | docker build -q -t $(IMAGES)/example-c:repaired - && \
 		$(PEERS) --bench container --impl gbn,irn,image:$(IMAGES)/example-c:repaired --out out/peers --html out/peers.html; \
 	else echo "peers: SKIPPED containers: $$(bin/gauntlet doctor | grep 'bench container')"; $(MAKE) -C images/example-c && \
 		$(PEERS) --bench netns --impl gbn,irn,exec:images/example-c/gbn-repaired --out out/peers --html out/peers.html; fi
+
+peers-lab: build ## the same with the kernel's soft-RoCE, in a guest (needs gcc)
+	@rm -rf out/peers-lab
+	bin/gauntlet lab fetch
+	$(MAKE) -C images/example-c
+	$(PEERS) --bench lab --deterministic --guest-limit 2h --waivers rxe --guest-with images/example-c/gbn \
+		--impl gbn,irn,rxe,exec:images/example-c/gbn-repaired --out out/peers-lab --html out/peers-lab.html
 
 reproducible: ## the program of gauntlet/endpoint again, in another folder and with nothing cached: the same bytes
 	.ci/reproducible

@@ -88,7 +88,7 @@ func (s *session) attach(d *Device) (*foreign, error) {
 	name := rdmaDevices[d.Side]
 	_ = netlink.RdmaLinkDel(name) // what a run that was killed left
 	if err := netlink.RdmaLinkAdd(name, rdmaDriver, endDevices[d.Side]); err != nil {
-		return nil, fmt.Errorf("netns: soft-RoCE on %s: %w; the kernel needs rdma_rxe and crc32_generic loaded, and this must be its first network namespace",
+		return nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, be in the first network namespace, or use --bench lab",
 			endDevices[d.Side], err)
 	}
 	s.later(func() error { return netlink.RdmaLinkDel(name) })
