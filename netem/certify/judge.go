@@ -94,6 +94,9 @@ func rate(m *Measured, b Bounds) []Item {
 	item.Got = unit.Rate(got).String()
 	item.Bound = "± " + percent(b.Rate) + " %: the granularity of the kernel's timers over a burst"
 	item.OK = math.Abs(got-float64(m.Link.Rate)) <= float64(b.Rate)*float64(m.Link.Rate)
+	if !item.OK && got < float64(m.Link.Rate) {
+		item.Bound += "; this host has no more, lower the rate"
+	}
 	return []Item{item}
 }
 

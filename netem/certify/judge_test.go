@@ -116,6 +116,16 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A link that is slower than it should be has its remedy in the item, and one that is faster has another cause.
+func TestSlowLinkNamesTheRemedy(t *testing.T) {
+	for arrived, slow := range map[int]bool{95: true, 101: false, 107: false} {
+		i := item(Measured{Link: spec.Link{Rate: 100e6}, Burst: &Burst{Arrived: arrived, WireBytes: 1250, Span: 10 * ms}}, "rate")
+		if strings.Contains(i.Bound, "lower the rate") != slow {
+			t.Errorf("%d packets: %s", arrived, i.Bound)
+		}
+	}
+}
+
 // What says nothing yields no item.
 func TestOmissions(t *testing.T) {
 	for name, m := range map[string]Measured{
