@@ -15,7 +15,7 @@ type Waiver struct {
 	Rule    string // a rule ID, or a pattern of path.Match such as "RC-RNR-*"
 	Impl    string // the implementation or device, likewise
 	Kernel  string // versions of the kernel that the device is a part of, "6.1..6.6", both included; "" is any
-	In      string // the only scenarios that it covers, "loss-tail,random/read"; "" covers everything
+	In      string // the only scenarios that it covers, "loss-tail,random/read", "run" for what is none; "" covers everything
 	Sure    string // of those, the scenarios in each of which the deviation is sure to show; "" is all that it covers
 	Reason  string
 	Owner   string
@@ -92,8 +92,12 @@ func Covering(waivers []Waiver, rule string, d Device) *Waiver {
 	return nil
 }
 
+// noScenario stands in a list of scenarios for all runs that are none.
+const noScenario = "run"
+
 // WaivedIn returns the waivers that cover a scenario; "" is a run that is none.
 func WaivedIn(scenario string, waivers []Waiver) (list []Waiver) {
+	scenario = cmp.Or(scenario, noScenario)
 	for _, w := range waivers {
 		if w.In == "" || named(w.In, scenario) {
 			list = append(list, w)

@@ -74,6 +74,11 @@ func TestWaiversOfScenarios(t *testing.T) {
 			t.Errorf("%q: %+v, want %d waivers", scenario, got, want)
 		}
 	}
+	for scenario, want := range map[string]int{"": 1, "loss-tail": 1, "loss-middle": 0} {
+		if got := WaivedIn(scenario, parseWaivers(t, "waive D impl=x in=loss-tail,run"+rest)); len(got) != want {
+			t.Errorf("%q: %+v, want %d waivers of runs", scenario, got, want)
+		}
+	}
 	v := []Verdict{{Rule: "B", Status: Pass}, {Rule: "C", Status: Pass}, {Rule: "B", Status: Fail}, {Rule: "A", Status: Fail}}
 	Waive(v, w, Device{Names: []string{"x"}}, "2026-01-01")
 	for i, want := range []Status{Pass, XPass, XFail, Fail} {

@@ -15,8 +15,8 @@ const waiverLimit = 1000
 //	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : a gap in READ responses waits for the timer
 //
 // The words before the colon come in any order. Three may be left out: kernel, which then means every version, in, which names
-// the only scenarios that the waiver covers, and sure, which names those in which the deviation is sure to show. Errors begin
-// with the number of the line.
+// the only scenarios that the waiver covers, with run for every run that is none, and sure, which names those in which the deviation
+// is sure to show. Errors begin with the number of the line.
 func ParseWaivers(r io.Reader) ([]Waiver, error) {
 	var all []Waiver
 	lines := bufio.NewScanner(r)

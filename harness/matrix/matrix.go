@@ -266,14 +266,8 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 	return run.Execute(ctx, run.Options{
 		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
-		Waivers: rule.WaivedIn("", o.Waivers), Subjects: row.subjects(), Several: true,
+		Waivers: rule.WaivedIn("", o.Waivers), Several: true,
 	})
-}
-
-// subjects is what waivers call the two.
-func (r *Row) subjects() []string {
-	a, b := r.Impls[0].Name, r.Impls[1].Name
-	return []string{a, a + "-requester", b, b + "-responder"}
 }
 
 // fill takes a run's result into its cell.

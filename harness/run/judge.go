@@ -24,7 +24,7 @@ type JudgeOptions struct {
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
 	Waivers []rule.Waiver
-	Device  rule.Device // what waivers must name; without names, the implementations that the trace names
+	Device  rule.Device // what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and NAME-responder at B
 	Report  string      // path of an HTML report; "" writes none
 	Command string
 	Version string
@@ -57,7 +57,7 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
 	if len(o.Device.Names) == 0 {
-		o.Device.Names = r.Impl[:]
+		o.Device.Names = named(r.Impl)
 	}
 	rule.Waive(r.Verdicts, o.Waivers, o.Device, Today())
 	if err := Ladders(r, h, play, centres(r.Verdicts)); err != nil {

@@ -42,7 +42,7 @@ type Options struct {
 	Commit  string
 
 	Waivers  []rule.Waiver
-	Subjects []string // what waivers must name; none is the implementations
+	Subjects []string // what waivers must name; none is the implementations, also as NAME-requester at A and NAME-responder at B
 	Several  bool     // the run is one of several: that a waived rule passes here says nothing against the waiver
 
 	Progress func(share float64, what string)

@@ -370,3 +370,12 @@ func BenchmarkBelt(b *testing.B) {
 	}
 	_ = belt.stop()
 }
+
+// A waiver may name a device in its role, whether the run is made or judged again.
+func TestDeviceHasRoles(t *testing.T) {
+	r := &model.Result{Impl: [2]string{"a", "b"}, Environment: []model.Fact{{Name: "kernel", Value: "6.1"}}}
+	d := Device(r)
+	if want := []string{"a", "a-requester", "b", "b-responder"}; !slices.Equal(d.Names, want) || d.Kernel != "6.1" {
+		t.Errorf("%+v, want %q", d, want)
+	}
+}
