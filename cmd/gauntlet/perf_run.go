@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// measure runs a Spec in virtual time for its numbers alone: no rule, no folder, and bytes only where a scheme computes with
-// them, which is five times as fast as "gauntlet run".
+// measure runs a Spec in virtual time for its numbers alone: no rule, no folder, no frames but those of transports whose headers
+// are in their bytes. That is five times as fast as "gauntlet run".
 func measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	out := targets.Run{Spec: s}
 	impls, err := implementations(s)
@@ -26,7 +26,7 @@ func measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 		return out, err
 	}
 	var numbers *metrics.Collector
-	job := &bench.Job{Spec: s, Impls: impls, Bytes: needsBytes(impls), Open: func(h trace.Header) (trace.Sink, error) {
+	job := &bench.Job{Spec: s, Impls: impls, Bytes: encoded(impls), Open: func(h trace.Header) (trace.Sink, error) {
 		numbers = metrics.NewCollector(&h, run.Measured(s))
 		return trace.NewTimeline(&h, numbers), nil
 	}}
@@ -43,14 +43,13 @@ func measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	return out, nil
 }
 
-func needsBytes(impls [2]engine.Implementation) bool {
-	return slices.ContainsFunc(impls[:], func(i engine.Implementation) bool { return i.NeedsBytes || i.OverIP() })
-}
+// encoded reports whether packets have to be frames.
+func encoded(impls [2]engine.Implementation) bool { return impls[0].OverIP() || impls[1].OverIP() }
 
 // cost estimates the time of a run: a packet with bytes is encoded and decoded, which takes five times as long.
 func cost(s *scenario.Spec) float64 {
 	n := run.ExpectedPackets(s)
-	if impls, err := implementations(s); err == nil && needsBytes(impls) {
+	if impls, err := implementations(s); err == nil && encoded(impls) {
 		n *= 5
 	}
 	return n
@@ -69,7 +68,7 @@ func enoughMemory(specs []*scenario.Spec, jobs int) error {
 		if err != nil {
 			return err
 		}
-		need = append(need, sim.Memory(s, needsBytes(impls)))
+		need = append(need, sim.Memory(s, impls, encoded(impls)))
 	}
 	slices.SortFunc(need, func(a, b unit.Size) int { return int(b - a) })
 	total := unit.Size(0)

@@ -224,7 +224,7 @@ func recordTape(ctx context.Context, s *scenario.Spec, sink *losstape.Sink) (*ta
 	if err != nil {
 		return nil, usage(err)
 	}
-	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: needsBytes(impls),
+	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: encoded(impls),
 		Open: func(trace.Header) (trace.Sink, error) { return sink, nil }})
 	if err != nil {
 		return nil, exit{exitBroken, err.Error()}

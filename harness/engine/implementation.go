@@ -39,8 +39,8 @@ type Implementation struct {
 	// what is missing or wrong.
 	QueueDepth func(qp QP) (depth int, note string, err error)
 
-	// NeedsBytes says that the scheme computes with the bytes of packets, so that a run whose packets have lengths alone
-	// would be wrong.
+	// NeedsBytes says that the scheme computes with the bytes of packets, so that they have payload also in a run that does
+	// not encode them. The payload of its SENDs and WRITEs is then what Memory.Load returned.
 	NeedsBytes bool
 
 	// NewHost makes what the QPs of one endpoint share, from which a driver then builds each of them; see Host. Nil means

@@ -237,13 +237,44 @@ func TestStockEndpointIgnoresRepairs(t *testing.T) {
 	}
 }
 
-// TestNeedsBytes shows that a run of lengths alone is refused.
-func TestNeedsBytes(t *testing.T) {
-	impl := overGBN()
-	_, err := sim.New(lines(t, "load write msg=1000 count=1"), [2]engine.Implementation{gbn.Implementation(), impl}, sim.Options{})
-	if err == nil || !strings.Contains(err.Error(), "lowar computes with the bytes of packets") {
-		t.Errorf("err = %v", err)
+// TestCodecChangesNothing shows that a run without frames has the same packets at the same times as one with them, and
+// codes and recovers the same bytes: payload travels by reference, copied only where it must be.
+func TestCodecChangesNothing(t *testing.T) {
+	for _, code := range []string{"param r=8 c=1", "param r=32 c=4"} {
+		s := lines(t, code, "seed 3", "link duplicate=1%", "loss random p=2%", "qp count=2 qd=8", "load write msg=20000 count=60", "load send msg=3000 count=40",
+			"load read from=B msg=9000 count=30", "load write from=B msg=5000 count=20")
+		var runs [2]trace.Collector
+		for i, encode := range []bool{false, true} {
+			w, err := sim.New(s, [2]engine.Implementation{overGBN(), overGBN()}, sim.Options{Bytes: encode, Sink: &runs[i]})
+			if err == nil {
+				err = w.Run()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		text := func(c *trace.Collector) string { return story(t, c) }
+		if a, b := text(&runs[0]), text(&runs[1]); a != b || strings.Count(a, "REPAIR") < 100 {
+			t.Errorf("%s: %d and %d bytes of story, %d repair packets", code, len(a), len(b), strings.Count(a, "REPAIR"))
+		}
 	}
+}
+
+// story is what a trace tells beside the bytes of frames. Memory has to be right at the end.
+func story(t *testing.T, c *trace.Collector) string {
+	var b strings.Builder
+	for i := range c.Records {
+		r := &c.Records[i]
+		fmt.Fprintln(&b, r.Sent, r.Recv, r.From, r.Conn, r.Fate, r.Copy, r.WireBytes, r.Packet.String())
+	}
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Kind == trace.Memory && e.Value != 0 {
+			t.Errorf("%s: %d bytes are wrong", e.Name, e.Value)
+		}
+		fmt.Fprintln(&b, e.At, e.Kind, e.Side, e.Conn, e.Body)
+	}
+	return b.String()
 }
 
 // TestParams holds every parameter to its range, and the errors to one line that names the parameter.

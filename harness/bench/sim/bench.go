@@ -62,8 +62,11 @@ func (w *World) share(now vtime.Time) float64 {
 func (w *World) evidence(impls *[2]engine.Implementation) *bench.Evidence {
 	ev := &bench.Evidence{Environment: [][2]string{{"clock", "virtual"}, {"events", fmt.Sprint(w.steps)}}}
 	codec := "packets crossed the link as structures with lengths: no codec, no ICRC, no payload"
-	if w.opts.Bytes {
+	switch {
+	case w.opts.Bytes:
 		codec = "every packet was encoded with its ICRC and decoded on arrival"
+	case w.payload:
+		codec = "packets crossed the link as structures with payload, which the scheme computes with: no codec, no ICRC"
 	}
 	ev.Notes = append(ev.Notes, "link: emulated in virtual time", codec)
 	for side := trace.A; side <= trace.B; side++ {

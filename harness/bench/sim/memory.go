@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
@@ -15,8 +16,8 @@ const (
 	regionMemory = 128 * unit.MiB // the regions that bytes lie in, bounded by package drive
 )
 
-// Memory estimates from above how much memory a run of the Spec takes, with bytes or without.
-func Memory(s *scenario.Spec, bytes bool) unit.Size {
+// Memory estimates from above how much memory a run of the Spec takes, with frames or without.
+func Memory(s *scenario.Spec, impls [2]engine.Implementation, bytes bool) unit.Size {
 	perMessage := s.QP[0].Packets(uint32(s.LongestMessage()))
 	flight := unit.Size(s.QPs * s.QP[0].QueueDepth * perMessage)
 	if s.Link.AB.Rate > 0 { // the line bounds what is under way
@@ -24,7 +25,10 @@ func Memory(s *scenario.Spec, bytes bool) unit.Size {
 	}
 	need := baseMemory + unit.Size(s.QPs)*perQP + flight*perPacket
 	if bytes {
-		need += flight*perFrame + regionMemory
+		need += flight * perFrame
+	}
+	if bytes || impls[0].NeedsBytes || impls[1].NeedsBytes {
+		need += regionMemory
 	}
 	return need
 }

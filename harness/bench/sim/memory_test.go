@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
 // The estimate is above what a run holds when its pipe is full, and not by an order of magnitude where that is much.
@@ -30,7 +31,7 @@ func TestMemory(t *testing.T) {
 		}
 		most = max(most, held()) - before
 		runtime.KeepAlive(w)
-		got := uint64(sim.Memory(s, false))
+		got := uint64(sim.Memory(s, both(gbn.Implementation()), false))
 		if t.Logf("%s: %d KiB held, %d KiB estimated", name, most>>10, got>>10); got < most || most > 30<<20 && got > 10*most {
 			t.Errorf("%s: %d KiB held, %d KiB estimated", name, most>>10, got>>10)
 		}

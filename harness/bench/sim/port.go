@@ -18,13 +18,29 @@ type flight struct {
 	seq       uint64 // order of launch, which breaks ties
 	conn      int
 	packet    roce.Packet // without bytes
-	raw       []byte      // with bytes: the frame as it will arrive
+	raw       []byte      // with bytes: the frame as it will arrive; else payload that had to be copied
 	original  []byte      // the frame as it was sent, when that differs
 	wireBytes int
 	marked    bool   // without bytes: the link marked it
 	ticket    uint64 // of a reorder fault that holds it; 0 when none does
 	copies    int    // of a held packet, which follow it when it is let go
 	gap       vtime.Duration
+}
+
+// alter makes the link's changes to the frame.
+func (f *flight) alter(v *channel.Verdict) {
+	f.original = append(f.original[:0], f.raw...)
+	wire.Alter(f.raw, v)
+}
+
+// keep makes the payload of a packet without a frame last until it arrives. What a load writes and sends lies in memory that
+// nothing changes during a run, so it stays there. READ responses come from memory that is written, and a scheme makes
+// packets of its own in buffers that it uses again.
+func (f *flight) keep() {
+	if p := &f.packet; p.Payload != nil && !p.Opcode.IsWrite() && !p.Opcode.IsSend() {
+		f.raw = append(f.raw[:0], p.Payload...)
+		p.Payload = f.raw
+	}
 }
 
 // altered reports whether the frame will arrive with other bytes than it was sent with.
@@ -96,10 +112,6 @@ func wireLen(n int) int { return max(n+4, 64) + 20 }
 // launch applies the channel's verdict: the flight goes into the air, is held, or is lost. Copies fly on their own.
 func (p *port) launch(f *flight, v *channel.Verdict) {
 	f.marked = v.Mark
-	if len(f.raw) > 0 && !v.Intact() {
-		f.original = append(f.original[:0], f.raw...)
-		wire.Alter(f.raw, v)
-	}
 	switch v.Fate {
 	case channel.Lost:
 		if p.lost != nil {
@@ -122,6 +134,7 @@ func (p *port) flyCopies(f *flight, copies int, gap vtime.Duration) {
 	for range copies {
 		c := p.take()
 		c.conn, c.packet, c.wireBytes, c.raw = f.conn, f.packet, f.wireBytes, append(c.raw[:0], f.raw...)
+		c.keep()
 		at = at.Add(gap)
 		p.fly(c, at)
 	}

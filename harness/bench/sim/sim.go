@@ -30,7 +30,7 @@ var ErrLimit = errors.New("limit reached before the work was done")
 
 // Options are the choices that are not part of a Spec.
 type Options struct {
-	Bytes bool // encode and decode every packet
+	Bytes bool // encode and decode every packet; else they have lengths, and payload only for schemes that compute with it
 	Sink  trace.Sink
 	// Steps bounds the events of the run; 0 takes a bound that no sane run reaches.
 	Steps uint64
@@ -44,6 +44,7 @@ const defaultSteps = 20_000_000_000
 type World struct {
 	spec       *scenario.Spec
 	opts       Options
+	payload    bool // packets have payload, encoded or not
 	now        vtime.Time
 	steps      uint64
 	end        [2]*drive.Endpoint
@@ -58,16 +59,12 @@ type World struct {
 
 // New builds the world of a Spec with the implementations of its two sides.
 func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World, error) {
-	for _, impl := range impls {
-		if impl.NeedsBytes && !opts.Bytes {
-			return nil, fmt.Errorf("sim: %s computes with the bytes of packets, and this run has lengths alone; run it with the codec on", impl.Name)
-		}
-	}
 	w := &World{spec: s, opts: opts, classify: wire.NewClassifier(s), scripted: len(s.Faults) > 0}
 	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
 		w.scripted = w.scripted || l.Loss.Model == spec.Tape
 	}
 	w.opts.Bytes = w.opts.Bytes || impls[0].OverIP() || impls[1].OverIP() // the headers of such packets are in their bytes
+	w.payload = w.opts.Bytes || impls[0].NeedsBytes || impls[1].NeedsBytes
 	if w.opts.Steps == 0 {
 		w.opts.Steps = defaultSteps
 	}
@@ -92,7 +89,7 @@ func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World
 		}
 		w.port[side].init(trace.Side(side), ch, &like)
 		if w.end[side], err = drive.New(s, trace.Side(side), impls[side],
-			drive.Options{Bytes: w.opts.Bytes, Observer: w, Managed: managed}); err != nil {
+			drive.Options{Bytes: w.payload, Observer: w, Managed: managed}); err != nil {
 			return nil, err
 		}
 		w.port[side].frame.TOS = w.end[side].TOS()
@@ -296,6 +293,7 @@ func (w *World) send(side trace.Side) {
 		f.wireBytes = p.encode(f, w.end[side])
 	} else {
 		f.wireBytes = packet.WireLen(false)
+		f.keep()
 	}
 	w.offer(p, f, packet, w.end[side].Alters())
 }
@@ -307,6 +305,9 @@ func (w *World) offer(p *port, f *flight, packet *roce.Packet, altered bool) {
 		id = w.classify.Packet(p.side, packet)
 	}
 	v := p.channel.Offer(w.now, f.wireBytes, p.name, id)
+	if w.opts.Bytes && !v.Intact() {
+		f.alter(&v)
+	}
 	p.launch(f, &v)
 	if w.out.sink != nil {
 		w.record(p, f, packet, &v, altered)
@@ -354,7 +355,7 @@ func (w *World) arrive(side trace.Side) {
 
 // verify compares both memories at the end.
 func (w *World) verify() {
-	if !w.opts.Bytes {
+	if !w.payload {
 		return
 	}
 	for side := range w.end {
@@ -381,6 +382,8 @@ func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdi
 	r.Raw, r.ICRC, r.Sum, r.Defect, r.Changed = nil, trace.Unchecked, 0, "", nil
 	if w.opts.Bytes {
 		recordBytes(r, f, v, altered)
+	} else {
+		r.Packet.Payload = nil // a trace without frames has lengths alone
 	}
 	if v.Copies > 0 && v.Fate == channel.Delivered {
 		w.out.copies(r, v.Copies, v.Gap)
