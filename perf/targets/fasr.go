@@ -40,10 +40,10 @@ const query = 1400 * us / 1000
 // pool270 is how many blocks the simulated pool has: 10 bits and a pointer of one byte each, in 270 bytes.
 const pool270 = 270 * 8 / (10 + 8)
 
-// pool is the link of the simulation: 100 Gb/s, 40 us, n QPs, and blocks enough that none is refused, to see how many are
-// taken.
-func pool(n int, p float64) string {
-	return scene("impl fasr\nparam window=500 blocks=4096 units=255", "link rate=100G delay=20us "+deep, lossy("A>B", p),
+// pool is the link of the simulation: 100 Gb/s, 40 us, n QPs with windows of so many packets, and blocks enough that none is
+// refused, to see how many are taken.
+func pool(n, window int, p float64) string {
+	return scene(fmt.Sprintf("impl fasr\nparam window=%d blocks=4096 units=255", window), "link rate=100G delay=20us "+deep, lossy("A>B", p),
 		fmt.Sprintf("qp count=%d qd=%d rto=400us", n, max(2, 128/n)), "load write msg=8KiB", "run for=20ms")
 }
 

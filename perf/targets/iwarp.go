@@ -50,7 +50,7 @@ func datagramChecks(op string, d models.Datagrams) []Check {
 	var out []Check
 	for _, size := range []int{64 << 10, 512 << 10, 1 << 20} {
 		for _, p := range []float64{0.001, 0.005, 0.01, 0.05} {
-			count := 256 << 20 / size
+			count := 128 << 20 / size
 			mean, slack := deliveredShare(d, op, p, size, count)
 			out = append(out, Check{Name: fmt.Sprintf("%d KiB at %g %%", size>>10, p*100), Metric: delivered,
 				Runs: []string{datagrams(op, size, count, p)}, Model: mean, Bound: within(mean, slack)})
