@@ -26,6 +26,7 @@ type perfFlags struct {
 	jobs, seeds, attempts                 int
 	confidence                            float64
 	json, quiet                           bool
+	guest                                 guestFlags
 }
 
 func perfCommand() *cobra.Command {
@@ -42,11 +43,15 @@ seeds 1 to --seeds; all implementations meet the same losses under a seed.
 
 Numbers of class E are claims scaled down to what real packets can follow. With --bench netns they are measured there too, one
 run after the other, and the gap between virtual time and real packets is printed. Both have to keep the bound. A run whose
-link was not what it should be is made again, --attempts times in all; after that its number is an ERROR.`,
+link was not what it should be is made again, --attempts times in all; after that its number is an ERROR.
+
+A busy machine cannot emulate a link in real time. With --bench lab --deterministic everything runs in a guest that counts
+instructions instead of time: real packets through a real kernel, and the same numbers on any machine, however slow.`,
 		Example: `  gauntlet perf
   gauntlet perf --class A,V --json > new.json
   gauntlet perf --target PT-LW-05,PT-FS --seeds 12
   gauntlet perf --class E --bench netns --seeds 2
+  gauntlet perf --class E --bench lab --deterministic --seeds 1 --target PT-DI,PT-LW-17
   gauntlet perf compare old.json new.json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
@@ -62,11 +67,12 @@ link was not what it should be is made again, --attempts times in all; after tha
 	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
 	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
-	d.StringVar(&f.bench, "bench", "sim", "where to measure class E besides: sim (nowhere) or netns")
-	d.StringVar(&f.link, "link", "auto", "netns: auto, netem (the kernel's) or relay (user space)")
-	d.IntVar(&f.attempts, "attempts", 3, "netns: runs of a Spec until one has a valid link; other outcomes are not repeated")
+	d.StringVar(&f.bench, "bench", "sim", "where to measure class E besides: sim (nowhere), netns, or lab (netns in a guest)")
+	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.IntVar(&f.attempts, "attempts", 3, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	complete(c, "bench", "sim", "netns")
+	f.guest.define(c)
+	complete(c, "bench", "sim", "netns", "lab")
 	for _, flag := range []string{"color", "link"} {
 		complete(c, flag, choices[flag]...)
 	}
@@ -79,6 +85,9 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	o, err := f.options(c)
 	if err != nil {
 		return usage(err)
+	}
+	if elsewhere(f.bench) {
+		return f.guest.again(c.Context(), 1, nil, given(f.html, f.markdown, f.gobench))
 	}
 	specs, err := o.Specs()
 	if err == nil {
@@ -108,9 +117,13 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 			return nil, err
 		}
 	}
+	if f.bench != "sim" && f.bench != "netns" && f.bench != "lab" {
+		return nil, fmt.Errorf("--bench %q: want sim, netns or lab", f.bench)
+	}
+	if err := onBench(c, f.bench); err != nil {
+		return nil, err
+	}
 	switch {
-	case f.bench != "sim" && f.bench != "netns":
-		return nil, fmt.Errorf("--bench %q: want sim or netns", f.bench)
 	case f.jobs < 1 || f.attempts < 1:
 		return nil, fmt.Errorf("--jobs %d, --attempts %d: want 1 or more", f.jobs, f.attempts)
 	}
