@@ -13,7 +13,7 @@ func lowarFigures() []Figure {
 
 func lowar9() Figure {
 	f := Figure{ID: "LW-9", Source: lowarTestbed + "Fig. 9", Title: "Goodput of go-back-N and LoWAR over a lossy WAN",
-		Conditions: "10 Gb/s, MTU 1024, 64 KiB WRITEs, loss both ways; runs of 1 s at 40 ms and 2 s at 80 ms, go-back-N with one connection 4 s; the first half round trip, in which nothing arrives, counts",
+		Conditions: "10 Gb/s, MTU 1024, 64 KiB WRITEs, loss both ways; runs of 1 s at 40 ms and 2 s at 80 ms, go-back-N with one connection 4 s; the first half round trip, in which nothing arrives, does not count",
 		Says: "2.92 Gb/s for the CX-5 at 1e-5 is of II-C, the same testbed. The text gives ratios for the rest: one connection, 1e-5 to 1e-4, LoWAR(32,1) raises goodput by 2.05 to 5.01 times at 40 ms, " +
 			"and has 11.55 to 19.07 times that of the CX-5 at 80 ms; 16 connections, 1e-4: 1.28 and 1.50 times; it keeps 87.29 % at 1e-3",
 		Missing: "the points that are only drawn: the text states one goodput under loss. The CX-5 is slower than its go-back-N explains (PT-LW-02)"}

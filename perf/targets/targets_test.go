@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
 // The targets that come with the program are complete, run what exists, and have an order in which they can be read.
@@ -61,6 +62,21 @@ func TestDisagreementsAreExplained(t *testing.T) {
 			if c.Paper != 0 && !c.Bound.Holds(c.Paper) && target.Reason == "" && math.Abs(c.Paper/c.Model-1) > 0.05 {
 				t.Errorf("%s, %s: the paper's %g is outside %+v, and no reason is given", target.ID, c.Name, c.Paper, c.Bound)
 			}
+		}
+	}
+}
+
+// The goodput of a steady flow does not depend on how long the run was, nor is more counted than the line carries.
+func TestGoodputLeavesOutTheWayThere(t *testing.T) {
+	s, err := Parse("link rate=10G delay=20ms\nload write msg=64KiB\nrun for=1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seconds := range []float64{0.01, 0.1, 1, 4} {
+		arriving := max(0, seconds-0.02)
+		r := Run{Spec: s, Summary: metrics.Summary{ElapsedNs: int64(seconds * 1e9), GoodputBps: 9e9 * arriving / seconds}}
+		if got := goodput.Of([]Run{r}); math.Abs(got-9) > 1e-6 && arriving > 0 || arriving == 0 && got != 0 {
+			t.Errorf("%g s: %g Gb/s", seconds, got)
 		}
 	}
 }
