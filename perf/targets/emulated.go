@@ -50,7 +50,7 @@ func slowSmall(scheme string, p float64) string {
 
 // slowFabric is fabric with all times a thousand times as long, so that product, window and timer are the same in packets.
 func slowFabric(scheme string, p float64, more ...string) string {
-	lines := append([]string{scheme, "link rate=100M delay=3ms queue=4000", lossy("A>B", p), "qp qd=64 rto=18ms", "load write msg=8KiB", "run for=6s"}, more...)
+	lines := append([]string{scheme, "link rate=100M delay=3ms queue=4000", lossy("A>B", p), "qp qd=64 rto=18ms", "load write msg=8KiB", "run for=3s"}, more...)
 	return scene(lines...)
 }
 
