@@ -96,8 +96,8 @@ func unseen(r *rule.Rule) string {
 		vantage rule.Vantage
 		reason  string
 	}{
-		{rule.Completions, "tools count their completions and stop at the first that failed, so they tell neither the order nor what follows"},
-		{rule.Stores, "no tool tells what is written when, and the connection by which it could be read has ended with the NAK"},
+		{rule.Completions, "every tool stops at the first completion that failed, so none tells of those that follow it"},
+		{rule.Stores, "no tool tells what is written when"},
 		{rule.Timers, "no tool tells of the kernel's timer"},
 		{rule.Probes, "no tool reads the counters and variables of the kernel's queue pair"},
 	} {
@@ -129,9 +129,8 @@ func about(r *rule.Rule, role string) bool {
 // missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or what they
 // are there for did not arise.
 func (a *account) missing(r *rule.Rule) string {
-	device := dut.Implementation()
 	for _, feature := range r.Features {
-		if !slices.Contains(device.Declares(), feature) {
+		if !slices.Contains(deviceDeclares(), feature) {
 			return "needs " + feature + ", which none of the tools below uses"
 		}
 	}

@@ -118,18 +118,21 @@ func oneByOne(all []scenarios.Scenario) (list []scenarios.Scenario) {
 	return list
 }
 
-// toolsShow is what stock tools show of the inside of a device, each a part of it: see dut.Tool.Tells.
-const toolsShow = rule.Done | rule.Posted | rule.Receives | rule.Regions | rule.Checked | rule.Image
-
 // blackBoxRules are those by which soft-RoCE can be judged from outside, by their IDs.
 func blackBoxRules() map[string]*rule.Rule {
 	open := map[string]*rule.Rule{}
 	for _, r := range rules.All() {
-		if markedRXE(&r) && unseen(&r) == "" && (len(r.Features) == 0 || slices.Contains(r.Features, "gbn")) {
+		if markedRXE(&r) && unseen(&r) == "" && (len(r.Features) == 0 || slices.Contains(deviceDeclares(), r.Features[0])) {
 			open[r.ID] = &r
 		}
 	}
 	return open
+}
+
+// deviceDeclares is every feature that soft-RoCE has under one tool or another.
+func deviceDeclares() []string {
+	device := dut.Implementation()
+	return append(device.Declares(), dut.Unconnected)
 }
 
 // deviceSide is where the device has to be to take a role: at the side that works as the requester. Where both do, in turns, it

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
@@ -40,6 +41,11 @@ func place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) 
 	tool, s, err := dut.Fit(given, side)
 	if err != nil {
 		return nil, err
+	}
+	if tool.Datagrams() { // which its peer, who crafts them, sends
+		for i := range impls {
+			impls[i].Features = append(slices.Clone(impls[i].Features), dut.Unconnected)
+		}
 	}
 	job := &conformJob{spec: s, impls: impls}
 	job.bench, err = withDevice(b, &netns.Device{Side: side, Tool: tool})

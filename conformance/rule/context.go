@@ -102,6 +102,9 @@ var needNames = []struct {
 	{Posted, "the receives that are posted"},
 	{Regions, "the memory regions of the responder"},
 	{Checked, "memory when a receive has completed"},
+	{Ordered, "the order of completions"},
+	{Changes, "memory as it was at the start and at the end"},
+	{Datagrams, "the Q_Key of the responder and what it delivers"},
 }
 
 // String lists what is in v, as verdicts print it: "the responder's tap, completion events".
@@ -125,16 +128,19 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		{h.Taps[c.Req], TapRequester},
 		{h.Taps[c.Req.Other()], TapResponder},
 		{h.Taps[trace.A] && h.Taps[trace.B], Fates},
-		{h.Reports&trace.ReportCQE != 0, Completions | Receives | Done | Posted},
+		{h.Reports&trace.ReportCQE != 0, Completions | Receives | Done | Posted | Ordered},
 		{requester&trace.ReportDone != 0, Done},
+		{requester&trace.ReportOrdered != 0, Ordered},
 		{responder&trace.ReportPosted != 0, Posted},
 		{responder&trace.ReportReceived != 0, Receives | Posted},
 		{responder&trace.ReportRegions != 0, Regions},
 		{responder&trace.ReportChecked != 0, Checked | Image},
-		{h.Reports&trace.ReportStores != 0, Stores | Checked},
+		{responder&trace.ReportChanges != 0, Changes},
+		{responder&trace.ReportDatagrams != 0, Datagrams},
+		{h.Reports&trace.ReportStores != 0, Stores | Checked | Changes},
 		{h.Reports&trace.ReportMemory != 0, Image},
 		{h.Reports&trace.ReportTimers != 0, Timers},
-		{h.Reports&trace.ReportProbes != 0, Probes | Regions},
+		{h.Reports&trace.ReportProbes != 0, Probes | Regions | Datagrams},
 		{h.Bytes, Bytes},
 		{c.Known, Attributes},
 	} {

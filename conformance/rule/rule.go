@@ -23,7 +23,7 @@ const (
 )
 
 // Vantage is the set of things a rule has to see.
-type Vantage uint16
+type Vantage uint32
 
 // The vantage points (S, R, C, M, T and P of the catalogue; Fates is the fault log, which needs both taps).
 const (
@@ -43,12 +43,17 @@ const (
 	Posted  // posts of receives at the responder, a part of Receives
 	Regions // the memory regions of the responder, a part of Probes
 	Checked // memory as the application at the responder found it when a receive had completed, which Stores tell as well
+
+	Ordered   // posts and completions in their order, but not when, a part of Completions
+	Changes   // which bytes of the responder's regions are not what they were at the start, which Stores tell as well
+	Datagrams // of a QP for datagrams: its Q_Key, the violations that it counts, and what it delivers
 )
 
 // Both needs the two taps, and Inside is what no tap shows.
 const (
 	Both   = TapRequester | TapResponder
-	Inside = Completions | Stores | Image | Timers | Probes | Receives | Done | Posted | Regions | Checked
+	Inside = Completions | Stores | Image | Timers | Probes | Receives | Done | Posted | Regions | Checked | Ordered |
+		Changes | Datagrams
 )
 
 // Source is where a rule comes from.

@@ -21,6 +21,9 @@ func Implementation() engine.Implementation {
 	return engine.Implementation{Name: Name, Title: "soft-RoCE, the Linux kernel's rdma_rxe", Source: "IBTA", Recover: "gbn"}
 }
 
+// Unconnected is the feature of a device under a tool for datagrams, by which rules about them apply.
+const Unconnected = "ud"
+
 // ErrUnfit is in the error of Fit when no tool does what a Spec asks for.
 var ErrUnfit = errors.New("no tool does that")
 
@@ -44,6 +47,9 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.Op = engine.OpRead // it enables nothing else, so whatever else its peer does is refused
 	}
 	t.choose()
+	if work.datagrams {
+		t.Program, t.kind = "ibv_ud_pingpong", udPingpong{}
+	}
 	if s.CM == scenario.CMOn {
 		if k, ok := t.kind.(perftest); ok {
 			t.kind = perftestCM{k}
@@ -214,6 +220,8 @@ type work struct {
 
 	bothWays bool              // each side SENDs what the other does
 	turns    scenario.TurnKind // each acts on what the other did; "" when they do not
+
+	datagrams bool // crafted ones, to a QP that has no connection
 }
 
 // workOf sums the work up: it must be of one side and of one operation, or the same SENDs of both.
@@ -252,6 +260,9 @@ func (w *work) serve(s *scenario.Spec, device trace.Side) {
 	for _, in := range s.Injections {
 		if op, ok := craftedOp(in.Packet); ok && in.To == device && !w.begun {
 			w.begun, w.from, w.op, w.message, w.count = true, device.Other(), op, served, 1
+			if w.datagrams = datagram(in.Packet); w.datagrams {
+				w.message = datagramLen
+			}
 		}
 	}
 }
@@ -261,6 +272,8 @@ func craftedOp(packet string) (op engine.Op, ok bool) {
 	switch word, _, _ := strings.Cut(packet, "_"); word {
 	case "SEND":
 		return engine.OpSend, true
+	case "UD":
+		return engine.OpSend, datagram(packet)
 	case "WRITE":
 		return engine.OpWrite, true
 	case "READ":
@@ -268,6 +281,9 @@ func craftedOp(packet string) (op engine.Op, ok bool) {
 	}
 	return 0, false
 }
+
+// datagram reports whether a crafted packet is one of unreliable datagrams.
+func datagram(packet string) bool { return strings.HasPrefix(packet, "UD_SEND") }
 
 // served is the size of message that a tool serves to which nobody sends any.
 const served = 4096

@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 		{"cm on\nload send msg=64KiB count=20\n", trace.B, "ib_send_bw -R -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
 		{"turns rping from=A msg=64 count=30\n", trace.A, "rping -c -a 10.77.0.1 -I 10.77.0.2 -V -C 30 -p 99 -S 64"},
 		{"qp B access=r\npost-write len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 14 -N"},
-		{"cm on\nturns rping from=A msg=64 count=30\n", trace.B, "rping -s -a 10.77.0.2 -p 99 -S 64"},
+		{"cm on\nturns rping from=A msg=64 count=30\n", trace.B, "rping -s -d -a 10.77.0.2 -p 99 -S 64"},
 	} {
 		tool, s, err := Fit(parse(t, c.text), c.side)
 		if err != nil {

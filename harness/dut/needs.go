@@ -9,14 +9,15 @@ import (
 func Modules() []string { return []string{"crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"} }
 
 // Files are the programs and files that have to be where soft-RoCE is, as far as this machine has them: the tools, and the
-// driver of soft-RoCE that libibverbs loads.
+// driver of soft-RoCE that libibverbs loads, and the library without which a thread of rping aborts its process where it should end.
 func Files() (list []string) {
-	for _, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ibv_rc_pingpong", "rping"} {
+	for _, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ibv_rc_pingpong", "ibv_ud_pingpong", InfoProgram, "rping"} {
 		if _, err := exec.LookPath(program); err == nil {
 			list = append(list, program)
 		}
 	}
-	for _, pattern := range []string{"/etc/libibverbs.d/rxe.driver", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/usr/lib64/libibverbs/librxe-rdmav*.so"} {
+	for _, pattern := range []string{"/etc/libibverbs.d/rxe.driver", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/usr/lib64/libibverbs/librxe-rdmav*.so",
+		"/usr/lib/*/libgcc_s.so.1", "/usr/lib64/libgcc_s.so.1"} {
 		found, _ := filepath.Glob(pattern) // the patterns are well-formed
 		list = append(list, found...)
 	}

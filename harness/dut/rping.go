@@ -19,7 +19,7 @@ const kernelMTU = 4096
 
 // args implements kind.
 func (rping) args(t *Tool, at Setting) []string {
-	args := []string{"-s", "-a", at.Own.String()}
+	args := []string{"-s", "-d", "-a", at.Own.String()} // told to, it prints what it posts and what completes
 	if t.Active {
 		args = []string{"-c", "-a", at.Peer.String(), "-I", at.Own.String(), "-V", "-C", strconv.Itoa(t.Count)}
 	}

@@ -16,18 +16,45 @@ type Ending struct {
 	Done vtime.Time // when it said that it had done all of it; vtime.Never when it did not
 	Gone vtime.Time // when its process had ended by itself; vtime.Never when it had not
 	Said string     // what it printed
+
+	End        vtime.Time // of the trace
+	Changed    []Range    // of the region that it tells of, from the start to the end
+	Compared   bool       // it is known what has changed
+	Violations int64      // of its Q_Key; Unread when they could not be read
+}
+
+// Range is a range of a tool's memory.
+type Range struct {
+	VA  uint64
+	Len uint32
+}
+
+// Unread is a counter that could not be read.
+const Unread = -1
+
+// Silent is what a tool tells of that could not be heard this time.
+func (e *Ending) Silent() (r trace.Reports) {
+	if !e.Compared {
+		r |= trace.ReportChanges
+	}
+	if e.Violations == Unread {
+		r |= trace.ReportDatagrams
+	}
+	return r
 }
 
 // Tells is what is known of the end at which a tool is, beside the wire: by what it was told, by what it says when it ends, and by
-// what it does only when something has completed. No tool tells in which order its requests complete, or any that follow one that
-// failed.
+// what it does only when something has completed. Only rping tells in which order its requests complete, and no tool any that follow
+// one that failed.
 func (t *Tool) Tells() trace.Reports {
 	switch t.kind.(type) {
 	case rping:
 		if t.Active {
 			return trace.ReportReceived | trace.ReportChecked
 		}
-		return trace.ReportDone
+		return trace.ReportDone | trace.ReportOrdered
+	case udPingpong:
+		return trace.ReportDatagrams
 	case perftest, perftestCM:
 		switch {
 		case t.turns != "":
@@ -35,7 +62,10 @@ func (t *Tool) Tells() trace.Reports {
 		case t.Active:
 			return trace.ReportDone
 		}
-		return trace.ReportPosted | trace.ReportRegions
+		if takesReceive(t.Op) {
+			return trace.ReportPosted | trace.ReportRegions
+		}
+		return trace.ReportPosted | trace.ReportRegions | trace.ReportChanges
 	}
 	return 0
 }
@@ -43,7 +73,10 @@ func (t *Tool) Tells() trace.Reports {
 // Told returns the events of that end, in no order, but for those that a Witness adds. The Spec is that of the run.
 func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	told := t.Tells()
-	if told&trace.ReportDone != 0 {
+	switch {
+	case told&trace.ReportOrdered != 0:
+		events = t.printed(e)
+	case told&trace.ReportDone != 0:
 		events = t.completions(s, side, e)
 	}
 	if told&trace.ReportPosted != 0 {
@@ -51,6 +84,13 @@ func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace
 	}
 	if told&trace.ReportRegions != 0 {
 		events = append(events, t.region(s.Devices[side])...)
+	}
+	if told&trace.ReportDatagrams != 0 {
+		events = append(events, trace.Event{Kind: trace.Probe, Name: "qkey", Value: datagramKey},
+			trace.Event{At: e.End, Kind: trace.Count, Name: "qkey", Value: e.Violations})
+	}
+	for _, c := range e.Changed {
+		events = append(events, trace.Event{At: e.End, Kind: trace.Changed, VA: c.VA, Len: c.Len})
 	}
 	for i := range events {
 		events[i].Side = side
@@ -62,19 +102,14 @@ func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace
 func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	q := s.QP[side]
 	packets := max(1, (int(t.Message)+q.MTU-1)/q.MTU)
-	status, failed := complaint(e.Said)
-	if t.turns != "" && !failed {
-		return nil // what it posts depends on its peer
-	}
 	for i := range t.Count {
 		body := engine.Event{ID: uint64(i), Op: t.Op, Len: uint32(t.Message), PSN: q.SendPSN.Add((i+1)*packets - 1)}
-		if t.turns == "" {
-			events = append(events, trace.Event{At: vtime.Time(Lead), Kind: trace.Post, Body: body, Len: body.Len})
-		}
+		events = append(events, trace.Event{At: vtime.Time(Lead), Kind: trace.Post, Body: body, Len: body.Len})
 		if e.Done != vtime.Never {
 			events = append(events, trace.Event{At: e.Done, Kind: trace.CQE, Body: body})
 		}
 	}
+	status, failed := complaint(e.Said)
 	if failed && e.Done == vtime.Never && e.Gone != vtime.Never {
 		events = append(events, trace.Event{At: e.Gone, Kind: trace.CQE, Body: engine.Event{Op: t.Op, Status: status}})
 	}
@@ -99,12 +134,17 @@ func (t *Tool) receives(e Ending) (events []trace.Event) {
 	return events
 }
 
+// Extent is the size of that part of perftest's memory, in bytes.
+func (t *Tool) Extent() int {
+	const page, line = 4096, 64
+	return (max(int(t.Message), page) + line - 1) / line * line
+}
+
 // region is the part of perftest's memory that it tells of and what follows: a message, or a page when that is more. Its rights are
 // those of the one operation that it is there for.
 func (t *Tool) region(d scenario.Device) (events []trace.Event) {
-	const page, line = 4096, 64
 	rights := map[engine.Op]engine.Access{engine.OpWrite: engine.RemoteWrite, engine.OpRead: engine.RemoteRead}
-	size := (max(int64(t.Message), page) + line - 1) / line * line
+	size := int64(t.Extent())
 	for _, p := range []struct {
 		name  string
 		value int64
@@ -134,15 +174,20 @@ func complaint(said string) (s engine.Status, ok bool) {
 
 // Witness reads off the packets of a tool what it must have seen to send them. The rping that begins SENDs again only when what it
 // waits for has come, of the length that it must have, and begins a new round only when it has found in its memory what it offered
-// in the one before. A nil Witness sees nothing.
+// in the one before. The ibv_ud_pingpong that serves SENDs when a datagram has been delivered. A nil Witness sees nothing.
 type Witness struct {
-	side  trace.Side
-	sends int
-	next  func(*trace.Record) bool // a SEND that was not sent before
+	side    trace.Side
+	sends   int
+	next    func(*trace.Record) bool // a SEND that was not sent before
+	answers bool                     // each is for one that was received
 }
 
 // Witness returns the witness of the tool; nil when its packets tell nothing.
 func (t *Tool) Witness(s *scenario.Spec, side trace.Side) *Witness {
+	if t.Datagrams() {
+		return &Witness{side: side, answers: true,
+			next: func(r *trace.Record) bool { return r.From == side && r.Packet.Opcode.Class() == roce.ClassUD }}
+	}
 	if t.Tells()&trace.ReportReceived == 0 {
 		return nil
 	}
@@ -158,7 +203,7 @@ func (t *Tool) Witness(s *scenario.Spec, side trace.Side) *Witness {
 
 // Begin returns what is so before the first packet: one receive is posted.
 func (w *Witness) Begin() []trace.Event {
-	if w == nil {
+	if w == nil || w.answers {
 		return nil
 	}
 	return []trace.Event{{Kind: trace.Receive, Side: w.side, Len: pingLen}}
@@ -169,7 +214,10 @@ func (w *Witness) Packet(r *trace.Record) []trace.Event {
 	if w == nil || !w.next(r) {
 		return nil
 	}
-	if w.sends++; w.sends == 1 {
+	switch w.sends++; {
+	case w.answers:
+		return []trace.Event{{At: r.Time(), Side: w.side, Kind: trace.Recv, Body: engine.Event{ID: uint64(w.sends - 1), Len: uint32(r.Packet.Len)}}}
+	case w.sends == 1:
 		return nil // it begins
 	}
 	return w.received(r.Time())
@@ -177,7 +225,7 @@ func (w *Witness) Packet(r *trace.Record) []trace.Event {
 
 // End returns what the end of the tool tells: after its last round it compares like after any other.
 func (w *Witness) End(e Ending) []trace.Event {
-	if w == nil || w.sends == 0 || e.Gone == vtime.Never {
+	if w == nil || w.answers || w.sends == 0 || e.Gone == vtime.Never {
 		return nil
 	}
 	if strings.Contains(e.Said, "data mismatch") {

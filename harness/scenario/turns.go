@@ -75,8 +75,8 @@ func (t Turns) validate(s *Spec) error {
 		return nil
 	case len(s.Loads)+len(s.Posts) > 0:
 		return errors.New("turns: they have the connection to themselves; leave out load and post-… lines")
-	case s.QPs != 1 || s.For > 0:
-		return errors.New("turns: one connection takes so many; leave out qp count= and run for=")
+	case s.QPs != 1:
+		return errors.New("turns: one connection takes them; leave out qp count=")
 	case s.QP[0].QueueDepth < 2 || s.QP[1].QueueDepth < 2 || s.Receives < 2 || !s.Replenish:
 		return errors.New("turns: both sides need room for two requests and two receives")
 	}

@@ -21,7 +21,8 @@ var reportNames = []struct {
 	name string
 	bit  Reports
 }{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory},
-	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked}}
+	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked},
+	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}}
 
 // fixtureConns limits the connections of a fixture.
 const fixtureConns = 16
@@ -133,7 +134,7 @@ func (p *fixtureParser) reportsLine(words []string) error {
 	for _, w := range words {
 		bit, ok := reportBit(w)
 		if !ok && w != "none" {
-			return fmt.Errorf("reports %s: want none, or some of cqe, stores, timers, probes, memory, done, posted, received, regions, checked", w)
+			return fmt.Errorf("reports %s: want none, or some of %s", w, reportWords())
 		}
 		all |= bit
 	}
@@ -293,4 +294,13 @@ func number(s string, most uint64) (uint64, error) {
 		return 0, fmt.Errorf("%q: want a number up to %d", s, most)
 	}
 	return n, nil
+}
+
+// reportWords lists the words of a "reports" line.
+func reportWords() string {
+	words := make([]string, len(reportNames))
+	for i, r := range reportNames {
+		words[i] = r.name
+	}
+	return strings.Join(words, ", ")
 }

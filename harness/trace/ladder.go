@@ -264,6 +264,8 @@ func (l *ladder) eventText(e *Event) string {
 		return fmt.Sprintf("receive wr=%d len=%d", b.ID, e.Len)
 	case Store:
 		return fmt.Sprintf("store va=%#x len=%d", e.VA, e.Len)
+	case Changed:
+		return fmt.Sprintf("changed va=%#x len=%d", e.VA, e.Len)
 	case Timer:
 		if e.Deadline == vtime.Never {
 			return "timer off"

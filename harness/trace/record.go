@@ -152,7 +152,7 @@ type End struct {
 // Reports is the set of things that the endpoints of a run report beside the wire.
 type Reports uint16
 
-// The reports. The last five are parts of the others: as much as a black box tells by the stock tool above it.
+// The reports. The last eight are parts of the others: as much as a black box tells by the stock tool above it.
 const (
 	ReportCQE    Reports = 1 << iota // Post, Receive, CQE, Recv, Timeout, Fatal, Declared, Lost and Refused events
 	ReportStores                     // Store events: every placement in memory
@@ -165,6 +165,10 @@ const (
 	ReportReceived // Receive and Recv events; the time of a Recv likewise
 	ReportRegions  // Probe events of the memory regions: mr_rkey, mr_va, mr_len, mr_access
 	ReportChecked  // Memory events named "received": what the application found when a receive had completed
+
+	ReportOrdered   // Post and CQE events, each in its order; their times are those of ReportDone
+	ReportChanges   // Changed events: the regions of ReportRegions, compared at the end with what they were
+	ReportDatagrams // of a QP for datagrams: its Q_Key as a Probe, the violations as a Count, and a Recv for each that was delivered
 )
 
 // Event is something that an endpoint reported.
@@ -179,7 +183,7 @@ type Event struct {
 	// long the request had been waiting for room in the queue, as a vtime.Duration.
 	Name  string
 	Value int64
-	// VA, Len and Sum: a Store's range and the CRC-32 of what was written; Post's remote address and length; the address
+	// VA, Len and Sum: a Store's or Changed range and the CRC-32 of what was written; Post's remote address and length; the address
 	// and length of a Receive and of a Declared chunk.
 	VA  uint64
 	Len uint32
@@ -209,9 +213,10 @@ const (
 	Declared                  // a chunk of a one-sided message was declared valid: Body.ID, VA, Len, Body.More
 	Lost                      // an incomplete message was given up: Body.ID, Body.Len
 	Refused                   // something that arrived was dropped and reported: Body.Status
+	Changed                   // bytes of a region are not what they were at the start: VA, Len
 )
 
-var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused"}
+var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused", "changed"}
 
 // String returns the lower-case name, which is also the NDJSON spelling.
 func (k EventKind) String() string {

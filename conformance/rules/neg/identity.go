@@ -125,7 +125,7 @@ func wrongQKey() rule.Rule {
 		Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
 		Source: rule.Source{Ref: "IBTA 10.2.5",
 			Quote: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted as a Q_Key violation"},
-		Needs: rule.TapResponder | rule.Probes, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			g := datagrams{c: c, qkey: -1}
 			return rule.Check{Sight: g.sight, Event: g.event, End: g.end}

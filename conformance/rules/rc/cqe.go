@@ -14,7 +14,7 @@ func completionOrder() rule.Rule {
 		Title: "Work requests complete in the order of posting, once each when signalled",
 		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Quote: "Work completions of a send queue are returned in the order in which the " +
 			"work requests were submitted."},
-		Needs: rule.Completions, Stimulus: "completions, with a lost request", BlackBox: hardware,
+		Needs: rule.Ordered, Stimulus: "completions, with a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			return rule.Check{Event: func(e *trace.Event) {

@@ -64,15 +64,19 @@ func accessError() rule.Rule {
 		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is written past the violation",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Quote: "A remote access violation is answered with a NAK remote access error; " +
 			"the responder does not execute the request."},
-		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts | rule.ResponseOut,
+		Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var m regions
+			var allowed written
 			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && m.forbids(s.Pkt) })
 			refuse := check.Sight
 			denied := false
 			check.Sight = func(s *rule.Sight) {
 				refuse(s)
+				if s.Point == trace.ResponderIn && s.Legal && !c.Fatal && !m.forbids(s.Pkt) {
+					allowed.add(s.Pkt)
+				}
 				if s.Point == trace.ResponderOut && s.Pkt.AETH.Syndrome == roce.SyndromeRemoteAccess && !denied {
 					denied = true
 					c.Met()
@@ -85,9 +89,60 @@ func accessError() rule.Rule {
 					m.probe(e)
 				case e.Kind == trace.Store && denied:
 					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62", e.Len, e.VA)
+				case e.Kind == trace.Changed && denied:
+					if at, n := allowed.outside(e.VA, e.Len); n > 0 {
+						c.Failf(rule.Responder, "%d bytes from %#x on have changed, which no request was allowed to write", n, at)
+					}
 				}
 			}
 			return check
 		},
 	}
+}
+
+// written is the ranges that WRITEs may have changed, as they follow from the packets.
+type written struct {
+	ranges []extent
+	next   uint64 // where the open message goes on
+}
+
+// extent is a range of memory.
+type extent struct{ from, to uint64 }
+
+// add takes a packet that was accepted.
+func (w *written) add(p *roce.Packet) {
+	if !p.Opcode.IsWrite() {
+		return
+	}
+	if p.Opcode.StartsMessage() {
+		w.next = p.RETH.VA
+	}
+	r := extent{w.next, w.next + uint64(p.Len)}
+	w.next = r.to
+	switch n := len(w.ranges); {
+	case n > 0 && w.ranges[n-1].to == r.from:
+		w.ranges[n-1].to = r.to
+	case n < placementLimit:
+		w.ranges = append(w.ranges, r)
+	}
+}
+
+// outside returns how many bytes of a range lie in none of those, and the first of them.
+func (w *written) outside(va uint64, size uint32) (first uint64, n int) {
+	for at, end := va, va+uint64(size); at < end; {
+		to := at
+		for _, r := range w.ranges {
+			if r.from <= at && at < r.to {
+				to = max(to, r.to)
+			}
+		}
+		if to == at {
+			if n++; n == 1 {
+				first = at
+			}
+			to++
+		}
+		at = to
+	}
+	return first, n
 }

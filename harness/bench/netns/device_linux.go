@@ -55,6 +55,7 @@ type foreign struct {
 	clock   *packetio.Clock
 	doneAt  vtime.Time // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
 	goneAt  vtime.Time // when it had ended, set before exited is closed
+	found   inspected
 }
 
 // introduce makes the RDMA device, starts the tool, and takes its numbers into a copy of the Spec.
@@ -80,6 +81,7 @@ func (s *session) introduce() error {
 	}
 	s.foreign = h
 	s.later(h.close)
+	h.lookBefore()
 	return s.learn(h)
 }
 
@@ -293,24 +295,4 @@ func (h *foreign) end() {
 		_ = h.child.Process.Kill()
 		<-h.exited
 	}
-}
-
-// ending is how the tool's work ended, in the time of a run that began at epoch.
-func (h *foreign) ending(epoch vtime.Time) dut.Ending {
-	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: h.said.String()}
-	since := func(at vtime.Time) vtime.Time {
-		if at == vtime.Never {
-			return at
-		}
-		return vtime.Time(at.Sub(epoch))
-	}
-	if h.idle() {
-		e.Done = since(h.doneAt)
-	}
-	select {
-	case <-h.exited:
-		e.Gone = since(h.goneAt)
-	default:
-	}
-	return e
 }

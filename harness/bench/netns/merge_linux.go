@@ -79,8 +79,9 @@ func (s *session) testify(h *trace.Header) (*dut.Witness, dut.Ending) {
 	if f == nil || f.Peer != nil {
 		return nil, dut.Ending{}
 	}
-	h.Conns[0].Ends[f.Side].Reports = f.Tool.Tells()
-	return f.Tool.Witness(s.job.Spec, f.Side), f.ending(s.epoch)
+	e := f.ending(s.epoch, s.cut)
+	h.Conns[0].Ends[f.Side].Reports = f.Tool.Tells() &^ e.Silent()
+	return f.Tool.Witness(s.job.Spec, f.Side), e
 }
 
 // spans is what was seen of each leg.
@@ -190,7 +191,7 @@ func (s *session) reported() ([]trace.Event, error) {
 	if s.foreign != nil { // a tool sends the same bytes again and again, so where they were placed says nothing of which came
 		c.Events = slices.DeleteFunc(c.Events, func(e trace.Event) bool { return e.Kind == trace.Store })
 		if s.foreign.Peer == nil {
-			c.Events = append(c.Events, s.foreign.Tool.Told(s.job.Spec, s.foreign.Side, s.foreign.ending(s.epoch))...)
+			c.Events = append(c.Events, s.foreign.Tool.Told(s.job.Spec, s.foreign.Side, s.foreign.ending(s.epoch, s.cut))...)
 			c.Events = append(c.Events, s.foreign.Tool.Witness(s.job.Spec, s.foreign.Side).Begin()...)
 		}
 	}

@@ -309,6 +309,9 @@ func (s *session) halt() (first error) {
 			keep(t.close())
 		}
 	}
+	if f := s.foreign; f != nil && f.Peer == nil {
+		keep(f.lookAfter())
+	}
 	s.foreign.cutShort()
 	return first
 }

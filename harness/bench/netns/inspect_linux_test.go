@@ -1,0 +1,38 @@
+package netns
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// TestChanges: bytes that differ make ranges.
+func TestChanges(t *testing.T) {
+	got := changes([]byte("abcdefgh"), []byte("aXXdefgX"), 0x1000)
+	if want := []dut.Range{{VA: 0x1001, Len: 2}, {VA: 0x1007, Len: 1}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := changes([]byte("abc"), []byte("abc"), 0); got != nil {
+		t.Errorf("%v of equal memory", got)
+	}
+}
+
+// TestEnding: what happens to a tool after the end of the trace is none of the run, and memory that was read once is not compared.
+func TestEnding(t *testing.T) {
+	h := &foreign{exited: make(chan struct{}), done: make(chan struct{}), said: &contract.Log{}}
+	_, _ = h.said.Write([]byte("it ends")) // never fails
+	h.doneAt, h.goneAt = vtime.Time(15), vtime.Time(30)
+	close(h.exited)
+	close(h.done)
+	h.found.before = []byte{1}
+	e := h.ending(10, 9)
+	if e.Done != 5 || e.Gone != vtime.Never || e.End != 9 || e.Said != "it ends" || e.Compared {
+		t.Errorf("%+v", e)
+	}
+	if e = h.ending(10, 20); e.Gone != 20 {
+		t.Errorf("gone at %v, want 20", e.Gone)
+	}
+}

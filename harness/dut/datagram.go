@@ -1,0 +1,45 @@
+package dut
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// udPingpong is ibv_ud_pingpong of libibverbs, which serves: each datagram that it receives is answered by one. Its exchange is
+// that of ibv_rc_pingpong.
+type udPingpong struct{ pingpong }
+
+// datagramKey is the Q_Key of its QP, and datagramLen the length of what it answers with, which the smallest MTU of soft-RoCE holds.
+const (
+	datagramKey = 0x11111111
+	datagramLen = 256
+)
+
+// args implements kind.
+func (udPingpong) args(t *Tool, at Setting) []string {
+	return []string{"-e", "-d", at.Device, "-g", strconv.Itoa(at.GID), "-p", strconv.Itoa(at.Port),
+		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(t.Count)}
+}
+
+// Datagrams reports whether the tool has a QP for datagrams, and no connection.
+func (t *Tool) Datagrams() bool {
+	_, ok := t.kind.(udPingpong)
+	return ok
+}
+
+// InfoProgram is the stock program that prints the counters of a device's port, and InfoArgs its arguments.
+const InfoProgram = "ibv_devinfo"
+
+// InfoArgs are the arguments with which InfoProgram prints everything of a device.
+func InfoArgs(device string) []string { return []string{"-v", "-d", device} }
+
+// QKeyViolations finds in what InfoProgram printed how many datagrams with another Q_Key the port has counted.
+func QKeyViolations(info string) (n int64, err error) {
+	const name = "qkey_viol_cntr:"
+	_, rest, found := strings.Cut(info, name)
+	if _, err := fmt.Sscan(rest, &n); !found || err != nil {
+		return 0, fmt.Errorf("dut: %s tells no %q", InfoProgram, name)
+	}
+	return n, nil
+}
