@@ -80,7 +80,7 @@ func TestDeviceOnAKernelWithout(t *testing.T) {
 	must(t, err)
 	b := &Bench{Self: "/proc/self/exe", Device: &Device{Side: trace.B, Tool: tool}}
 	_, err = b.Run(t.Context(), &bench.Job{Spec: s, Impls: [2]engine.Implementation{gbn.Implementation(), dut.Implementation()}})
-	if err == nil || !strings.Contains(err.Error(), "soft-RoCE on b0") || !strings.Contains(err.Error(), "needs rdma_rxe") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "soft-RoCE on b0") || !strings.Contains(err.Error(), "load rdma_rxe") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v; want a line that says what the kernel lacks", err)
 	}
 	if _, err := netlink.LinkByName(DeviceB); err == nil {
