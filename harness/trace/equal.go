@@ -67,7 +67,7 @@ func (m *merger) straighten(f *flight) {
 	}
 	m.latest[from] = f.left()
 	for _, g := range m.ahead(f) {
-		m.latest[from] = g.left()
+		m.latest[from] = max(m.latest[from], g.left())
 	}
 	if f.cause == "" {
 		m.delay[from] = f.rec.Recv.Sub(f.rec.Sent)

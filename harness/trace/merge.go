@@ -63,7 +63,7 @@ const slack = 20 * vtime.Microsecond
 //
 // A frame that left is matched with one that arrived when their bytes from the IP header on agree, TTL and header
 // checksum aside: of equal frames, with the oldest that the link did not lose, or without a log with the one whose delay
-// is closest to that of the packet before. What is left is
+// is closest to that of the packet before; where no packet overtakes another, equal ones keep their order too. What is left is
 // matched by destination QP, PSN and opcode, and then by similarity; its record has the received form in Changed. A frame
 // that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
 // tap lost frames about that time: then its fate is Unknown and the cause "capture".
