@@ -52,7 +52,12 @@ func TestEndsOfARow(t *testing.T) {
 	if want := []string{"gbn", "exec-gbn", "exec-gbn-2", "gbn+exec-gbn"}; !slices.Equal(folders, want) {
 		t.Errorf("folders %q, want %q", folders, want)
 	}
-	if impl, value, ok := cutParameter("exec:./a:x=y:z"); impl != "exec:./a" || value != "x=y:z" || !ok {
-		t.Error(impl, value, ok)
+	for p, want := range map[string][2]string{
+		"gbn:rto=1ms": {"gbn", "rto=1ms"}, "exec:./a:x=y:z": {"exec:./a", "x=y:z"}, "exec:./a=b/c:x=1": {"exec:./a=b/c", "x=1"},
+		"image:host:5000/a:tag:x=1": {"image:host:5000/a:tag", "x=1"}, "rto=1ms": {}, "gbn:rto": {},
+	} {
+		if impl, assignment, ok := cutParameter(p); impl != want[0] || assignment != want[1] || ok != (want[0] != "") {
+			t.Errorf("%s: %q %q %t, want %q", p, impl, assignment, ok, want)
+		}
 	}
 }

@@ -151,19 +151,19 @@ func (f *matrixFlags) parameters() (map[string][]string, error) {
 	for _, p := range f.params {
 		impl, assignment, ok := cutParameter(p)
 		if !ok || !isEnd(impl) {
-			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s, or exec:PATH", p, strings.Join(all.Names(), " "))
+			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s, or exec:PATH, or image:NAME", p, strings.Join(all.Names(), " "))
 		}
 		params[impl] = append(params[impl], assignment)
 	}
 	return params, nil
 }
 
-// cutParameter cuts at the first colon, behind that of exec: when there is one.
+// cutParameter cuts at the first colon that a name and an equals sign follow: a path and the name of an image may have others.
 func cutParameter(p string) (impl, assignment string, ok bool) {
-	path, program := strings.CutPrefix(p, scenario.Exec)
-	if !program {
-		return strings.Cut(p, ":")
+	for i := range len(p) {
+		if name, _, found := strings.Cut(p[i+1:], "="); p[i] == ':' && found && !strings.ContainsAny(name, ":/.") {
+			return p[:i], p[i+1:], true
+		}
 	}
-	path, assignment, ok = strings.Cut(path, ":")
-	return scenario.Exec + path, assignment, ok
+	return "", "", false
 }
