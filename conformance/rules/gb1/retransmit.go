@@ -326,6 +326,8 @@ type covered struct {
 	excess bool // a duplicate has arrived and nothing has been said since
 	dupAt  vtime.Time
 	dup    psn.PSN
+	told   bool    // something has been acknowledged,
+	acked  psn.PSN // up to here: the first acknowledgement of what is behind waits for the data of READs before it
 }
 
 func (r *covered) sight(s *rule.Sight) {
@@ -336,8 +338,8 @@ func (r *covered) sight(s *rule.Sight) {
 		if isRACK(p) && s.Rec.Lost() && !r.waiting && !p.PSN.Less(c.UNA) && !r.m.covers(p.PSN) {
 			r.waiting, r.next, r.missing, r.at, r.record = true, false, p.PSN, s.At, s.Index
 		}
-		if last, ok := rule.Acknowledged(p); ok && r.excess && !last.Less(r.dup) {
-			r.excess = false
+		if last, ok := rule.Acknowledged(p); ok {
+			r.acknowledged(last)
 		}
 		if p.AETH.Syndrome.IsRNR() && p.PSN.LessEq(r.dup) {
 			r.excess = false // it was not a duplicate: nothing from the packet on that found no receive was taken
@@ -353,11 +355,19 @@ func (r *covered) sight(s *rule.Sight) {
 			r.waiting = false
 		}
 	default:
-		if s.Relation == rule.Duplicate && isData(p.Opcode) && p.AckReq && !r.excess && !c.Fatal {
+		if s.Relation == rule.Duplicate && isData(p.Opcode) && p.AckReq && !r.excess && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
 			r.excess, r.dup, r.dupAt = true, p.PSN, s.At
 		}
 	}
 	r.waiting = r.waiting && !r.missing.Less(c.UNA)
+}
+
+// acknowledged takes an acknowledgement that leaves.
+func (r *covered) acknowledged(last psn.PSN) {
+	if !r.told || r.acked.Less(last) {
+		r.told, r.acked = true, last
+	}
+	r.excess = r.excess && last.Less(r.dup)
 }
 
 // covers reports whether a RACK has already asked for p.
