@@ -39,15 +39,16 @@ func (n *negotiation) sight(s *rule.Sight) {
 	n.st.sight(s)
 }
 
-func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, _ *block) {
+func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	c, before := n.c, n.latest
+	early := h.Base.Less(n.said.Base) && !b.again // a retransmission may slip in behind the announcement
 	changed := n.known && (h.R != before.R || h.C != before.C)
 	switch {
 	case changed && h.Base == before.Base:
 		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s", before.R, before.C, h.R, h.C, c.Rel(h.Base))
 	case changed && h.Epoch != before.Epoch+1:
 		c.Failf(rule.Requester, "(r, c) changes with the block at %s; the epoch goes from %d to %d", c.Rel(h.Base), before.Epoch, h.Epoch)
-	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || h.Base.Less(n.said.Base)):
+	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || early):
 		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d, which is not announced", c.Rel(h.Base), h.R, h.C, h.Epoch)
 	case changed:
 		c.Met()
@@ -88,7 +89,7 @@ func overhead() rule.Rule {
 			st := newStream(c, false)
 			st.repair = o.repair
 			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Pkt.Opcode == roce.LoWAR && !isRepair(s.Pkt) && s.Out {
+				if s.Pkt.Opcode == roce.LoWAR && !isRepair(s.Pkt) && !negotiates(s.Pkt.Repair.Type) && s.Out {
 					o.talk += s.Rec.WireBytes
 				}
 				st.sight(s)
@@ -96,6 +97,10 @@ func overhead() rule.Rule {
 		},
 	})
 }
+
+// negotiates reports what the ends of adaptive coding tell each other, which is one small packet in a while and buys fewer
+// repair packets (IV-C): it is no overhead of coding.
+func negotiates(t roce.RepairType) bool { return t == roce.RepairAnnounce || t == roce.RepairFeedback }
 
 // account adds up bytes on the wire over full blocks.
 type account struct {
