@@ -52,7 +52,7 @@ type Endpoint struct {
 	connect  connector
 	now      vtime.Time
 	soonest  vtime.Time // while woken: the next time at which a timer may fire
-	current  int        // connection whose engine is being called, for placements
+	storing  int        // connection whose engine is placing bytes in memory
 	pending  int        // signalled work requests that have not completed
 	awaiting int        // QPs to which messages are to arrive
 	event    trace.Event
@@ -126,7 +126,7 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 	e.host = host
 	for i := range e.qps {
 		attr := s.Ends(i)[side]
-		req, resp, tcp, err := e.newHalves(attr, opts.Streams)
+		req, resp, tcp, err := e.newHalves(i, attr, opts.Streams)
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
 		}
@@ -187,7 +187,7 @@ func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) {
 	if !e.connect.open(i) && e.side == trace.B {
 		e.established(i) // the RTU is late, or lost
 	}
-	e.now, e.current = now, i
+	e.now = now
 	if e.congestion(now, i, p) {
 		return
 	}
@@ -217,7 +217,6 @@ func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) 
 		if !any {
 			return 0, false
 		}
-		e.current = i
 		if e.poll(i, now, p) {
 			if e.ip.on {
 				e.ip.send(p, i)
@@ -347,7 +346,6 @@ func (e *Endpoint) Wake(now vtime.Time) {
 	for e.timers.first() <= now {
 		i := e.timers.pop()
 		q := &e.qps[i]
-		e.current = i
 		for h := range q.half {
 			q.half[h].HandleTimer(now)
 			q.want[h], q.due[h] = true, vtime.Never

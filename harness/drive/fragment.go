@@ -178,7 +178,6 @@ func (e *Endpoint) receiveIP(now vtime.Time, frame []byte, p *roce.Packet) {
 		return
 	}
 	p.Payload, p.Len, p.IP = whole, len(whole), roce.IP{ID: p.IP.ID}
-	e.current = i
 	q := &e.qps[i]
 	q.half[responder].HandlePacket(now, p)
 	q.want = [2]bool{true, true}

@@ -4,6 +4,7 @@ import (
 	"hash/crc32"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -35,10 +36,32 @@ func (e *Endpoint) reportTimer(i int, at vtime.Time) {
 	e.send(i, trace.Timer)
 }
 
+// ownMemory is the memory as one QP has it, so that a placement is told of the QP whose it is. That need not be the one that is
+// being called: a host whose QPs share a receive pipeline hands over whichever packet is next.
+type ownMemory struct {
+	*memory.Host
+	end *Endpoint
+	qp  int
+}
+
+// Store implements engine.Memory.
+func (m *ownMemory) Store(va uint64, data []byte, n int) bool {
+	m.end.storing = m.qp
+	return m.Host.Store(va, data, n)
+}
+
+// memoryOf returns what the engines of connection i are given: when nobody asks for placements, the memory itself.
+func (e *Endpoint) memoryOf(i int) engine.Memory {
+	if e.memory.Watch == nil {
+		return e.memory
+	}
+	return &ownMemory{e.memory, e, i}
+}
+
 // reportStore is the memory's watch: it sees every placement while an engine is being called.
 func (e *Endpoint) reportStore(va uint64, data []byte, n int) {
 	e.event = trace.Event{VA: va, Len: uint32(n), Sum: crc32.ChecksumIEEE(data)}
-	e.send(e.current, trace.Store)
+	e.send(e.storing, trace.Store)
 }
 
 // probe tells the value of something that cannot be seen on the wire.

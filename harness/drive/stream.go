@@ -49,16 +49,17 @@ type carried struct {
 	rest   []byte // of what the stream gave last, which the socket had no room for
 }
 
-// newHalves builds the two halves of a QP, over packets or over the host's TCP.
-func (e *Endpoint) newHalves(attr engine.QP, streams bool) (engine.Requester, engine.Responder, *carried, error) {
+// newHalves builds the two halves of connection i, over packets or over the host's TCP.
+func (e *Endpoint) newHalves(i int, attr engine.QP, streams bool) (engine.Requester, engine.Responder, *carried, error) {
+	mem := e.memoryOf(i)
 	if !streams {
-		req, resp, err := e.host.New(attr, e.memory)
+		req, resp, err := e.host.New(attr, mem)
 		return req, resp, nil, err
 	}
 	if attr.RateControl != "" {
 		return nil, nil, nil, fmt.Errorf("cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite", attr.RateControl)
 	}
-	s, err := e.impl.NewStream(attr, e.memory)
+	s, err := e.impl.NewStream(attr, mem)
 	return streamHalf{s}, streamHalf{s}, &carried{stream: s}, err
 }
 
@@ -79,7 +80,7 @@ func (e *Endpoint) TCP(i int) engine.TCPOptions { return e.qps[i].tcp.stream.TCP
 // Serve takes what the socket of connection i has to tell: what is acknowledged completes before what arrived behind it is
 // looked at.
 func (e *Endpoint) Serve(now vtime.Time, i int) {
-	e.now, e.current = now, i
+	e.now = now
 	q := &e.qps[i]
 	c := q.tcp
 	if mss := c.socket.MSS(); !c.up && mss > 0 {
@@ -107,7 +108,6 @@ func (e *Endpoint) Serve(now vtime.Time, i int) {
 func (e *Endpoint) Carry(now vtime.Time) {
 	e.now = now
 	for i, any := e.next(); any; i, any = e.next() {
-		e.current = i
 		q := &e.qps[i]
 		q.want[responder] = false
 		q.want[requester] = q.tcp.carry()
