@@ -3,6 +3,7 @@ package openapn
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -41,18 +42,19 @@ func DepthOf(rtt vtime.Duration, rate unit.Rate, frame int) (Depth, error) {
 	case frame <= 0:
 		return Depth{}, fmt.Errorf("openapn: frame of %d bytes: want more than 0", frame)
 	}
-	const second = uint64(vtime.Second)
-	per := uint64(frame) * 8
+	const second, byteBits = uint64(vtime.Second), 8
 	hi, lo := bits.Mul64(uint64(rtt), uint64(rate))
-	if per > ^uint64(0)/second || hi >= per*second {
+	if uint64(frame) > math.MaxUint64/byteBits || hi >= second {
 		return Depth{}, errDepth
 	}
-	q, rest := bits.Div64(hi, lo, per*second)
+	flying, part := bits.Div64(hi, lo, second) // bits in flight, rounded down, and what that leaves
+	per := uint64(frame) * byteBits
+	q := flying / per
 	if q >= 1<<31 {
 		return Depth{}, errDepth
 	}
 	d := Depth{Floor: int(q), Ceil: int(q)}
-	if rest > 0 {
+	if part > 0 || flying%per > 0 {
 		d.Ceil++
 	}
 	return d, nil
