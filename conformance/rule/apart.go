@@ -28,6 +28,14 @@ type dataKept struct {
 	psn   psn.PSN
 }
 
+// Oldest returns the PSN of the request of the oldest READ whose data have not all come.
+func (r *ReadSpace) Oldest() (p psn.PSN, ok bool) {
+	if len(r.reads) == 0 {
+		return 0, false
+	}
+	return r.reads[0], true
+}
+
 // begin starts the space with its first response.
 func (r *ReadSpace) begin(p psn.PSN) {
 	if !r.Started {

@@ -17,6 +17,7 @@ import (
 type rounds struct {
 	c        *rule.Context
 	una      psn.PSN    // UNA at the latest sight
+	data     psn.PSN    // and the READ response expected then, where those are numbered apart
 	begun    vtime.Time // the latest round: it starts the timer
 	roused   vtime.Time // the latest first request after idleness, as far as the tap shows that: it starts the timer
 	acked    vtime.Time // the latest progress: it restarts the timer
@@ -28,9 +29,10 @@ type rounds struct {
 	asked    bool       // a response asked for a retransmission: a NAK, a selective acknowledgement, a gap in READ data
 	askedAt  vtime.Time // when
 	expected psn.PSN    // what follows the latest request if a burst goes on
-	sent     bool
-	count    int // rounds without progress, those that a response asked for included
-	replies  int // of them, those
+	sent     bool       // there is one,
+	left     vtime.Time // and it left then
+	count    int        // rounds without progress, those that a response asked for included
+	replies  int        // of them, those
 }
 
 // round is the beginning of a retransmission.
@@ -42,8 +44,8 @@ type round struct {
 // sight takes a request out or a response in, and reports whether a round of retransmission begins with it.
 func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt
-	if c.UNA != r.una {
-		r.una, r.count, r.replies = c.UNA, 0, 0
+	if c.UNA != r.una || c.Reads.EPSN != r.data {
+		r.una, r.data, r.count, r.replies = c.UNA, c.Reads.EPSN, 0, 0
 		r.progress(r.reply)
 		r.asked = r.asked && r.reply.Sub(r.askedAt) <= rule.Drain // progress answers what was asked for longer ago
 		if c.Keeps() && r.again && c.UNA.LessEq(r.newest) {
@@ -55,9 +57,8 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		r.response(s)
 		return round{}, false
 	}
-	// A burst goes on with the next packet, or beyond what was acknowledged in the meantime.
-	follows := r.sent && (p.PSN == r.expected || r.expected.Less(p.PSN) && p.PSN == c.UNA)
-	r.expected, r.sent = p.PSN.Add(max(1, c.Span(p))), true
+	follows := r.follows(s)
+	r.expected, r.sent, r.left = p.PSN.Add(max(1, c.Span(p))), true, s.At
 	if s.Relation == rule.Again {
 		r.again, r.newest = true, c.MAX.Prev()
 	} else {
@@ -67,7 +68,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		r.touched = s.At
 		return round{}, false
 	}
-	if follows || p.PSN != c.UNA {
+	if follows || !r.oldest(p.PSN) {
 		r.touched = s.At
 		return round{}, false
 	}
@@ -80,6 +81,26 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	}
 	r.begun, r.touched, r.asked = s.At, s.At, false
 	return begun, true
+}
+
+// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime,
+// unless the timer may have expired since.
+func (r *rounds) follows(s *rule.Sight) bool {
+	c, p := r.c, s.Pkt.PSN
+	t := c.Attr.TransportTimer()
+	paused := t > 0 && s.At.Sub(r.left) >= t-timerEarly(t)
+	return r.sent && !paused && (p == r.expected || r.expected.Less(p) && p == c.UNA)
+}
+
+// oldest reports whether a round begins with p: the oldest unacknowledged packet, one before it with backto0, or the request of
+// the READ whose data, numbered apart, do not come.
+func (r *rounds) oldest(p psn.PSN) bool {
+	c := r.c
+	if read, ok := c.Reads.Oldest(); ok && p == read {
+		return true
+	}
+	chunk, given := c.Attr.Params["backto0"]
+	return p == c.UNA || given && chunk != "0" && p.Less(c.UNA)
 }
 
 // progress notes an acknowledgement that restarts the timer.
