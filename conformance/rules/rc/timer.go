@@ -27,7 +27,8 @@ type rounds struct {
 	again    bool       // something was sent again,
 	newest   psn.PSN    // and the newest packet at the latest such time
 	asked    bool       // a response asked for a retransmission: a NAK, a selective acknowledgement, a gap in READ data
-	askedAt  vtime.Time // when
+	askedAt  vtime.Time // when,
+	single   bool       // for single packets, which need not start the timer again: a RACK that acknowledges nothing does not (GB1, Algorithm 1)
 	expected psn.PSN    // what follows the latest request if a burst goes on
 	sent     bool       // there is one,
 	left     vtime.Time // and it left then
@@ -79,7 +80,10 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	if asked {
 		r.replies++
 	}
-	r.begun, r.touched, r.asked = s.At, s.At, false
+	if !asked || !r.single {
+		r.begun = s.At
+	}
+	r.touched, r.asked = s.At, false
 	return begun, true
 }
 
@@ -134,7 +138,7 @@ func (r *rounds) response(s *rule.Sight) {
 	switch {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
 		reading && next.LessEq(p.PSN) && (ack || p.PSN != next): // data of the READ are missing before it
-		r.asked, r.askedAt = true, s.At
+		r.asked, r.askedAt, r.single = true, s.At, rule.Selective(p)
 	}
 }
 
@@ -165,7 +169,7 @@ func timeoutInterval() rule.Rule {
 				begun, ok := r.sight(s)
 				latest := s.At.Add(timerSlow*t + timerSlack(t) - begun.min) // to be wanted: then it may have to wait for the line
 				switch {
-				case !ok || !begun.byTimer || t == 0:
+				case !ok || !begun.byTimer || t == 0 || readApart(s.Pkt):
 				case begun.max < t-timerEarly(t):
 					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
 				case s.At > latest && c.Port.Busy(latest, s.At):
@@ -178,6 +182,10 @@ func timeoutInterval() rule.Rule {
 		},
 	}
 }
+
+// readApart reports a READ request whose responses are numbered apart. A scheme may give each of them a timer of its own: "If an RD
+// request times out, it will be resubmitted" (FaSR IV-B).
+func readApart(p *roce.Packet) bool { return p.Opcode.IsRead() && p.Opcode.Class() != roce.ClassRC }
 
 // ownTimeouts reports a scheme that was given timeouts beside the transport timer; its family judges them.
 func ownTimeouts(c *rule.Context) bool {
@@ -294,13 +302,14 @@ type timerWatch struct {
 	restart  bool  // a timer was set since
 	deadline vtime.Time
 	posted   vtime.Time // the latest request
+	apart    bool       // there was a READ with a timer of its own: what is told is the earlier of two, or the READ's
 }
 
 func (t *timerWatch) sight(s *rule.Sight) {
 	t.settle(s.At)
 	p := s.Pkt
 	if s.Point == trace.RequesterOut {
-		t.idle = false
+		t.idle, t.apart = false, t.apart || readApart(p)
 		if t.pending == 2 && s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA) { // not a packet of an older burst
 			t.pending = 1
 		}
@@ -337,7 +346,7 @@ func (t *timerWatch) moved() {
 // settle judges the latest response that moved UNA when the time for the report is over.
 func (t *timerWatch) settle(now vtime.Time) {
 	t.moved()
-	if !t.due || now.Sub(t.shown.at) <= rule.Drain || t.c.Failed || t.pending != 0 {
+	if !t.due || now.Sub(t.shown.at) <= rule.Drain || t.c.Failed || t.pending != 0 || t.apart {
 		return
 	}
 	t.due = false
@@ -373,7 +382,7 @@ func (t *timerWatch) event(e *trace.Event) {
 		t.pending = 2
 		unheard := t.c.UNA != t.c.Start && e.At.Sub(t.reply.at) <= rule.Drain
 		unsent := t.posted != vtime.Never && e.At.Sub(t.posted) <= t.c.Port.Wait()
-		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard && !unsent {
+		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard && !unsent && !t.apart {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
 		}
 	}
