@@ -72,6 +72,12 @@ func (h *hole) close(now vtime.Time) {
 	}
 }
 
+// repeatsNAKs reports a responder that was asked to repeat the NAK of a gap (nack_interval of go-back-N); GBN-NAK-004 says how often.
+func repeatsNAKs(c *rule.Context) bool {
+	text, given := c.PeerAttr.Params["nack_interval"]
+	return given && text != "0"
+}
+
 func (h *hole) response(s *rule.Sight) {
 	c := h.c
 	last, ok := rule.Acknowledged(s.Pkt)
@@ -81,7 +87,7 @@ func (h *hole) response(s *rule.Sight) {
 		// The transport above acknowledges selectively, as often as it likes, and may still lack something older.
 		h.naks = max(h.naks, 1)
 	case isNAK(s.Pkt) && s.Pkt.PSN == h.psn:
-		if h.naks++; h.naks > 1 {
+		if h.naks++; h.naks > 1 && !repeatsNAKs(c) {
 			c.Failf(rule.Responder, "a second NAK of %s, which could not be recovered", c.Rel(h.psn))
 		}
 	case h.psn.LessEq(last):
