@@ -15,7 +15,7 @@ func errorIsSilent() rule.Rule {
 			"is sent."},
 		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			e := silence{c: c, failed: vtime.Never, ignored: vtime.Never}
+			e := silence{c: c, failed: vtime.Never, ignored: vtime.Never, broken: vtime.Never}
 			return rule.Check{Sight: e.sight, Event: e.event, End: e.end}
 		},
 	}
@@ -27,9 +27,16 @@ type silence struct {
 	reply   vtime.Time // latest response to arrive
 	failed  vtime.Time // since when the requester is in error
 	ignored vtime.Time // when the responder, in error, first got a request
+	broken  vtime.Time // since when the responder is, for a reason of its QP's other half; what its port had then may still leave
+	refused bool       // the responder has sent a fatal NAK, behind which nothing does
 }
 
 func (e *silence) sight(s *rule.Sight) {
+	e.judge(s)
+	e.refused = e.refused || s.Point == trace.ResponderOut && rule.HasAETH(s.Pkt.Opcode) && rule.IsFatal(s.Pkt.AETH.Syndrome)
+}
+
+func (e *silence) judge(s *rule.Sight) {
 	c := e.c
 	if c.Failed && e.failed == vtime.Never {
 		e.failed = e.reply // the state moves after a sight, so it was the response before this one
@@ -41,14 +48,18 @@ func (e *silence) sight(s *rule.Sight) {
 		c.Failf(rule.Requester, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	case s.Point == trace.ResponderIn && c.Fatal && s.Intact() && e.ignored == vtime.Never:
 		e.ignored = s.At
-	case s.Point == trace.ResponderOut && c.Fatal:
+	case s.Point == trace.ResponderOut && c.Fatal && (e.refused || e.broken == vtime.Never || s.At.Sub(e.broken) > rule.Drain):
 		c.Failf(rule.Responder, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	}
 }
 
 func (e *silence) event(x *trace.Event) {
-	if x.Kind == trace.Fatal && e.c.Mine(x) {
+	switch {
+	case x.Kind != trace.Fatal:
+	case e.c.Mine(x):
 		e.failed = min(e.failed, x.At)
+	default:
+		e.broken = min(e.broken, x.At)
 	}
 }
 
