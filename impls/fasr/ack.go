@@ -44,7 +44,7 @@ func (r *Requester) take(now vtime.Time, x *answer) {
 		r.progress(now)
 	}
 	if again {
-		r.timer.stop()
+		r.timer.Stop()
 	}
 }
 
@@ -73,9 +73,9 @@ func (r *Requester) finish(now vtime.Time) {
 		return
 	}
 	if r.retry.until == 0 && (r.out.busy() || r.sq.reads > 0) {
-		r.timer.restart(now)
+		r.timer.Restart(now)
 	} else {
-		r.timer.stop()
+		r.timer.Stop()
 	}
 }
 

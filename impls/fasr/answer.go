@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // answer is what a receiver has to say about one arrival.
@@ -26,7 +27,7 @@ type answers struct {
 
 	// The ACK that waits for more packets to answer (AckCoalesce).
 	asked int
-	timer timer
+	timer timer.Timer
 }
 
 // push queues an answer. Beyond a whole window the line is so far behind that the oldest answer is of no use; it is
@@ -46,17 +47,17 @@ func isACK(a *answer) bool { return a.op == roce.Acknowledge && a.syndrome == ro
 
 // ack answers a packet in order, now or when coalesce packets have asked.
 func (a *answers) ack(now vtime.Time, r *receiver, msn psn.MSN, coalesce int) {
-	if a.asked++; a.asked >= coalesce || a.timer.period == 0 {
+	if a.asked++; a.asked >= coalesce || a.timer.Period == 0 {
 		a.ackNow(r, msn)
 		return
 	}
-	a.timer.start(now)
+	a.timer.Start(now)
 }
 
 // ackNow answers with an ACK of everything before RCV-NXT.
 func (a *answers) ackNow(r *receiver, msn psn.MSN) {
 	a.asked = 0
-	a.timer.stop()
+	a.timer.Stop()
 	a.push(answer{op: roce.Acknowledge, syndrome: roce.SyndromeACK, psn: r.next.Prev(), msn: msn})
 }
 
@@ -105,7 +106,7 @@ func (a *answers) respond(r *receiver, what arrival, p psn.PSN, msn psn.MSN) {
 func (a *answers) clear() {
 	a.queue.Clear()
 	a.asked = 0
-	a.timer.stop()
+	a.timer.Stop()
 }
 
 // packet makes the packet of an answer about requests.

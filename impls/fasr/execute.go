@@ -40,7 +40,7 @@ func (r *Responder) accept(p *roce.Packet, s shape) bool {
 func (r *Responder) rnr(p psn.PSN) {
 	r.notReady, r.waits = true, p
 	r.say.asked = 0
-	r.say.timer.stop()
+	r.say.timer.Stop()
 	r.answerNAK(roce.SyndromeRNR|roce.Syndrome(r.qp.MinRNRTimer), p)
 }
 
@@ -51,7 +51,7 @@ func (r *Responder) answerNAK(s roce.Syndrome, p psn.PSN) {
 // reject answers a request that must not be executed and moves the QP to the error state; answers still go out.
 func (r *Responder) reject(v verdict, p psn.PSN) {
 	r.state = rejected
-	r.say.timer.stop()
+	r.say.timer.Stop()
 	r.answerNAK(v.syndrome, p)
 	r.endMessage(v.status)
 	r.events.Push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: p})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // Host is what all QPs of an endpoint share: the SR pool, and the memory in which packets wait for their turn.
@@ -45,7 +46,7 @@ func (q *nic) newReceiver(r role, first psn.PSN) receiver {
 }
 
 func (q *nic) newAnswers() answers {
-	return answers{limit: q.host.cfg.window, timer: timer{period: q.host.cfg.ackDelay}}
+	return answers{limit: q.host.cfg.window, timer: timer.Timer{Period: q.host.cfg.ackDelay}}
 }
 
 func (q *nic) newStore() store { return store{shelf: &q.host.shelf} }

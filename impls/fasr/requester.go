@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // Requester turns work requests into request packets, and takes READ responses.
@@ -23,7 +24,7 @@ type Requester struct {
 	say    answers // about READ responses
 	retry  retry
 	stamps stamps
-	timer  timer // the RTO, one per QP
+	timer  timer.Timer // the RTO, one per QP
 	events ring.Ring[engine.Event]
 	failed bool // error state: silent for ever
 	doom   doom
@@ -47,7 +48,7 @@ func newRequester(qp engine.QP, q *nic, mem engine.Memory) *Requester {
 		store:  q.newStore(),
 		say:    q.newAnswers(),
 		retry:  retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
-		timer:  timer{period: qp.RTO},
+		timer:  timer.Timer{Period: qp.RTO},
 		stamps: stamps{period: qp.RTO},
 	}
 }
@@ -107,7 +108,7 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	// The timer runs from the first packet that is answered: one that asks for it, or one that is sent again, which fills
 	// a gap or is a duplicate.
 	if again || p.AckReq {
-		r.timer.start(now)
+		r.timer.Start(now)
 	}
 	if p.Opcode == roce.FReadRequest {
 		r.stamps.stamp(now, p.PSN)
@@ -152,7 +153,7 @@ func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 // Flush implements engine.Engine: what is left completes in order.
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
-	r.timer.stop()
+	r.timer.Stop()
 	r.say.clear()
 	r.store.clear()
 	r.stamps.Clear()

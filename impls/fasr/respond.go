@@ -107,13 +107,13 @@ func (r *Responder) handleReadAnswer(now vtime.Time, p *roce.Packet) {
 		r.left = r.qp.RetryCount
 		r.reads.forget(r.out.unack)
 		if r.out.busy() {
-			r.timer.restart(now)
+			r.timer.Restart(now)
 		} else {
-			r.timer.stop()
+			r.timer.Stop()
 		}
 	}
 	if again {
-		r.timer.stop()
+		r.timer.Stop()
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *Responder) handleTimeout() {
 
 // revive follows a READ request that came again: the requester misses data.
 func (r *Responder) revive() {
-	if r.out.busy() && !r.timer.running {
+	if r.out.busy() && !r.timer.Running() {
 		r.out.again()
 	}
 	r.left = r.qp.RetryCount

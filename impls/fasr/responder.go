@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // Responder executes requests in PSN order, whatever order they come in, and sends READ responses.
@@ -25,8 +26,8 @@ type Responder struct {
 	msg      message
 	receives ring.Ring[engine.ReceiveRequest]
 	reads    reads
-	timer    timer // the RTO of READ responses
-	left     uint8 // timeouts of READ responses that may still come before they are given up
+	timer    timer.Timer // the RTO of READ responses
+	left     uint8       // timeouts of READ responses that may still come before they are given up
 	events   ring.Ring[engine.Event]
 	state    qpState
 	notReady bool    // a packet whose turn it is was answered with an RNR NAK
@@ -52,7 +53,7 @@ func newResponder(qp engine.QP, q *nic, mem engine.Memory) *Responder {
 		store: q.newStore(),
 		say:   q.newAnswers(),
 		reads: reads{next: qp.RecvPSN},
-		timer: timer{period: qp.RTO},
+		timer: timer.Timer{Period: qp.RTO},
 		left:  qp.RetryCount,
 	}
 }
@@ -161,7 +162,7 @@ func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 		return false
 	}
 	if again || p.AckReq {
-		r.timer.start(now)
+		r.timer.Start(now)
 	}
 	return true
 }
@@ -171,23 +172,17 @@ func (r *Responder) Urgent() bool { return r.state != flushed && r.out.retx.Len(
 
 // HandleTimer implements engine.Engine.
 func (r *Responder) HandleTimer(now vtime.Time) {
-	if r.say.timer.expire(now) {
+	if r.say.timer.Expire(now) {
 		r.say.ackNow(&r.in, r.msn)
 	}
-	if r.timer.expire(now) {
+	if r.timer.Expire(now) {
 		r.handleTimeout()
 	}
 }
 
 // PollTimer implements engine.Engine.
 func (r *Responder) PollTimer() (vtime.Time, bool) {
-	at := vtime.Never
-	if r.say.timer.running {
-		at = r.say.timer.at
-	}
-	if r.timer.running {
-		at = min(at, r.timer.at)
-	}
+	at := min(r.say.timer.Deadline(), r.timer.Deadline())
 	return at, at != vtime.Never
 }
 
@@ -202,7 +197,7 @@ func (r *Responder) Flush(vtime.Time) {
 	}
 	r.state = flushed
 	r.say.clear()
-	r.timer.stop()
+	r.timer.Stop()
 	r.reads.clear()
 	if r.out.sr != nil {
 		r.out.leave()

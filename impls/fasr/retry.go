@@ -49,7 +49,7 @@ func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 		r.retry.rnrLeft--
 	}
 	r.retry.until = now.Add(t.Duration())
-	r.timer.stop()
+	r.timer.Stop()
 	r.out.restart()
 }
 
@@ -58,10 +58,10 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 	if r.retry.until <= now {
 		r.retry.until = 0
 	}
-	if r.say.timer.expire(now) {
+	if r.say.timer.Expire(now) {
 		r.say.ackNow(&r.in, 0)
 	}
-	if r.timer.expire(now) {
+	if r.timer.Expire(now) {
 		r.handleTimeout(now)
 	}
 	for p, ok := r.stamps.due(now); ok; p, ok = r.stamps.due(now) {
@@ -74,18 +74,11 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 // PollTimer implements engine.Engine: the earliest of the end of an RNR wait, the RTO, the RTO of a READ request, and the
 // delay of an ACK.
 func (r *Requester) PollTimer() (vtime.Time, bool) {
-	at := vtime.Never
-	if r.retry.until != 0 {
-		at = r.retry.until
-	} else {
-		if r.timer.running {
-			at = r.timer.at
-		}
-		at = min(at, r.stamps.first())
+	at := r.retry.until
+	if at == 0 {
+		at = min(r.timer.Deadline(), r.stamps.first())
 	}
-	if r.say.timer.running {
-		at = min(at, r.say.timer.at)
-	}
+	at = min(at, r.say.timer.Deadline())
 	return at, at != vtime.Never
 }
 

@@ -67,9 +67,9 @@ func (r *Requester) progress(now vtime.Time) {
 		r.sq.seek(r.win.una)
 	}
 	if r.win.nxt == r.win.una {
-		r.timer.stop()
+		r.timer.Stop()
 	} else {
-		r.timer.restart(now)
+		r.timer.Restart(now)
 	}
 }
 

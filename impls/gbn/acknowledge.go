@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // pendingACK is the one ACK that waits to be sent. ACKs are cumulative, so a newer one replaces an older (IBTA 9.7.5.1).
@@ -16,30 +17,30 @@ type pendingACK struct {
 	msn   psn.MSN
 	asked int  // AckReq packets since the last ACK
 	due   bool // it can go out
-	timer timer
+	timer timer.Timer
 }
 
 // request notes that the packet psn, now executed, asks for an ACK. However it is delayed, an ACK with a PSN not below
 // this one will follow (RC-ACK-001), and none names a PSN that has not been executed (RC-ACK-002).
 func (a *pendingACK) request(now vtime.Time, psn psn.PSN, msn psn.MSN, coalesce int) {
 	a.psn, a.msn = psn, msn
-	if a.asked++; a.asked >= coalesce || a.timer.period == 0 {
+	if a.asked++; a.asked >= coalesce || a.timer.Period == 0 {
 		a.now(psn, msn)
 		return
 	}
-	a.timer.start(now)
+	a.timer.Start(now)
 }
 
 // now makes an ACK due without waiting for more requests.
 func (a *pendingACK) now(psn psn.PSN, msn psn.MSN) {
 	a.psn, a.msn, a.due = psn, msn, true
-	a.timer.stop()
+	a.timer.Stop()
 }
 
 // clear forgets the ACK.
 func (a *pendingACK) clear() {
 	a.asked, a.due = 0, false
-	a.timer.stop()
+	a.timer.Stop()
 }
 
 // impliedBy forgets an ACK when a response to a later packet says the same; sent after it, the ACK would go backwards.

@@ -40,7 +40,7 @@ func (r *Requester) Resend(now vtime.Time, at psn.PSN, p *roce.Packet) psn.PSN {
 	r.win.nxt, r.sq.pkt = at, at.Sub(w.first)
 	r.build(p, w)
 	r.win.nxt, r.sq.pkt = nxt, pkt
-	r.timer.start(now)
+	r.timer.Start(now)
 	return r.LastOf(at)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // Requester turns work requests into request packets and recovers what the network loses.
@@ -20,7 +21,7 @@ type Requester struct {
 	sq     sendQueue
 	win    window
 	retry  retry
-	timer  timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
+	timer  timer.Timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
 	events ring.Ring[engine.Event]
 	failed bool // error state: silent for ever
 
@@ -55,7 +56,7 @@ func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
 		mem:   mem,
 		win:   window{una: qp.SendPSN, nxt: qp.SendPSN, max: qp.SendPSN},
 		retry: retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
-		timer: timer{period: qp.TransportTimer()},
+		timer: timer.Timer{Period: qp.TransportTimer()},
 	}
 }
 
@@ -107,7 +108,7 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	r.build(p, w)
 	r.step(w)
 	if p.AckReq {
-		r.timer.start(now)
+		r.timer.Start(now)
 	}
 	return true
 }
@@ -168,7 +169,7 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 	if r.retry.until <= now {
 		r.retry.until = 0
 	}
-	if r.timer.expire(now) {
+	if r.timer.Expire(now) {
 		r.handleTimeout(now)
 	}
 }
@@ -178,7 +179,7 @@ func (r *Requester) PollTimer() (vtime.Time, bool) {
 	if r.retry.until != 0 {
 		return r.retry.until, true
 	}
-	return r.timer.at, r.timer.running
+	return r.timer.Deadline(), r.timer.Running()
 }
 
 // PollEvent implements engine.Engine.
@@ -188,7 +189,7 @@ func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 // in order, none is lost and none completes twice (RC-CQE-004).
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
-	r.timer.stop()
+	r.timer.Stop()
 	r.retry.until = 0
 	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
 	for next := r.win.max; r.sq.Len() > 0; {

@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
 // Responder executes requests in PSN order and answers them in PSN order.
@@ -54,7 +55,7 @@ type gap struct {
 }
 
 func newResponder(qp engine.QP, cfg config, mem engine.Memory) *Responder {
-	return &Responder{qp: qp, cfg: cfg, mem: mem, epsn: qp.RecvPSN, ack: pendingACK{timer: timer{period: cfg.ackDelay}}}
+	return &Responder{qp: qp, cfg: cfg, mem: mem, epsn: qp.RecvPSN, ack: pendingACK{timer: timer.Timer{Period: cfg.ackDelay}}}
 }
 
 // PostReceive implements engine.Responder.
@@ -136,13 +137,15 @@ func (r *Responder) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 
 // HandleTimer implements engine.Engine; the responder's only timer is that of a coalesced ACK.
 func (r *Responder) HandleTimer(now vtime.Time) {
-	if r.ack.timer.expire(now) {
+	if r.ack.timer.Expire(now) {
 		r.ack.due = true
 	}
 }
 
 // PollTimer implements engine.Engine.
-func (r *Responder) PollTimer() (vtime.Time, bool) { return r.ack.timer.at, r.ack.timer.running }
+func (r *Responder) PollTimer() (vtime.Time, bool) {
+	return r.ack.timer.Deadline(), r.ack.timer.Running()
+}
 
 // PollEvent implements engine.Engine.
 func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
@@ -153,7 +156,7 @@ func (r *Responder) Flush(vtime.Time) {
 		return
 	}
 	r.state = flushed
-	r.ack.timer.stop()
+	r.ack.timer.Stop()
 	r.endMessage(engine.StatusFlushed)
 	r.flushReceives()
 }

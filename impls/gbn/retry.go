@@ -96,7 +96,7 @@ func (r *Requester) spend() bool {
 // not (GBN-RTX-001), and nothing before una does (GBN-RTX-002). The timer starts again with the first packet that asks
 // for an answer, which may be long after now when the link is busy.
 func (r *Requester) rewind() {
-	r.timer.stop()
+	r.timer.Stop()
 	r.win.nxt = r.win.una
 	r.sq.seek(r.win.una)
 	if r.cfg.chunk > 0 && !r.sq.At(0).fetches() {
