@@ -30,7 +30,7 @@ func TestDepthOf(t *testing.T) {
 		{vtime.Millisecond, 100 * unit.Gbps, 4178, 2991, 2992}, // "about 2991" (NTT 4.1)
 		{100 * vtime.Microsecond, 100 * unit.Gbps, 4178, 299, 300},
 		{10 * vtime.Millisecond, 100 * unit.Gbps, 4178, 29918, 29919},
-		{8 * vtime.Microsecond, unit.Gbps, 1000, 1, 1}, // whole: both are the same
+		{8 * vtime.Microsecond, unit.Gbps, 1000, 1, 1},           // whole: both are the same
 		{10 * vtime.Millisecond, 100 * unit.Gbps, 1 << 30, 0, 1}, // the longest message
 		{vtime.Second, 400 * unit.Gbps, 4 << 20, 11920, 11921},
 		{vtime.Nanosecond, unit.Mbps, 9000, 0, 1},
