@@ -1,6 +1,8 @@
 package srn
 
 import (
+	"strconv"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -15,7 +17,10 @@ func decisions() rule.Rule {
 		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Quote: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
 		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "lost packets",
 		New: func(c *rule.Context) rule.Check {
-			d := decider{c: c, sacked: map[psn.PSN]int{}, again: map[psn.PSN]bool{}}
+			if dropsAnswers(c) {
+				return rule.Check{}
+			}
+			d := decider{c: c, pipe: pipeWith(c.Attr.Params), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
 			return rule.Check{Sight: d.sight, Event: d.event, End: d.end}
 		},
 	})
@@ -26,6 +31,8 @@ const (
 	lag = 8
 	// overdue is how many new packets may pass one that has to be sent again.
 	overdue = 64
+	// roomForAnswers is more than any window of tests has, so that no answer finds the buffer full.
+	roomForAnswers = 4096
 )
 
 // decider is the reference: what of the requests is acknowledged, and what may be sent again.
@@ -34,17 +41,21 @@ type decider struct {
 	begun bool
 
 	una, next psn.PSN
-	sent      int             // packets that have left
-	past      [lag]psn.PSN    // una when each of the latest packets left
-	sacked    map[psn.PSN]int // and when that was said
-	high      psn.PSN         // newest that was
+	sent      int                 // packets that have left
+	moves     []move              // of una, which the sender may not know of yet
+	known     psn.PSN             // una as far as it does
+	sacked    map[psn.PSN]hearing // and when that was said
+	pipe      pipe                // of the sender, through which answers pass as well
+	free      vtime.Time          // when it has taken all answers, at the latest
+	high      psn.PSN             // newest that was
 	again     map[psn.PSN]bool
 	recovery  bool
 	recover   psn.PSN // newest that had been sent when a packet was last sent again
 	quiet     bool    // until all is acknowledged: the peer has refused something
 	due       bool    // the packet due0 has to be sent again
 	due0      psn.PSN
-	passed    int // new packets since
+	dueAt     vtime.Time // from then on, at the latest
+	passed    int        // new packets since
 }
 
 func (d *decider) sight(s *rule.Sight) {
@@ -55,52 +66,77 @@ func (d *decider) sight(s *rule.Sight) {
 	switch {
 	case p.Opcode.NumberedApart() || c.Failed:
 	case s.Point == trace.RequesterOut && !p.PSN.Less(d.next):
-		d.fresh(p.PSN)
+		d.fresh(s.At, p.PSN)
 	case s.Point == trace.RequesterOut && p.Opcode.IsRead() && p.PSN.Less(d.una):
 		// It asks once more for data that do not come.
 	case s.Point == trace.RequesterOut:
-		d.repeat(p.PSN)
+		d.repeat(s.At, p.PSN)
 	case s.Intact() && c.Addressed(s):
-		d.heard(p)
+		d.heard(s.At, p)
 	}
 }
 
 // start sets the first PSN.
 func (d *decider) start(p psn.PSN) {
-	d.begun, d.una, d.next, d.high = true, p, p, p
-	for i := range d.past {
-		d.past[i] = p
-	}
+	d.begun, d.una, d.next, d.high, d.known = true, p, p, p, p
+}
+
+// hearing is when an answer came: the packets that had left by then, and when the pipeline has taken it at the latest.
+type hearing struct {
+	sent  int
+	ready vtime.Time
+}
+
+// move is an answer that moved una.
+type move struct {
+	hearing
+	una psn.PSN
+}
+
+// certain reports whether the sender has certainly acted on an answer.
+func (d *decider) certain(now vtime.Time, h hearing) bool {
+	return d.sent-h.sent > lag && now >= h.ready
 }
 
 // leaves notes that a packet leaves, and returns the una that its sender certainly knew.
-func (d *decider) leaves() (known psn.PSN) {
-	known = d.past[d.sent%lag]
-	d.past[d.sent%lag] = d.una
+func (d *decider) leaves(now vtime.Time) psn.PSN {
 	d.sent++
-	return known
+	for len(d.moves) > 0 && d.certain(now, d.moves[0].hearing) {
+		d.known = d.moves[0].una
+		d.moves = d.moves[1:]
+	}
+	return d.known
+}
+
+// dropsAnswers reports a requester whose pipeline has so little room that answers may be dropped there, which no tap shows.
+func dropsAnswers(c *rule.Context) bool {
+	n, err := strconv.Atoi(c.Attr.Params["buffer"])
+	return err == nil && n < roomForAnswers
 }
 
 // fresh takes a new packet.
-func (d *decider) fresh(p psn.PSN) {
-	d.leaves()
+func (d *decider) fresh(now vtime.Time, p psn.PSN) {
+	d.leaves(now)
 	d.next = p.Next()
-	if d.passed++; d.due && d.passed > overdue {
+	if now >= d.dueAt {
+		d.passed++
+	}
+	if d.due && d.passed > overdue {
 		d.due = false
 		d.c.Failf(rule.Requester, "%s is missing and not sent again, and %d new packets are", d.c.Rel(d.due0), overdue)
 	}
 }
 
 // repeat judges a packet that is sent again.
-func (d *decider) repeat(p psn.PSN) {
-	known, name := d.leaves(), d.c.Rel(p)
+func (d *decider) repeat(now vtime.Time, p psn.PSN) {
+	known, name := d.leaves(now), d.c.Rel(p)
 	said, arrived := d.sacked[p]
 	switch {
 	case d.quiet || p.Less(d.una) && !p.Less(known):
 		return
 	case p.Less(d.una):
 		d.c.Failf(rule.Requester, "%s is sent again although it is acknowledged", name)
-	case arrived && p != d.una && d.sent-said > lag:
+	case arrived && p != d.una && d.certain(now, said):
 		d.c.Failf(rule.Requester, "%s is sent again although a SACK says that it arrived", name)
 	case !d.recovery && p != d.una:
 		d.c.Failf(rule.Requester, "%s is sent again first, the expected packet is %s", name, d.c.Rel(d.una))
@@ -116,7 +152,8 @@ func (d *decider) repeat(p psn.PSN) {
 }
 
 // heard takes an answer.
-func (d *decider) heard(p *roce.Packet) {
+func (d *decider) heard(now vtime.Time, p *roce.Packet) {
+	d.free = max(d.free, now).Add(d.pipe.time(p) + max(d.pipe.stall(), d.pipe.query))
 	last, ok := rule.Acknowledged(p)
 	if !ok || d.next.LessEq(last) {
 		return
@@ -132,18 +169,19 @@ func (d *decider) heard(p *roce.Packet) {
 	}
 	if q := p.SACK.PSN; q.In(d.una.Next(), d.next) {
 		if _, before := d.sacked[q]; !before {
-			d.sacked[q] = d.sent
+			d.sacked[q] = hearing{d.sent, d.free}
 		}
 		d.high = psn.Max(d.high, q)
 	}
 	if p.PSN == d.una && !d.recovery && !d.quiet && !d.due {
-		d.due, d.due0, d.passed = true, d.una, 0
+		d.due, d.due0, d.dueAt, d.passed = true, d.una, d.free, 0
 	}
 }
 
 // advance moves una, and ends recovery when what had been sent by the last retransmission is acknowledged.
 func (d *decider) advance(una psn.PSN) {
 	d.una = una
+	d.moves = append(d.moves, move{hearing{d.sent, d.free}, una})
 	d.high = psn.Max(d.high, una)
 	for p := range d.sacked {
 		if p.Less(una) {

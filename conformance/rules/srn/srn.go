@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -39,16 +40,19 @@ type pipe struct {
 	rate    unit.Rate
 }
 
-func pipeOf(c *rule.Context) pipe {
+// pipeOf returns that of the responder.
+func pipeOf(c *rule.Context) pipe { return pipeWith(c.PeerAttr.Params) }
+
+func pipeWith(params engine.Params) pipe {
 	p := pipe{defaultQuery, defaultQueries, defaultRate}
-	if d, err := vtime.ParseDuration(c.PeerAttr.Params["tq"]); err == nil {
+	if d, err := vtime.ParseDuration(params["tq"]); err == nil {
 		p.query = d
 	}
-	if n, err := strconv.Atoi(c.PeerAttr.Params["queries"]); err == nil {
+	if n, err := strconv.Atoi(params["queries"]); err == nil {
 		p.queries = n
 	}
-	switch r, err := unit.ParseRate(c.PeerAttr.Params["rate"]); {
-	case c.PeerAttr.Params["rate"] == "0":
+	switch r, err := unit.ParseRate(params["rate"]); {
+	case params["rate"] == "0":
 		p.rate = 0
 	case err == nil:
 		p.rate = r
