@@ -66,6 +66,7 @@ func (r *Requester) progress(now vtime.Time) {
 // finish completes what is done, and starts the timer again while something is awaited.
 func (r *Requester) finish(now vtime.Time) {
 	for r.sq.begun > 0 && r.done(r.sq.At(0)) {
+		r.out.retx.forget(r.sq.At(0).last.Next()) // a READ that was to be asked for again, and whose data have come first
 		r.complete(engine.StatusSuccess)
 	}
 	if r.doom.set && r.sq.begun > 0 && r.sq.At(0).first.LessEq(r.doom.psn) && r.doom.psn.LessEq(r.sq.At(0).last) {

@@ -333,6 +333,52 @@ func TestRTO(t *testing.T) {
 	}
 }
 
+// TestReadAnsweredLate lets the data of a READ come between its RTO and the port: it must not be asked for again, nor may the
+// next READ go under its PSN.
+func TestReadAnsweredLate(t *testing.T) {
+	for _, start := range starts {
+		var mem memory.Host
+		for _, r := range []memory.Region{
+			{RKey: 1, Base: sourceVA, Len: slot, Access: engine.LocalWrite, Bytes: make([]byte, slot)},
+			{RKey: 2, Base: targetVA, Len: slot, Access: engine.AllAccess, Bytes: make([]byte, slot)},
+		} {
+			if err := mem.Register(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		req, resp, err := host(t, nil).New(engine.QP{MTU: 1024, QueueDepth: 4, SendPSN: start, RecvPSN: start, RTO: vtime.Millisecond, RetryCount: 7,
+			MaxRdAtomic: 1, MaxDestRd: 1, Access: engine.AllAccess}, &mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(va uint64) {
+			if err := req.Post(0, engine.WorkRequest{Op: engine.OpRead, Len: 8, LocalVA: sourceVA, RemoteVA: va, RKey: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read(targetVA)
+		var p, late roce.Packet
+		for req.PollTransmit(0, &p) {
+			resp.HandlePacket(0, &p)
+		}
+		for resp.PollTransmit(0, &p) {
+			if p.Opcode.IsReadResponse() {
+				late = p
+			} else {
+				req.HandlePacket(0, &p)
+			}
+		}
+		req.HandleTimer(vtime.Time(vtime.Millisecond))
+		req.HandlePacket(vtime.Time(vtime.Millisecond), &late)
+		read(targetVA + 64)
+		for req.PollTransmit(vtime.Time(vtime.Millisecond), &p) {
+			if p.Opcode.IsRead() && (p.PSN != start.Next() || p.RETH.VA != targetVA+64) {
+				t.Errorf("READ psn=%d of %#x is sent, want psn=%d of %#x", p.PSN, p.RETH.VA, start.Next(), targetVA+64)
+			}
+		}
+	}
+}
+
 // TestRecoveryAllocatesNothing repeats a loss and its repair on the slow path.
 func TestRecoveryAllocatesNothing(t *testing.T) {
 	h := host(t, nil)
