@@ -311,9 +311,12 @@ func (t *timerWatch) sight(s *rule.Sight) {
 	if s.Point == trace.RequesterOut {
 		t.idle, t.apart = false, t.apart || readApart(p)
 		if t.pending == 2 && s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA) { // not a packet of an older burst
-			t.pending = 1
+			t.pending, t.asked = 1, false // what was asked before is asked again, or not awaited
 		}
 		if p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic() {
+			if !t.asked {
+				t.newest = p.PSN
+			}
 			t.asked, t.newest = true, psn.Max(p.PSN, t.newest)
 			t.pending &^= 1
 		}
