@@ -14,7 +14,7 @@ const reduced = 4770
 
 // far is a saturating load over that product with a window of at least four of it.
 func far(scheme string, p float64, rto string) string {
-	return scene(scheme, "link rate=10G delay=2110us "+deep, lossy("A>B", p), "qp qd=160 rto="+rto, "load write msg=128KiB", "run for=1s")
+	return scene(scheme, "link rate=10G delay=2110us "+deep, lossy("A>B", p), "qp qd=160 rto="+rto, "load write msg=128KiB", "run for=2s")
 }
 
 // knee is the link of Fig. 4 with a product of 1/p.
