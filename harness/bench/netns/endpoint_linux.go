@@ -39,7 +39,7 @@ func newEndpoint(p *process, s *contract.Order, own, path *engine.Implementation
 	end, err := drive.New(p.spec, p.side, *own,
 		drive.Options{Bytes: true, Observer: p.events, Managed: p.spec.CM.Managed(boxed), Streams: s.Streams})
 	if err == nil && s.Streams {
-		if p.tcp, err = openSockets(end, p.spec, p.side); err == nil {
+		if p.tcp, err = openSockets(end, p.spec, p.side, line); err == nil {
 			p.tcp.where, err = together(s.Device, int(p.side))
 		}
 	}

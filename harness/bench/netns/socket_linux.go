@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -24,6 +25,7 @@ type sockets struct {
 	side     trace.Side
 	epoll    int    // of all of them, edge-triggered
 	listener int    // -1 when this end opens every connection
+	pace     int    // bytes of data in a second that a socket may send; 0 is without limit
 	where    string // which processor TCP works on
 	conns    []*socket
 	ready    [64]unix.EpollEvent
@@ -33,9 +35,11 @@ type sockets struct {
 const anyConn = -1
 
 // openSockets makes the sockets of an endpoint in the namespace of the process. They listen, but connect later: the first SYN
-// belongs to the run.
-func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side) (s *sockets, err error) {
+// belongs to the run. They share the rate of the line as that of a port: its device has none, and a window that comes at once would
+// overflow the link's queue, as no NIC on such a line could.
+func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side, line unit.Rate) (s *sockets, err error) {
 	s = &sockets{end: end, side: side, listener: -1, conns: make([]*socket, sp.QPs)}
+	s.pace = pacing(line/unit.Rate(sp.QPs), end.TCP(0).MSS)
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("netns: epoll: %w", err)
 	}
@@ -45,7 +49,7 @@ func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side) (s *so
 		s.conns[i] = c
 		end.Attach(i, c)
 		if o := end.TCP(i); o.Active {
-			c.fd, err = bound(side, iwarp.PortOf(sp.Ends(i)[side].QPN), o)
+			c.fd, err = s.bound(iwarp.PortOf(sp.Ends(i)[side].QPN), o)
 		} else if s.listener < 0 {
 			err = s.listen(o)
 		}
@@ -57,18 +61,25 @@ func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side) (s *so
 	return s, nil
 }
 
+// pacing returns how many bytes of data fill a line in a second, in segments of mss with the options that Linux uses. A segment has
+// 20 bytes of IP, 20 of TCP and 38 of layers 1 and 2 besides.
+func pacing(line unit.Rate, mss int) int {
+	const options, headers = 12, 78
+	return int(float64(line) / 8 * float64(mss-options) / float64(mss+headers))
+}
+
 // bound makes a socket with the options of a stream that is bound to a port of the side.
-func bound(side trace.Side, port uint16, o engine.TCPOptions) (int, error) {
+func (s *sockets) bound(port uint16, o engine.TCPOptions) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("netns: TCP socket: %w", err)
 	}
-	if err = tune(fd, o); err == nil {
-		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(port), Addr: drive.Addr(side).As4()})
+	if err = s.tune(fd, o); err == nil {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(port), Addr: drive.Addr(s.side).As4()})
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("netns: TCP port %d at %s: %w", port, side, err)
+		return -1, fmt.Errorf("netns: TCP port %d at %s: %w", port, s.side, err)
 	}
 	return fd, nil
 }
@@ -80,7 +91,7 @@ const unsentMost = 32 << 10
 
 // tune sets what a stream needs: segments that leave when they are written, and a word when they are acknowledged. An
 // accepted socket inherits all of it.
-func tune(fd int, o engine.TCPOptions) error {
+func (s *sockets) tune(fd int, o engine.TCPOptions) error {
 	for _, opt := range []struct{ level, name, value int }{
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
 		{unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
@@ -91,6 +102,11 @@ func tune(fd int, o engine.TCPOptions) error {
 	} {
 		if err := unix.SetsockoptInt(fd, opt.level, opt.name, opt.value); err != nil {
 			return fmt.Errorf("socket option %d of level %d: %w", opt.name, opt.level, err)
+		}
+	}
+	if s.pace > 0 {
+		if err := unix.SetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, uint64(s.pace)); err != nil {
+			return fmt.Errorf("pacing at %d bytes in a second: %w", s.pace, err)
 		}
 	}
 	if o.Congestion == "" {
@@ -104,7 +120,7 @@ func tune(fd int, o engine.TCPOptions) error {
 
 // listen waits for the connections that the peer opens.
 func (s *sockets) listen(o engine.TCPOptions) (err error) {
-	if s.listener, err = bound(s.side, iwarp.Port, o); err != nil {
+	if s.listener, err = s.bound(iwarp.Port, o); err != nil {
 		return err
 	}
 	if err = unix.Listen(s.listener, len(s.conns)); err != nil {

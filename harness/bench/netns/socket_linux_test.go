@@ -45,3 +45,15 @@ func TestSilence(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A socket that is paced leaves room on the line for headers, whatever the size of its segments.
+func TestPacing(t *testing.T) {
+	for _, c := range []struct{ mss, want int }{{1460, 11768530}, {128, 7038834}} {
+		if got := pacing(100_000_000, c.mss); got != c.want {
+			t.Errorf("segments of %d: %d bytes in a second, want %d", c.mss, got, c.want)
+		}
+	}
+	if pacing(0, 1460) != 0 {
+		t.Error("a line without a rate has one")
+	}
+}
