@@ -221,7 +221,7 @@ func memoryInOrder() rule.Rule {
 				Sight: func(s *rule.Sight) {
 					p := s.Pkt
 					if s.Legal && p.Len > 0 {
-						due = append(due[max(0, len(due)+1-len(kept)):], payload{p.PSN, p.Len, s.Sum})
+						due = append(due[max(0, len(due)+1-mostDue):], payload{p.PSN, p.Len, s.Sum})
 					}
 					switch {
 					case s.Relation == rule.Ahead && s.Kept && isData(p.Opcode):
@@ -251,6 +251,9 @@ func memoryInOrder() rule.Rule {
 		},
 	}
 }
+
+// mostDue is more than any run that a gap lets go: one that is forgotten may look like a packet of another message with its bytes.
+const mostDue = 1 << 16
 
 // telling is the least length of a payload that is not equal to another by chance.
 const telling = 16
