@@ -2,6 +2,7 @@ package pack
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -325,6 +326,11 @@ func (p *path) reach(x psn.PSN) {
 		}
 	}
 	p.una = psn.Max(p.una, x)
+}
+
+// skips reports an acknowledgement of x that leaves a READ before it without its data: an implied NAK (IBTA 9.7.5.1).
+func (p *path) skips(x psn.PSN) bool {
+	return slices.ContainsFunc(p.holds, func(h hold) bool { return h.got != h.end && h.got.LessEq(x) })
 }
 
 // slotData remembers the latest data of Remote for a PSN.

@@ -79,7 +79,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 	rto := vtime.Duration(p.probe["wan_rto_ps"])
 	switch {
 	case w == fromRemote && p.begun:
-		if s.Pkt.Opcode == roce.Acknowledge && !isACK(s.Pkt) || s.Pkt.Opcode != roce.Acknowledge {
+		if !isACK(s.Pkt) || p.skips(s.Pkt.PSN) {
 			q.cause = true
 		}
 		if s.Pkt.PSN.In(p.una, p.max) {
