@@ -87,13 +87,15 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	return begun, true
 }
 
-// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime,
-// unless the timer may have expired since.
+// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime.
+// The oldest packet begins a round of its own when the timer may have expired since.
 func (r *rounds) follows(s *rule.Sight) bool {
 	c, p := r.c, s.Pkt.PSN
 	t := c.Attr.TransportTimer()
-	paused := t > 0 && s.At.Sub(r.left) >= t-timerEarly(t)
-	return r.sent && !paused && (p == r.expected || r.expected.Less(p) && p == c.UNA)
+	if t > 0 && p == c.UNA && s.At.Sub(r.left) >= t-timerEarly(t) {
+		return false
+	}
+	return r.sent && (p == r.expected || r.expected.Less(p) && p == c.UNA)
 }
 
 // oldest reports whether a round begins with p: the oldest unacknowledged packet, one before it with backto0, or the request of
