@@ -35,7 +35,7 @@ func nttFigures() []Figure {
 			Missing:    "points of the paper: the text states none",
 			Panels:     []Panel{{X: size, Y: goodputAxis, Curves: []Curve{standard, deepQueue}}}},
 		{ID: "NT-6", Source: nttReview + "Fig. 6", Title: "Standard RDMA, Open APN and the accelerator by message size",
-			Conditions: "100 Gb/s, 1 ms, WRITE, MTU 4096, the box at the depth of 128; runs of 120, 100 and, with the box, 20 ms, of which the first counts although nothing arrives in it",
+			Conditions: "100 Gb/s, 1 ms, WRITE, MTU 4096, the box at the depth of 128; runs of 120, 100 and, with the box, 20 ms",
 			Says:       "about 35 times standard RDMA at 512 bytes (abstract); the box is better than the deep queue from 256 bytes on, except at 8192",
 			Missing:    "absolute throughputs, which the text does not state. The paper's box is limited by the packet rate of its software, ours by the line alone (PT-NT-06)",
 			Panels: []Panel{
