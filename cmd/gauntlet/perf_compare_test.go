@@ -56,7 +56,7 @@ func TestPerfCompareCommand(t *testing.T) {
 	}
 	o := gauntlet(t, dir, "perf", "--target", "PT-NT-02", "--json")
 	file("old.json", o.stdout)
-	file("new.json", strings.ReplaceAll(o.stdout, "3.199", "2.999")) // the only number
+	file("new.json", strings.ReplaceAll(o.stdout, "3.2074", "2.9074")) // the only number
 	file("list.json", "[]")
 	file("none.json", `{"format": 1}`)
 	file("future.json", `{"format": 99}`)
