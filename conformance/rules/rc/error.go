@@ -80,7 +80,7 @@ func accessError() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			var m regions
 			var allowed written
-			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && m.forbids(s.Pkt) })
+			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && !disabled(c, s.Pkt) && m.forbids(s.Pkt) })
 			refuse := check.Sight
 			denied := false
 			check.Sight = func(s *rule.Sight) {
@@ -109,6 +109,12 @@ func accessError() rule.Rule {
 			return check
 		},
 	}
+}
+
+// disabled reports whether the responder's QP does not take the operation at all, which RC-OPC-003 is about.
+func disabled(c *rule.Context, p *roce.Packet) bool {
+	need, ok := accessOf(p.Opcode)
+	return ok && c.Known && c.PeerAttr.Access&need == 0
 }
 
 // written is the ranges that WRITEs may have changed, as they follow from the packets.
