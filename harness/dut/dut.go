@@ -26,6 +26,7 @@ type Identity struct {
 	Key    uint32  // R_Key of the buffer that the other may reach
 	Buffer uint64  // and its address
 
+	Reads   int     // how many READs it would have outstanding, either way; 0 where it does not say
 	Expects psn.PSN // of the other's first request, where the other lets itself be told
 }
 

@@ -65,8 +65,8 @@ func TestIntroduce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Identity{Addr: mine.Addr, QPN: 0x11, PSN: 0xabcdef, Key: 0x1ff, Buffer: 0x5000}); active.Peer != want || passive.Peer != theirs || active.Wants != theirs.PSN || passive.Wants != want.PSN {
-		t.Errorf("learnt %+v and %+v; want %+v and %+v", active.Peer, passive.Peer, want, theirs)
+	if want := (Identity{Addr: mine.Addr, QPN: 0x11, PSN: 0xabcdef, Key: 0x1ff, Buffer: 0x5000}); active.Peer != want || passive.Peer != told || active.Wants != theirs.PSN || passive.Wants != want.PSN {
+		t.Errorf("learnt %+v and %+v; want %+v and %+v", active.Peer, passive.Peer, want, told)
 	}
 	<-done[1]
 	select {

@@ -144,7 +144,7 @@ func parsePerftestKeys(line []byte) (i Identity, err error) {
 	for k := range gid {
 		gid[k] = byte(n[6+k])
 	}
-	i = Identity{QPN: uint32(n[2]), PSN: psn.New(uint32(n[3])), Key: uint32(n[4]), Buffer: n[5], Addr: netip.AddrFrom16(gid).Unmap()}
+	i = Identity{Reads: int(n[1] & 0xFFFF), QPN: uint32(n[2]), PSN: psn.New(uint32(n[3])), Key: uint32(n[4]), Buffer: n[5], Addr: netip.AddrFrom16(gid).Unmap()}
 	if i.QPN == 0 || i.QPN > psn.Mask {
 		return i, fmt.Errorf("keys %.60q: QPN %#x", line, i.QPN)
 	}

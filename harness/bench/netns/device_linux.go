@@ -138,6 +138,9 @@ func (s *session) learn(h *foreign) error {
 	spec.QP[h.Side].SendPSN, spec.QP[h.Side.Other()].RecvPSN = peer.PSN, peer.PSN
 	spec.QP[h.Side.Other()].SendPSN, spec.QP[h.Side].RecvPSN = h.meeting.Wants, h.meeting.Wants
 	spec.QP[h.Side].Timeout = h.meeting.Timeout
+	if peer.Reads > 0 && s.bench.Device.Peer != nil { // two tools agree on what both devices can do, and not on what this end would
+		spec.QP[h.Side].MaxRdAtomic, spec.QP[h.Side].MaxDestRd = peer.Reads, peer.Reads
+	}
 	if peer.Addr != drive.Addr(h.Side) {
 		return fmt.Errorf("netns: %s says that it is at %s; want %s", h.Tool.Program, peer.Addr, drive.Addr(h.Side))
 	}
