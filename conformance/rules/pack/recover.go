@@ -33,7 +33,7 @@ type losses struct {
 func (l *losses) sight(s *rule.Sight, w where) {
 	p, x := l.p, s.Pkt.PSN
 	switch {
-	case w == fromRemote && isNAK(s.Pkt) && p.begun && x.In(p.una, p.max) && !p.paper():
+	case w == fromRemote && isNAK(s.Pkt) && p.begun && x.In(p.una, p.max):
 		p.c.Met()
 		l.open, l.psn, l.at, l.record = true, x, s.At, s.Index
 	case w == toRemote && l.open && x.LessEq(l.psn):
@@ -270,7 +270,7 @@ func (f *finish) event(e *trace.Event) {
 		if e.Value != 0 {
 			c.Failf(rule.Responder, "%d bytes of memory at %v are not as without the box (%s)", e.Value, e.Side, e.Name)
 		}
-	case e.Kind == trace.Count && f.p.ofBox(e) && e.Name == engine.BrokenPromise && f.lossy && !f.p.fatal && !f.p.paper():
+	case e.Kind == trace.Count && f.p.ofBox(e) && e.Name == engine.BrokenPromise && f.lossy && !f.p.fatal:
 		c.Failf(rule.Responder, "%d messages that Local was told are done will not be executed", e.Value)
 	}
 }
