@@ -22,7 +22,7 @@ type Priority uint32
 
 // The ranks. What an endpoint does late is seen in one answer, what the link does late in every packet.
 const (
-	OfEnd  Priority = 1 // an endpoint, or the box
+	OfEnd  Priority = 1 // an endpoint
 	OfLink Priority = 3 // the link; what helps it, such as the kernel's network threads in a guest, has 2
 )
 

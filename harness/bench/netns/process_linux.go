@@ -243,9 +243,11 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 			return err
 		}
 	}
-	// What a run has to react to comes when it comes: without a priority, the loop is as late as the host is busy. The bench has
-	// seen to a larger share of the processors, which must do where the kernel grants none.
-	_ = packetio.Realtime(packetio.OfEnd)
+	if p.tcp != nil {
+		// The loop shares its processor with the kernel's TCP and the peer: without a priority, it is as late as the host is busy.
+		// An endpoint that makes its packets itself takes more of the processor than that, and the taps would starve.
+		_ = packetio.Realtime(packetio.OfEnd)
+	}
 	p.used = processorTime()
 	p.actor.Start(p.clock.Now())
 	if p.tcp != nil {
@@ -440,8 +442,8 @@ type farewell struct {
 // stop ends the traffic and says what was done.
 func (p *process) stop() error {
 	p.stopped = true
-	_ = packetio.Ordinary() // what is left to do is in nobody's way, and must not be in that of the taps
 	if p.tcp != nil {
+		_ = packetio.Ordinary() // what is left to do is in nobody's way, and must not be in that of the taps
 		if err := p.tcp.silence(); err != nil {
 			return err
 		}
