@@ -56,7 +56,8 @@ when a rule that it is there for was not exercised. Scenarios are
 selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
 
 With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
-requester. It is driven by perftest, ibv_rc_pingpong, ibv_ud_pingpong and rping, with this program as the peer; what no stock tool does is left out.
+requester. It is driven by perftest, ibv_rc_pingpong, ibv_ud_pingpong and rping, with this program as the peer; what no stock
+tool does is left out.
 With --peer rxe soft-RoCE is at both ends and this program at neither: what is judged are the captures.`,
 		Example: `  gauntlet conform --impl gbn
   gauntlet conform --bench netns --label-filter 'family:GBN && !random' --junit conform.xml

@@ -183,7 +183,7 @@ type Event struct {
 	// long the request had been waiting for room in the queue, as a vtime.Duration.
 	Name  string
 	Value int64
-	// VA, Len and Sum: a Store's or Changed range and the CRC-32 of what was written; Post's remote address and length; the address
+	// VA, Len and Sum: a Store's or Changed's range and the CRC-32 of what was written; Post's remote address and length; the address
 	// and length of a Receive and of a Declared chunk.
 	VA  uint64
 	Len uint32

@@ -80,7 +80,7 @@ func newRig(tb testing.TB) *rig {
 func (r *rig) port(tb testing.TB, in *netns.Namespace, device string) (p *packetio.Port) {
 	tb.Helper()
 	err := in.Do(func() (err error) {
-		p, err = packetio.Open(device, r.clock, packetio.Options{})
+		p, err = packetio.Open(device, r.clock, packetio.Options{Batch: relay.ReceiveMost})
 		return err
 	})
 	if err != nil {

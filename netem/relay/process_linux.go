@@ -139,9 +139,9 @@ func readCommands(ctx context.Context, lines *bufio.Scanner, out *speaker, comma
 	}
 }
 
-// receiveMost is how many frames are taken from a device before what is due departs. A kernel that sends a window at once would
-// keep the loop from it for most of a millisecond otherwise.
-const receiveMost = 16
+// ReceiveMost is the Batch of a relay's ports: how many frames are taken from a device before what is due departs. A kernel that
+// sends a window at once would keep the loop from it for most of a millisecond otherwise.
+const ReceiveMost = 16
 
 // open turns the Setup into a Config. The returned function closes what has been opened, whether or not all was.
 func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error) {
@@ -165,7 +165,7 @@ func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error
 		to     *Device
 		past   *Sender
 	}{{s.A, &c.A, &c.PastA}, {s.B, &c.B, &c.PastB}} {
-		port, err := packetio.Open(end.device, c.Clock, packetio.Options{Qdisc: s.Qdisc, Batch: receiveMost})
+		port, err := packetio.Open(end.device, c.Clock, packetio.Options{Qdisc: s.Qdisc, Batch: ReceiveMost})
 		if err != nil {
 			return c, release, err
 		}

@@ -16,8 +16,10 @@ import (
 
 // inspected is what was found in that way. What could not be read is not told.
 type inspected struct {
-	before, after []byte // of the region that the tool tells of
-	violations    int64  // of the Q_Key
+	before     []byte      // the region that the tool tells of, as it was
+	compared   bool        // it could be read again
+	changed    []dut.Range // and is not as it was there
+	violations int64       // of the Q_Key
 }
 
 // lookBefore reads the memory of a tool before its peer can reach it.
@@ -33,7 +35,7 @@ func (h *foreign) lookBefore() {
 func (h *foreign) lookAfter() error {
 	told := h.Tool.Tells()
 	if told&trace.ReportChanges != 0 {
-		h.found.after = h.memory()
+		h.compare(h.memory())
 	}
 	if told&trace.ReportDatagrams != 0 {
 		info, err := exec.Command(dut.InfoProgram, dut.InfoArgs(h.at.Device)...).Output()
@@ -74,6 +76,13 @@ func (h *foreign) memory() []byte {
 	return b
 }
 
+// compare notes what has changed in the region.
+func (h *foreign) compare(after []byte) {
+	if n := len(h.found.before); n > 0 && n == len(after) {
+		h.found.compared, h.found.changed = true, changes(h.found.before, after, h.meeting.Peer.Buffer)
+	}
+}
+
 // changes are the ranges of a region at va that are not what they were.
 func changes(before, after []byte, va uint64) (list []dut.Range) {
 	for i := range before {
@@ -91,7 +100,8 @@ func changes(before, after []byte, va uint64) (list []dut.Range) {
 // ending is how the tool's work ended, in the time of a run that began at epoch and ended at cut. What happens to the tool later was
 // done to it.
 func (h *foreign) ending(epoch, cut vtime.Time) dut.Ending {
-	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: h.said.String(), End: cut, Violations: h.found.violations}
+	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: h.said.String(), End: cut,
+		Compared: h.found.compared, Changed: h.found.changed, Violations: h.found.violations}
 	since := func(at vtime.Time) vtime.Time {
 		if at == vtime.Never || at.Sub(epoch) > cut.Sub(0) {
 			return vtime.Never
@@ -105,9 +115,6 @@ func (h *foreign) ending(epoch, cut vtime.Time) dut.Ending {
 	case <-h.exited:
 		e.Gone = since(h.goneAt)
 	default:
-	}
-	if n := len(h.found.before); n > 0 && n == len(h.found.after) {
-		e.Compared, e.Changed = true, changes(h.found.before, h.found.after, h.meeting.Peer.Buffer)
 	}
 	return e
 }

@@ -20,19 +20,21 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestEnding: what happens to a tool after the end of the trace is none of the run, and memory that was read once is not compared.
+// TestEnding: what happens to a tool after the end of the trace is none of the run, and memory that was read once only is not compared.
 func TestEnding(t *testing.T) {
-	h := &foreign{exited: make(chan struct{}), done: make(chan struct{}), said: &contract.Log{}}
+	h := &foreign{exited: make(chan struct{}), done: make(chan struct{}), said: &contract.Log{}, meeting: &dut.Meeting{}}
 	_, _ = h.said.Write([]byte("it ends")) // never fails
 	h.doneAt, h.goneAt = vtime.Time(15), vtime.Time(30)
 	close(h.exited)
 	close(h.done)
 	h.found.before = []byte{1}
+	h.compare(nil)
 	e := h.ending(10, 9)
 	if e.Done != 5 || e.Gone != vtime.Never || e.End != 9 || e.Said != "it ends" || e.Compared {
 		t.Errorf("%+v", e)
 	}
-	if e = h.ending(10, 20); e.Gone != 20 {
-		t.Errorf("gone at %v, want 20", e.Gone)
+	h.compare([]byte{1})
+	if e = h.ending(10, 20); e.Gone != 20 || !e.Compared || e.Changed != nil {
+		t.Errorf("%+v, want gone at 20, and nothing changed", e)
 	}
 }
