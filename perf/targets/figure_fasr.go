@@ -71,16 +71,6 @@ func fasr7a() Figure {
 			curve("go-back-N, CX6-Dx", plain, 0.10, func(p float64) float64 { return models.GoBackN(p, b) })}}}}
 }
 
-// shared is the testbed with many QPs: the queue is kept by their number. What is not acknowledged at the end does not count,
-// which with thousands of QPs is thousands of messages, so these run longer.
-func shared(scheme string, p, qps float64) string {
-	length := "run for=20ms"
-	if qps > 1000 {
-		length = "run for=80ms"
-	}
-	return fabric(scheme, p, crowd(int(qps)), length)
-}
-
 func fasr7b() Figure {
 	curve := func(name, scheme string) Curve {
 		return Curve{Name: name, Metric: share, Ours: measured([]float64{16, 256, 2048, 5000}, func(n float64) []string { return []string{shared(scheme, 0, n)} })}
@@ -100,8 +90,7 @@ func fasr7c() Figure {
 	return Figure{ID: "FS-7c", Source: huang + "Fig. 7c", Title: "Throughput of 5000 QPs by loss",
 		Conditions: "100 Gb/s, RTT 6 us, MTU 1024, 8 KiB WRITEs, queues of 2, a timer of 12 ms, three times what a message waits for the line; runs of 80 ms, at whose end what is not acknowledged does not count, up to 2 %",
 		Says:       "FaSR is above 92 %, SRNIC loses 25 % and IRN 30 %, the CX6-Dx is extremely low; drawn at the 1 % of the abstract",
-		Missing: "the other points. IRN's loss is that of its cache of connection state, and not in the protocol (PT-FS-05). Ours for SRNIC at 1 % is below the paper's 0.75: " +
-			"what waits in its pipeline at the end does not count, and what else there is has not been found",
+		Missing:    "the other points. IRN's loss is that of its cache of connection state, and not in the protocol (PT-FS-05)",
 		Panels: []Panel{{X: lossAxis, Y: shareAxis, Curves: []Curve{curve("FaSR", withFaSR, Stated{1e-2, 0.92}), curve("SRNIC", withSRNIC, Stated{1e-2, 0.75}),
 			curve("IRN", withIRN, Stated{1e-2, 0.70}), curve("go-back-N", plain)}}}}
 }
