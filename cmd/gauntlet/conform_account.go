@@ -39,15 +39,11 @@ func newAccount(list []scenarios.Scenario) *account {
 }
 
 // tally counts the rules by which soft-RoCE can be judged.
-type tally struct {
-	total, exercised int
-	hidden           int // of those that were not, those that no stock tool can show from outside
-}
+type tally struct{ total, exercised int }
 
 // String is the line below the table.
 func (n tally) String() string {
-	return fmt.Sprintf("%d rules can be judged on soft-RoCE: %d were exercised, %d cannot be seen from the wire with stock tools, %d were not exercised",
-		n.total, n.exercised, n.hidden, n.total-n.exercised-n.hidden)
+	return fmt.Sprintf("%d rules can be judged on soft-RoCE: %d were exercised, %d were not exercised", n.total, n.exercised, n.total-n.exercised)
 }
 
 // print writes a line for each rule, by the cells of t. Short leaves out what passed.
@@ -73,13 +69,9 @@ func (a *account) print(w io.Writer, t *conformTable, short bool) (n tally) {
 			plain = plain && c.status == rule.Pass
 			states, notes = append(states, t.painted(c.status)), append(notes, c.note())
 		}
-		switch hidden := unseen(&r); {
-		case judged > 0:
+		if judged > 0 {
 			n.exercised++
-		case hidden != "":
-			n.hidden++
-			notes = []string{"cannot be seen: " + hidden}
-		default:
+		} else {
 			notes = []string{a.missing(&r)}
 		}
 		if !short || !plain {
@@ -89,36 +81,17 @@ func (a *account) print(w io.Writer, t *conformTable, short bool) (n tally) {
 	return n
 }
 
-// unseen says why nothing outside a device can show whether it keeps a rule; "" when something can.
-func unseen(r *rule.Rule) string {
-	var why []string
-	for _, v := range []struct {
-		vantage rule.Vantage
-		reason  string
-	}{
-		{rule.Completions, "every tool stops at the first completion that failed, so none tells of those that follow it"},
-		{rule.Stores, "no tool tells what is written when"},
-		{rule.Timers, "no tool tells of the kernel's timer"},
-		{rule.Probes, "no tool reads the counters and variables of the kernel's queue pair"},
-	} {
-		if r.Needs&v.vantage != 0 {
-			why = append(why, v.reason)
-		}
-	}
-	return strings.Join(why, "; ")
-}
-
 // markedRXE reports whether the catalogue says that soft-RoCE can be judged by a rule.
 func markedRXE(r *rule.Rule) bool { return slices.Contains(strings.Split(r.BlackBox, ","), "RXE") }
 
-// about reports whether a rule binds a role: what is seen at the requester's tap alone is the requester's doing. What both
-// taps have to show is either's, except that recovery by go-back-N is the requester's.
+// about reports whether a rule binds a role: what is seen at the requester's tap alone, or in its completions, is the requester's
+// doing. What both taps have to show is either's, except that recovery by go-back-N is the requester's.
 func about(r *rule.Rule, role string) bool {
 	if role == asBoth {
 		return true
 	}
 	switch taps := r.Needs & rule.Both; {
-	case taps == rule.TapRequester, taps == rule.Both && strings.HasPrefix(r.ID, "GBN-"):
+	case taps == rule.TapRequester, r.Needs&(rule.Ordered|rule.Flushed) != 0, taps == rule.Both && strings.HasPrefix(r.ID, "GBN-"):
 		return role == asRequester
 	case taps == rule.TapResponder:
 		return role == asResponder

@@ -105,6 +105,7 @@ var needNames = []struct {
 	{Ordered, "the order of completions"},
 	{Changes, "memory as it was at the start and at the end"},
 	{Datagrams, "the Q_Key of the responder and what it delivers"},
+	{Flushed, "the status of all completions"},
 }
 
 // String lists what is in v, as verdicts print it: "the responder's tap, completion events".
@@ -128,9 +129,10 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		{h.Taps[c.Req], TapRequester},
 		{h.Taps[c.Req.Other()], TapResponder},
 		{h.Taps[trace.A] && h.Taps[trace.B], Fates},
-		{h.Reports&trace.ReportCQE != 0, Completions | Receives | Done | Posted | Ordered},
+		{h.Reports&trace.ReportCQE != 0, Completions | Receives | Done | Posted | Ordered | Flushed},
 		{requester&trace.ReportDone != 0, Done},
 		{requester&trace.ReportOrdered != 0, Ordered},
+		{requester&trace.ReportFlushed != 0, Flushed},
 		{responder&trace.ReportPosted != 0, Posted},
 		{responder&trace.ReportReceived != 0, Receives | Posted},
 		{responder&trace.ReportRegions != 0, Regions},

@@ -47,13 +47,14 @@ const (
 	Ordered   // posts and completions in their order, but not when, a part of Completions
 	Changes   // which bytes of the responder's regions are not what they were at the start, which Stores tell as well
 	Datagrams // of a QP for datagrams: its Q_Key, the violations that it counts, and what it delivers
+	Flushed   // how many requests were posted and how many completed, with what status, also after one that failed, a part of Completions
 )
 
 // Both needs the two taps, and Inside is what no tap shows.
 const (
 	Both   = TapRequester | TapResponder
 	Inside = Completions | Stores | Image | Timers | Probes | Receives | Done | Posted | Regions | Checked | Ordered |
-		Changes | Datagrams
+		Changes | Datagrams | Flushed
 )
 
 // Source is where a rule comes from.

@@ -21,6 +21,7 @@ type Ending struct {
 	Changed    []Range    // of the region that it tells of, from the start to the end
 	Compared   bool       // it is known what has changed
 	Violations int64      // of its Q_Key; Unread when they could not be read
+	Completed  []int      // the status of each completion of its queue pair, by libibverbs' numbers, in order; none when nobody saw them
 }
 
 // Range is a range of a tool's memory.
@@ -40,12 +41,16 @@ func (e *Ending) Silent() (r trace.Reports) {
 	if e.Violations == Unread {
 		r |= trace.ReportDatagrams
 	}
+	if len(e.Completed) == 0 {
+		r |= trace.ReportFlushed
+	}
 	return r
 }
 
 // Tells is what is known of the end at which a tool is, beside the wire: by what it was told, by what it says when it ends, and by
-// what it does only when something has completed. Only rping tells in which order its requests complete, and no tool any that follow
-// one that failed.
+// what it does only when something has completed. Only rping tells in which order its requests complete. No tool tells of any that
+// follow one that failed; the kernel does, of a perftest that has posted all its requests before the first can have failed. They all
+// have the same number, so the order is not told.
 func (t *Tool) Tells() trace.Reports {
 	switch t.kind.(type) {
 	case rping:
@@ -59,6 +64,8 @@ func (t *Tool) Tells() trace.Reports {
 		switch {
 		case t.turns != "":
 			return 0
+		case t.Active && t.Depth >= t.Count:
+			return trace.ReportDone | trace.ReportFlushed
 		case t.Active:
 			return trace.ReportDone
 		}
@@ -98,22 +105,42 @@ func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace
 	return events
 }
 
-// completions are what the end of the work says of each request: all had completed by then, or the first that had not failed.
+// completions are what the end of the work says of each request: all had completed by then, or the first that had not failed; and
+// what was seen of all of them then.
 func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	q := s.QP[side]
 	packets := max(1, (int(t.Message)+q.MTU-1)/q.MTU)
+	body := func(i int) engine.Event {
+		return engine.Event{ID: uint64(i), Op: t.Op, Len: uint32(t.Message), PSN: q.SendPSN.Add((i+1)*packets - 1)}
+	}
 	for i := range t.Count {
-		body := engine.Event{ID: uint64(i), Op: t.Op, Len: uint32(t.Message), PSN: q.SendPSN.Add((i+1)*packets - 1)}
-		events = append(events, trace.Event{At: vtime.Time(Lead), Kind: trace.Post, Body: body, Len: body.Len})
+		b := body(i)
+		events = append(events, trace.Event{At: vtime.Time(Lead), Kind: trace.Post, Body: b, Len: b.Len})
 		if e.Done != vtime.Never {
-			events = append(events, trace.Event{At: e.Done, Kind: trace.CQE, Body: body})
+			events = append(events, trace.Event{At: e.Done, Kind: trace.CQE, Body: b})
 		}
 	}
 	status, failed := complaint(e.Said)
-	if failed && e.Done == vtime.Never && e.Gone != vtime.Never {
+	switch {
+	case !failed || e.Done != vtime.Never || e.Gone == vtime.Never:
+	case len(e.Completed) == 0:
 		events = append(events, trace.Event{At: e.Gone, Kind: trace.CQE, Body: engine.Event{Op: t.Op, Status: status}})
+	default:
+		for i, number := range e.Completed {
+			b := body(i)
+			b.Status = statusOf(number)
+			events = append(events, trace.Event{At: e.Gone, Kind: trace.CQE, Body: b})
+		}
 	}
 	return events
+}
+
+// statusOf is the engine's status for one of libibverbs; one that no engine knows is an error of the device's own.
+func statusOf(number int) engine.Status {
+	if s, ok := statuses[number]; ok {
+		return s
+	}
+	return engine.StatusLocalProtection
 }
 
 // postedReceives is how many receives perftest keeps posted for SENDs.
@@ -155,7 +182,7 @@ func (t *Tool) region(d scenario.Device) (events []trace.Event) {
 }
 
 // statuses are those of libibverbs, by their numbers there, that an engine knows.
-var statuses = map[int]engine.Status{1: engine.StatusLocalLength, 4: engine.StatusLocalProtection, 5: engine.StatusFlushed,
+var statuses = map[int]engine.Status{0: engine.StatusSuccess, 1: engine.StatusLocalLength, 4: engine.StatusLocalProtection, 5: engine.StatusFlushed,
 	9: engine.StatusRemoteInvalid, 10: engine.StatusRemoteAccess, 11: engine.StatusRemoteOp, 12: engine.StatusRetryExceeded,
 	13: engine.StatusRNRRetryExceeded}
 

@@ -1,6 +1,7 @@
 package dut
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -37,7 +38,7 @@ func count(events []trace.Event, kind trace.EventKind) (n int, last trace.Event)
 func TestToldCompletions(t *testing.T) {
 	tool, s := fitted(t, "load write msg=3000 count=6\n", trace.A)
 	never := Ending{Done: vtime.Never, Gone: vtime.Never}
-	if n, _ := count(tool.Told(s, trace.A, never), trace.CQE); n != 0 || tool.Tells() != trace.ReportDone {
+	if n, _ := count(tool.Told(s, trace.A, never), trace.CQE); n != 0 || tool.Tells() != trace.ReportDone|trace.ReportFlushed {
 		t.Errorf("%d completions of a tool that has said nothing, tells %b", n, tool.Tells())
 	}
 	done := Ending{Done: 5, Gone: vtime.Never}
@@ -51,6 +52,32 @@ func TestToldCompletions(t *testing.T) {
 	failed := Ending{Done: vtime.Never, Gone: 9, Said: " Completion with error at client\n Failed status 13: wr_id 0 syndrom 0x87\n"}
 	if n, e := count(tool.Told(s, trace.A, failed), trace.CQE); n != 1 || e.Body.Status != engine.StatusRNRRetryExceeded || e.At != 9 {
 		t.Errorf("%d completions, %+v", n, e)
+	}
+}
+
+// TestToldFlushed: of a tool that has posted everything at once the kernel tells each completion, when it was watched.
+func TestToldFlushed(t *testing.T) {
+	tool, s := fitted(t, "load write msg=3000 count=6\n", trace.A)
+	failed := Ending{Done: vtime.Never, Gone: 9, Said: "Failed status 10: wr_id 0", Completed: []int{0, 10, 5, 5, 5, 21}}
+	var got []engine.Status
+	for _, e := range tool.Told(s, trace.A, failed) {
+		if e.Kind == trace.CQE {
+			if e.Body.ID != uint64(len(got)) || e.At != 9 {
+				t.Errorf("completion %d: %+v", len(got), e)
+			}
+			got = append(got, e.Body.Status)
+		}
+	}
+	want := []engine.Status{engine.StatusSuccess, engine.StatusRemoteAccess, engine.StatusFlushed, engine.StatusFlushed, engine.StatusFlushed,
+		engine.StatusLocalProtection}
+	if !slices.Equal(got, want) || failed.Silent()&trace.ReportFlushed != 0 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if failed.Completed = nil; failed.Silent()&trace.ReportFlushed == 0 {
+		t.Error("completions that nobody saw are told of")
+	}
+	if tool, _ = fitted(t, "qp qd=2\nload write msg=3000 count=6\n", trace.A); tool.Tells() != trace.ReportDone {
+		t.Error("how many of its requests it had posted is not known")
 	}
 }
 

@@ -22,7 +22,7 @@ var reportNames = []struct {
 	bit  Reports
 }{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory},
 	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked},
-	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}}
+	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}, {"flushed", ReportFlushed}}
 
 // fixtureConns limits the connections of a fixture.
 const fixtureConns = 16

@@ -152,7 +152,7 @@ type End struct {
 // Reports is the set of things that the endpoints of a run report beside the wire.
 type Reports uint16
 
-// The reports. The last eight are parts of the others: as much as a black box tells by the stock tool above it.
+// The reports. The last nine are parts of the others: as much as a black box tells by the stock tool above it.
 const (
 	ReportCQE    Reports = 1 << iota // Post, Receive, CQE, Recv, Timeout, Fatal, Declared, Lost and Refused events
 	ReportStores                     // Store events: every placement in memory
@@ -169,6 +169,7 @@ const (
 	ReportOrdered   // Post and CQE events, each in its order; their times are those of ReportDone
 	ReportChanges   // Changed events: the regions of ReportRegions, compared at the end with what they were
 	ReportDatagrams // of a QP for datagrams: its Q_Key as a Probe, the violations as a Count, and a Recv for each that was delivered
+	ReportFlushed   // as many Post and CQE events as there were, with their status; the n-th CQE is taken for the n-th request
 )
 
 // Event is something that an endpoint reported.

@@ -124,7 +124,7 @@ func flushAfterError() rule.Rule {
 		Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in order, and none is lost",
 		Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1", Quote: "When a QP enters the error state its outstanding work requests are " +
 			"completed in error with the flushed status."},
-		Needs: rule.Completions, Stimulus: "an error completion with requests outstanding", BlackBox: hardware,
+		Needs: rule.Flushed, Stimulus: "an error completion with requests outstanding", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			failed := false

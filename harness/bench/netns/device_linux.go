@@ -56,6 +56,7 @@ type foreign struct {
 	doneAt  vtime.Time // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
 	goneAt  vtime.Time // when it had ended, set before exited is closed
 	found   inspected
+	watched *completions // nil when they are not
 }
 
 // introduce makes the RDMA device, starts the tool, and takes its numbers into a copy of the Spec.
@@ -274,10 +275,13 @@ func (h *foreign) idle() bool {
 	}
 }
 
-// close ends the exchange, and the tool if that does not.
+// close ends the exchange, the tool if that does not, and what watches it.
 func (h *foreign) close() error {
 	err := h.meeting.Close()
 	h.end()
+	if h.watched != nil {
+		err = errors.Join(err, h.watched.close())
+	}
 	return err
 }
 

@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,7 @@ import (
 )
 
 // A device shows more than its packets by what every kernel offers: the memory of the tool by /proc, its counters by a stock
-// program. Neither needs the tool to do anything.
+// program, its completions by tracing. None needs the tool to do anything.
 
 // inspected is what was found in that way. What could not be read is not told.
 type inspected struct {
@@ -20,13 +21,17 @@ type inspected struct {
 	compared   bool        // it could be read again
 	changed    []dut.Range // and is not as it was there
 	violations int64       // of the Q_Key
+	completed  []int       // statuses of its completions, nil when this kernel does not tell
 }
 
-// lookBefore reads the memory of a tool before its peer can reach it.
+// lookBefore reads the memory of a tool before its peer can reach it, and watches its completions.
 func (h *foreign) lookBefore() {
 	h.found.violations = dut.Unread
 	if h.Tool.Tells()&trace.ReportChanges != 0 {
 		h.found.before = h.memory()
+	}
+	if h.Tool.Tells()&trace.ReportFlushed != 0 {
+		h.watched, _ = watchCompletions() // without, nothing is told of them
 	}
 }
 
@@ -45,6 +50,13 @@ func (h *foreign) lookAfter() error {
 		if err != nil {
 			return fmt.Errorf("netns: counters of %s by %s: %w; install ibverbs-utils", h.at.Device, dut.InfoProgram, err)
 		}
+	}
+	if h.watched != nil {
+		completed, err := h.watched.of(h.meeting.Peer.QPN)
+		if err = errors.Join(err, h.watched.close()); err != nil {
+			return fmt.Errorf("netns: completions of %s by the kernel's tracing: %w", h.at.Device, err)
+		}
+		h.found.completed = completed
 	}
 	if told&trace.ReportOrdered != 0 {
 		return h.hangUp()
@@ -101,7 +113,7 @@ func changes(before, after []byte, va uint64) (list []dut.Range) {
 // done to it.
 func (h *foreign) ending(epoch, cut vtime.Time) dut.Ending {
 	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: h.said.String(), End: cut,
-		Compared: h.found.compared, Changed: h.found.changed, Violations: h.found.violations}
+		Compared: h.found.compared, Changed: h.found.changed, Violations: h.found.violations, Completed: h.found.completed}
 	since := func(at vtime.Time) vtime.Time {
 		if at == vtime.Never || at.Sub(epoch) > cut.Sub(0) {
 			return vtime.Never
