@@ -53,7 +53,7 @@ All of them go to --out as figures.html and figures.json, and each as ID.svg and
 	}
 	d := c.Flags()
 	d.StringVar(&f.out, "out", "", "folder of the figures (default: a new one below runs/)")
-	d.IntVar(&f.seeds, "seeds", 2, "seeds of a run in which chance has a part")
+	d.IntVar(&f.seeds, "seeds", 4, "seeds of a run in which chance has a part")
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
 	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
 	d.BoolVar(&f.list, "list", false, "list the figures and run nothing")
