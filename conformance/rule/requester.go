@@ -3,6 +3,7 @@ package rule
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -39,6 +40,30 @@ type Transmission struct {
 
 // Sent returns the first transmission of p; nil when p was not sent or has left the window.
 func (c *Conversation) Sent(p psn.PSN) *Transmission { return c.requester.window.find(p) }
+
+// GoBackChunk returns the backto0 that the requester was given, in bytes: where it goes back is rounded down to a multiple of
+// so many bytes of the message. Zero is the packet itself.
+func (c *Conversation) GoBackChunk() int {
+	text, given := c.Attr.Params["backto0"]
+	if !given {
+		return 0
+	}
+	n, err := unit.ParseSize(text)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// GoBackPoint returns the first PSN that a requester may send again when it misses p: the beginning of the chunk of a SEND or
+// WRITE in which p lies, or p itself.
+func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
+	chunk, t := c.GoBackChunk(), c.Sent(p)
+	if chunk == 0 || c.MTU == 0 || t == nil || t.Opcode.IsRead() {
+		return p
+	}
+	return p.Add(t.Offset*c.MTU/chunk*chunk/c.MTU - t.Offset)
+}
 
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }

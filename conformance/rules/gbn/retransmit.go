@@ -87,7 +87,7 @@ func (g *goBack) response(s *rule.Sight) {
 	case !s.Intact():
 	case endsRecovery(p):
 		g.armed, g.running = false, false
-	case isNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) && chunk(g.c) == 0:
+	case isNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) && g.c.GoBackChunk() == 0:
 		g.known, g.armed, g.running = true, true, false
 		g.nak, g.at, g.end = p.PSN, s.At, g.c.MAX
 	}
@@ -153,7 +153,7 @@ func (f *floor) sight(s *rule.Sight) {
 
 func (f *floor) response(s *rule.Sight) {
 	c, p := f.c, s.Pkt.PSN
-	if !s.Intact() || !p.In(c.UNA, c.MAX) || chunk(c) != 0 {
+	if !s.Intact() || !p.In(c.UNA, c.MAX) || c.GoBackChunk() != 0 {
 		return
 	}
 	if isNAK(s.Pkt) && p != c.UNA {
@@ -193,7 +193,7 @@ func timeoutFromUNA() rule.Rule {
 				// and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				silent := s.At.Sub(heard) >= t-min(rule.Drain, t/2)
-				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && chunk(c) == 0 {
+				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 {
 					c.Met()
 					if c.UNA.Less(p) || p.Less(c.UNA) && s.At.Sub(heard) > c.Port.Wait() {
 						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))

@@ -4,7 +4,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -20,20 +19,6 @@ func interval(c *rule.Context) vtime.Duration {
 		return 0
 	}
 	return d
-}
-
-// chunk returns the backto0 that the requester was given: the go-back point is rounded down to a multiple of so many
-// bytes of the message. Zero is the packet itself.
-func chunk(c *rule.Context) int {
-	text, given := c.Attr.Params["backto0"]
-	if !given {
-		return 0
-	}
-	n, err := unit.ParseSize(text)
-	if err != nil {
-		return 0
-	}
-	return int(n)
 }
 
 func nakInterval() rule.Rule {
@@ -76,8 +61,8 @@ func goBackRounded() rule.Rule {
 			armed := false
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Point == trace.RequesterIn {
-					if t := c.Sent(s.Pkt.PSN); isNAK(s.Pkt) && s.Intact() && t != nil && chunk(c) > 0 && c.MTU > 0 && isData(t.Opcode) {
-						armed, want = true, s.Pkt.PSN.Add(t.Offset*c.MTU/chunk(c)*chunk(c)/c.MTU-t.Offset)
+					if t := c.Sent(s.Pkt.PSN); isNAK(s.Pkt) && s.Intact() && t != nil && c.GoBackChunk() > 0 && c.MTU > 0 && isData(t.Opcode) {
+						armed, want = true, c.GoBackPoint(s.Pkt.PSN)
 					}
 					return
 				}

@@ -154,7 +154,7 @@ func (g *ghost) sight(s *rule.Sight) {
 		case !g.armed:
 		case s.Relation == rule.First && p.PSN != c.MAX:
 			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s", c.Rel(p.PSN), c.Rel(g.psn))
-		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.UNA):
+		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.GoBackPoint(c.UNA)):
 			c.Failf(rule.Requester, "sends %s again for a ghost NAK, though it was acknowledged", c.Rel(p.PSN))
 		}
 		return

@@ -105,8 +105,7 @@ func (r *rounds) oldest(p psn.PSN) bool {
 	if read, ok := c.Reads.Oldest(); ok && p == read {
 		return true
 	}
-	chunk, given := c.Attr.Params["backto0"]
-	return p == c.UNA || given && chunk != "0" && p.Less(c.UNA)
+	return p == c.UNA || p.Less(c.UNA) && c.GoBackChunk() > 0
 }
 
 // progress notes an acknowledgement that restarts the timer.
