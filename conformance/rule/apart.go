@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -148,7 +150,8 @@ func (c *Conversation) Answered(p psn.PSN) bool {
 	if t := c.requester.window.find(p); t != nil && apartRead(t.Opcode) {
 		return t.Answered
 	}
-	return p.Less(c.UNA)
+	// The window forgets what is acknowledged when later requests need its place, a READ whose data are still awaited too.
+	return p.Less(c.UNA) && !slices.Contains(c.Reads.reads, p)
 }
 
 // apartRead reports a READ request, or an atomic, whose responses are numbered apart.

@@ -164,6 +164,21 @@ func TestReadsNumberedApart(t *testing.T) {
 	w.want("EPSN of the requests", w.c.EPSN, testStart)
 }
 
+// TestReadIsAwaitedHoweverMuchFollows acknowledges so many requests behind a READ that the window has used its place again.
+func TestReadIsAwaitedHoweverMuchFollows(t *testing.T) {
+	w := newWalk(t, true)
+	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(3000))
+	for i := range 100 {
+		w.see(trace.RequesterOut, roce.XSendFirst+roce.SendOnly, 1+i, 64)
+		w.see(trace.RequesterIn, roce.Acknowledge, 1+i, 0, ack(roce.SyndromeACK))
+	}
+	w.want("the window has the READ", w.c.Sent(testStart) != nil, false)
+	w.want("answered", w.c.Answered(testStart), false)
+	w.see(trace.RequesterIn, roce.XReadRespFirst, 0, 1024)
+	w.see(trace.RequesterIn, roce.XReadRespFirst+2, 1, 1024)
+	w.want("answered by its data", w.c.Answered(testStart), true)
+}
+
 // TestWhatHasNoReceiveIsNotKept: "tells" is set when receives are reported, "direct" when early packets are placed at once.
 func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	const sendOnly, writeImm = roce.XSendFirst + roce.SendOnly, roce.XSendFirst + roce.WriteOnlyImm
