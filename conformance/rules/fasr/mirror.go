@@ -26,6 +26,7 @@ const (
 type answer struct {
 	why   cause
 	psn   psn.PSN // as the BTH has it
+	from  psn.PSN // of merged ACKs the oldest; one that was due may leave when more has arrived
 	named psn.PSN // SACKETH
 	lost  int
 	over  bool
@@ -122,7 +123,9 @@ func (m *mirror) arrive(s *rule.Sight) {
 	if a.why == voluntary || a.why == fills || a.why == fillsSlow {
 		a.psn = m.next.Prev()
 	}
+	a.from = a.psn
 	if n := len(m.want); n > 0 && a.why == voluntary && m.want[n-1].why == voluntary {
+		a.from = m.want[n-1].from
 		m.want[n-1] = a
 		return
 	}
@@ -193,13 +196,16 @@ func (m *mirror) selective(s *rule.Sight) {
 func (m *mirror) cumulative(s *rule.Sight) {
 	n, hit := 0, -1
 	for n < len(m.want) && (m.want[n].why == voluntary || m.want[n].why == fills || m.want[n].why == fillsSlow) {
-		if m.want[n].psn == s.Pkt.PSN {
+		if m.want[n].from.LessEq(s.Pkt.PSN) && s.Pkt.PSN.LessEq(m.want[n].psn) {
 			hit = n
 		}
 		n++
 	}
 	if hit >= 0 {
-		m.want = m.want[:copy(m.want, m.want[hit+1:])]
+		if m.want[hit].psn == s.Pkt.PSN {
+			hit++ // nothing of it is left
+		}
+		m.want = m.want[:copy(m.want, m.want[hit:])]
 		return
 	}
 	// An ACK from before the fill names less than the packet that filled.
