@@ -27,6 +27,7 @@ type Conversation struct {
 	MTU      int        // path MTU in force or learnt; 0 when unknown
 	Start    psn.PSN    // first request PSN
 	Port     *Port      // the requester's
+	PeerPort *Port      // the responder's
 	Started  bool       // Start is known: from the attributes, or from the first request seen
 
 	// At the requester's tap.
@@ -165,7 +166,7 @@ func (c *Conversation) strange(s *Sight) bool {
 // reset starts a conversation from what the header knows of it.
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
-	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known, Port: &Port{}}
+	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known, Port: &Port{}, PeerPort: &Port{}}
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}

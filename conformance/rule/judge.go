@@ -100,7 +100,8 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			j.halves[i][side] = &half{}
 			c := &j.halves[i][side].conv
 			c.reset(i, trace.Side(side), &h.Conns[i])
-			c.Port = &j.ports[h.Conns[i].Hop][side]
+			ports := &j.ports[h.Conns[i].Hop]
+			c.Port, c.PeerPort = &ports[side], &ports[trace.Side(side).Other()]
 			c.Alone = len(h.Conns) == 1
 			c.ends = opts.Ends
 			declared := opts.declared(trace.Side(side).Other()) // by the responder

@@ -1,8 +1,8 @@
 // Package ruletest runs a family's rules over fixtures: hand-written traces that say, beside each line, what a rule
 // should find there.
 //
-// Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace and fail*.trace. Only the rule that names the folder is
-// judged. A finding must be claimed by a comment on the line of its packet or event,
+// Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace, fail*.trace and, for what the rule has nothing to say of,
+// inconclusive*.trace. Only the rule that names the folder is judged. A finding must be claimed by a comment on the line of its packet or event,
 //
 //	B>A NAK psn=+1 msn=0 PSN_SEQ_ERR   // want "second NAK"
 //
@@ -79,24 +79,36 @@ func empty(t *testing.T, r *rule.Rule) {
 	}
 }
 
+// kinds are what the name of a fixture begins with, which is what the rule should say of it.
+var kinds = []struct {
+	name   string
+	status rule.Status
+	needed bool
+}{{"pass", rule.Pass, true}, {"fail", rule.Fail, true}, {"inconclusive", rule.Inconclusive, false}}
+
 // fixtures runs the fixtures of one rule.
 func fixtures(t *testing.T, r *rule.Rule, dir string) {
 	t.Helper()
-	for _, kind := range []string{"pass", "fail"} {
-		paths, _ := filepath.Glob(filepath.Join(dir, kind+"*.trace"))
-		if len(paths) == 0 {
-			t.Errorf("no %s fixture in %s: write one", kind, dir)
+	run := 0
+	for _, kind := range kinds {
+		paths, _ := filepath.Glob(filepath.Join(dir, kind.name+"*.trace"))
+		if len(paths) == 0 && kind.needed {
+			t.Errorf("no %s fixture in %s: write one", kind.name, dir)
 		}
 		for _, path := range paths {
+			run++
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, base := range startsOf(t, text) {
 				name := strings.TrimSuffix(filepath.Base(path), ".trace")
-				t.Run(fmt.Sprintf("%s@%d", name, base), func(t *testing.T) { fixture(t, r, text, base, kind) })
+				t.Run(fmt.Sprintf("%s@%d", name, base), func(t *testing.T) { fixture(t, r, text, base, kind.status) })
 			}
 		}
+	}
+	if all, _ := os.ReadDir(dir); len(all) != run {
+		t.Errorf("%s: %d files, %d are fixtures by their names", dir, len(all), run)
 	}
 }
 
@@ -117,9 +129,9 @@ func startsOf(t *testing.T, text []byte) []psn.PSN {
 }
 
 // fixture runs one rule over one fixture and compares verdict and findings with what the fixture says.
-func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, kind string) {
+func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.Status) {
 	t.Helper()
-	problems, err := check(r, text, base, kind == "fail")
+	problems, err := check(r, text, base, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,16 +141,16 @@ func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, kind string)
 }
 
 // check returns in what a rule and a fixture disagree.
-func check(r *rule.Rule, text []byte, base psn.PSN, fails bool) (problems []string, err error) {
+func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems []string, err error) {
 	f, err := trace.ParseFixture(bytes.NewReader(text), base)
 	if err != nil {
 		return nil, err
 	}
 	features := featuresOf(r, text)
 	v := judge(f, r, features, 0)
-	want := rule.Pass
-	if fails && r.Level != rule.Observation {
-		want = rule.Fail
+	fails := want == rule.Fail
+	if fails && r.Level == rule.Observation {
+		want = rule.Pass
 	}
 	if v.Status != want {
 		problems = append(problems, fmt.Sprintf("verdict %v (%s), want %v", v.Status, v.Reason, want))

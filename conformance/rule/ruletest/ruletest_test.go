@@ -40,23 +40,25 @@ func TestTheRunnerFails(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name, text string
-		fails      bool
+		status     rule.Status
 		want       string // "" when they agree
 	}{
-		{"passes", write, false, ""},
-		{"fails as said", write + send + ` // want "SEND psn=\+1$"`, true, ""},
-		{"fails at the end as said", "A>B READ_REQUEST psn=+0 dmalen=8\n# want-end \"no WRITE\"\n", true, ""},
-		{"should fail and passes", write, true, "verdict PASS"},
-		{"should pass and fails", write + send + ` // want "SEND"`, false, "verdict FAIL"},
-		{"unclaimed finding", write + send, true, "line 2: finding that no comment claims: requester: a SEND psn=+1"},
-		{"other text", write + send + ` // want "RECEIVE"`, true, "line 2: no finding matches"},
-		{"other line", write[:len(write)-1] + ` // want "SEND"` + "\n" + send, true, "line 1: no finding matches"},
-		{"unclaimed end", "A>B READ_REQUEST psn=+0 dmalen=8\n", true, "line 0: finding that no comment claims"},
-		{"nothing at the end", write + send + " // want \"SEND\"\n# want-end \"x\"\n", true, "line 0: no finding matches"},
-		{"not exercised", "", false, "verdict INCONCLUSIVE"},
+		{"passes", write, rule.Pass, ""},
+		{"fails as said", write + send + ` // want "SEND psn=\+1$"`, rule.Fail, ""},
+		{"fails at the end as said", "A>B READ_REQUEST psn=+0 dmalen=8\n# want-end \"no WRITE\"\n", rule.Fail, ""},
+		{"should fail and passes", write, rule.Fail, "verdict PASS"},
+		{"should pass and fails", write + send + ` // want "SEND"`, rule.Pass, "verdict FAIL"},
+		{"unclaimed finding", write + send, rule.Fail, "line 2: finding that no comment claims: requester: a SEND psn=+1"},
+		{"other text", write + send + ` // want "RECEIVE"`, rule.Fail, "line 2: no finding matches"},
+		{"other line", write[:len(write)-1] + ` // want "SEND"` + "\n" + send, rule.Fail, "line 1: no finding matches"},
+		{"unclaimed end", "A>B READ_REQUEST psn=+0 dmalen=8\n", rule.Fail, "line 0: finding that no comment claims"},
+		{"nothing at the end", write + send + " // want \"SEND\"\n# want-end \"x\"\n", rule.Fail, "line 0: no finding matches"},
+		{"not exercised", "", rule.Pass, "verdict INCONCLUSIVE"},
+		{"says nothing as said", "", rule.Inconclusive, ""},
+		{"should say nothing and passes", write, rule.Inconclusive, "verdict PASS"},
 	} {
 		for _, base := range bases {
-			problems, err := check(noSend(), []byte(c.text), base, c.fails)
+			problems, err := check(noSend(), []byte(c.text), base, c.status)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +80,7 @@ func TestAClockIsNoticed(t *testing.T) {
 			c.Met()
 		}}
 	}
-	problems, err := check(r, []byte("A>B WRITE_ONLY psn=+0 len=8\n"), 0, false)
+	problems, err := check(r, []byte("A>B WRITE_ONLY psn=+0 len=8\n"), 0, rule.Pass)
 	if err != nil || len(problems) != 1 || !strings.Contains(problems[0], "a second later") {
 		t.Errorf("%v, %v", problems, err)
 	}

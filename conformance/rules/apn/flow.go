@@ -2,6 +2,7 @@ package apn
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -9,8 +10,8 @@ import (
 // ackWire is the layer-1 length of an acknowledgement: the headers of a packet, and the AETH.
 const ackWire = overhead + 4
 
-// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing and a line that nobody
-// else uses. What is not such a flow spoils it, and the rule has nothing to say.
+// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing and lines that nobody
+// else uses, there and back. What is not such a flow spoils it, and the rule has nothing to say.
 type flow struct {
 	c       *rule.Context
 	spoilt  bool
@@ -18,6 +19,7 @@ type flow struct {
 	last    vtime.Time // last bit of the newest one
 	sent    int        // packets
 	port    uint64     // those of the port, by then
+	back    uint64     // those of the peer's port, by the newest answer
 	idle    vtime.Duration
 	warm    bool       // one RTT has passed since the beginning
 	settled vtime.Time // when it had
@@ -25,6 +27,22 @@ type flow struct {
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
 	every   int // ends keeps every so-manieth packet's time
+}
+
+// judged are the sights of a flow.
+const judged = rule.RequestOut | rule.ResponseOut
+
+// sight takes a request that leaves, or an answer to one.
+func (f *flow) sight(s *rule.Sight) {
+	if lostOnTheWay(s) {
+		f.spoilt = true
+	}
+	if s.Point == trace.RequesterOut {
+		f.packet(s)
+	} else if f.sent > 0 {
+		f.spoilt = f.spoilt || f.c.PeerPort.Packets != f.back+1
+		f.back = f.c.PeerPort.Packets
+	}
 }
 
 // packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of them.
@@ -35,7 +53,7 @@ func (f *flow) packet(s *rule.Sight) {
 	}
 	took := c.Attr.Path.Rate.Time(s.Rec.WireBytes)
 	if f.sent == 0 {
-		f.begin, f.wire = s.At.Add(-took), s.Rec.WireBytes
+		f.begin, f.wire, f.back = s.At.Add(-took), s.Rec.WireBytes, c.PeerPort.Packets
 	}
 	f.spoilt = s.Rec.WireBytes != f.wire || f.sent > 0 && c.Port.Packets != f.port+1
 	f.port = c.Port.Packets
@@ -62,24 +80,17 @@ func (f *flow) cycle() vtime.Duration {
 	return p.RTT + p.Rate.Time(f.wire) + p.Rate.Time(ackWire)
 }
 
-// lost notices a packet that did not arrive, and with it a flow that is about something else.
-func (f *flow) lost(s *rule.Sight) {
-	if lostOnTheWay(s) {
-		f.spoilt = true
-	}
-}
-
 func lineBusy() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-003", Level: rule.Must,
 		Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
 		Source: rule.Source{Ref: "NTT 4.1", Quote: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
 		Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
 		New: func(c *rule.Context) rule.Check {
 			f := flow{c: c}
 			return rule.Check{
-				Sight: func(s *rule.Sight) { f.lost(s); f.packet(s) },
+				Sight: f.sight,
 				End:   func(vtime.Time) { f.judgeBusy() },
 			}
 		},
@@ -114,12 +125,12 @@ func starvedQueue() rule.Rule {
 		ID: "APN-QD-004", Level: rule.Must,
 		Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
 		Source: rule.Source{Ref: "NTT 2.2", Quote: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
 		Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			f := flow{c: c, every: c.Attr.QueueDepth}
 			return rule.Check{
-				Sight: func(s *rule.Sight) { f.lost(s); f.packet(s) },
+				Sight: f.sight,
 				End:   func(vtime.Time) { f.judgeStarved() },
 			}
 		},
@@ -155,12 +166,12 @@ func moderatedQueue() rule.Rule {
 		Title: "With one completion in m signalled the effective window is between m and the depth",
 		Source: rule.Source{Ref: "perftest", Quote: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
 			"stands for so many requests."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+		Needs: rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
 		Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
 		New: func(c *rule.Context) rule.Check {
 			f := flow{c: c}
 			return rule.Check{
-				Sight: func(s *rule.Sight) { f.lost(s); f.packet(s) },
+				Sight: f.sight,
 				End:   func(vtime.Time) { f.judgeModerated() },
 			}
 		},
