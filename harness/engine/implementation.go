@@ -65,12 +65,20 @@ type Implementation struct {
 // Foreign reports whether the implementation is a program, and no engine.
 func (im *Implementation) Foreign() bool { return im.Program != "" || im.Image != "" }
 
-// Try returns what one end of a QP would be refused for. What is no engine is not tried: a program says so when it is run.
+// Try returns what one end of a QP would be refused for, or the box in its path. What is no engine is not tried: a program says
+// so when it is run.
 func (im *Implementation) Try(qp QP, mem Memory) error {
 	if im.New == nil {
 		return nil
 	}
-	_, _, err := im.New(qp, mem)
+	host, err := im.Host(qp.Params)
+	if err != nil {
+		return err
+	}
+	if _, _, err = host.New(qp, mem); err != nil || im.NewBox == nil {
+		return err
+	}
+	_, err = im.NewBox(BoxConfig{Params: qp.Params, RTT: qp.Path.RTT})
 	return err
 }
 

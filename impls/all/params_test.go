@@ -1,0 +1,59 @@
+package all
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
+)
+
+// values are what somebody may write for a parameter: nothing, nonsense, and the ends of what numbers, sizes, times, rates and
+// names can be.
+var values = []string{"", " ", "x", "0", "-1", "1", "2", "1.5", "NaN", "1e99", "4096", "65536", "2147483648", "9223372036854775807",
+	"99999999999999999999", "0s", "-1ms", "1ps", "1s", "9223372s", "0B", "1B", "16GiB", "8388607TiB", "1bps", "1G", "9223372036G", "true", "off", "lite"}
+
+// TestEveryParameterIsTakenOrRefused: whatever is written for a parameter is refused with one line that names it, before
+// anything runs; or the implementation works with it.
+func TestEveryParameterIsTakenOrRefused(t *testing.T) {
+	for _, impl := range Implementations() {
+		for _, p := range impl.Params {
+			t.Run(impl.Name+"/"+p.Name, func(t *testing.T) {
+				refused := 0
+				for _, v := range values {
+					if !taken(t, impl, p.Name, v) {
+						refused++
+					}
+				}
+				if refused == 0 && p.Name != "congestion" { // which is a name that only a kernel knows
+					t.Errorf("%s takes anything", p.Name)
+				}
+			})
+		}
+	}
+}
+
+// taken reports whether a value is not refused, and runs the implementation with it then.
+func taken(t *testing.T, impl engine.Implementation, name, value string) bool {
+	t.Helper()
+	text := fmt.Sprintf("impl %s\nlink rate=1G delay=50us\nloss random p=1%%\nqp mtu=1024 qd=8\nload write msg=5000 count=8\nrun limit=10s\n", impl.Name)
+	spec, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Params = engine.Params{name: value}
+	ends := spec.Ends(0)
+	switch err := impl.Try(ends[0], &memory.Host{}); {
+	case err == nil:
+	case strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), name):
+		t.Errorf("%s=%q is refused, but not in a line that names it: %v", name, value, err)
+		return false
+	default:
+		return false
+	}
+	brokentest.Judged(t, spec, impl)
+	return true
+}
