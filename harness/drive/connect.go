@@ -34,6 +34,13 @@ type connector struct {
 	sent    psn.PSN                // MADs that were sent, the PSN of QP 1
 	leaving bool                   // the DREQs have been sent
 	waiting int                    // messages without an answer
+	due     []repetition           // of these, and of some that have been answered; they all wait as long, so they are in order
+}
+
+// repetition is when a message of a connection is repeated, unless it is answered before.
+type repetition struct {
+	conn int
+	at   vtime.Time
 }
 
 // connection is where the set-up of one connection stands.
@@ -88,16 +95,15 @@ func (c *connector) init(s *scenario.Spec, side trace.Side, on bool) {
 // open reports whether connection i may carry data.
 func (c *connector) open(i int) bool { return !c.on || c.conns[i].phase >= established }
 
-// next returns when a message has to be repeated. Once all are answered, which is soon, nothing is looked at.
+// next returns when a message has to be repeated. What has been answered is forgotten when it comes to the front.
 func (c *connector) next() vtime.Time {
-	at := vtime.Never
-	if c.waiting == 0 {
-		return at
+	for len(c.due) > 0 {
+		if r := c.due[0]; c.conns[r.conn].again == r.at {
+			return r.at
+		}
+		c.due = c.due[1:]
 	}
-	for i := range c.conns {
-		at = min(at, c.conns[i].again)
-	}
-	return at
+	return vtime.Never
 }
 
 // commID is the name that a side gives connection i.
@@ -127,6 +133,7 @@ func (c *connector) expect(i int, at vtime.Time) {
 	}
 	if *was = at; at != vtime.Never {
 		c.waiting++
+		c.due = append(c.due, repetition{i, at})
 	}
 }
 
@@ -263,11 +270,9 @@ func (e *Endpoint) allFailed() bool {
 
 // repeat sends again what has had no answer.
 func (e *Endpoint) repeat() {
-	for i := range e.connect.conns {
+	for e.connect.next() <= e.now {
+		i := e.connect.due[0].conn
 		c := &e.connect.conns[i]
-		if c.again > e.now {
-			continue
-		}
 		if c.tries++; c.tries >= mostTries {
 			e.connect.expect(i, vtime.Never)
 			continue
@@ -279,6 +284,8 @@ func (e *Endpoint) repeat() {
 			e.say(i, accepted, e.rep(i), true)
 		case parting:
 			e.say(i, parting, &roce.DREQ{CommIDs: e.ids(i), RemoteQPN: e.qps[i].attr.DestQPN}, true)
+		default:
+			e.connect.expect(i, vtime.Never) // an answer is no longer wanted
 		}
 	}
 }
