@@ -48,6 +48,7 @@ type Endpoint struct {
 	timers   deadlines
 	script   script
 	turns    turns
+	scratch  scratch // of Verify
 	checks   checks
 	connect  connector
 	now      vtime.Time

@@ -153,7 +153,8 @@ func (l *layout) registerOne(h *memory.Host, bytes bool, seed uint64, i, kind in
 	case bytes && kind == sourceRegion && fill != 0:
 		r.Bytes = slices.Repeat([]byte{fill}, int(r.Len))
 	case bytes:
-		r.Bytes = pattern(seed, l.side, i, kind, r.Len)
+		r.Bytes = make([]byte, r.Len)
+		pattern(r.Bytes, seed, l.side, i, kind)
 	}
 	return h.Register(r)
 }
@@ -202,10 +203,8 @@ const (
 	regionKinds
 )
 
-// pattern is what a region holds at the start: a function of seed, side, QP and region, so that either side can compute
-// what the other has.
-func pattern(seed uint64, side trace.Side, i, region int, n uint64) []byte {
-	b := make([]byte, n)
+// pattern fills b with what a region holds at the start: a function of seed, side, QP and region, so that either side can
+// compute what the other has.
+func pattern(b []byte, seed uint64, side trace.Side, i, region int) {
 	memory.Pattern(b, seed<<32+uint64(i)<<8+uint64(region)<<4+uint64(side))
-	return b
 }

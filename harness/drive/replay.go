@@ -39,8 +39,10 @@ func (e *Endpoint) replay(side trace.Side, i int, work []Work) *replay {
 		case landRegion:
 			base = l.land(i)
 		}
-		return image{base: base, want: pattern(e.spec.Seed, owner, i, region, l.slot*l.slots),
-			unordered: slices.Contains(e.impl.Features, engine.Unreliable)}
+		m := image{base: base, want: e.scratch.take(l.slot * l.slots), unordered: slices.Contains(e.impl.Features, engine.Unreliable),
+			scratch: &e.scratch}
+		pattern(m.want, e.spec.Seed, owner, i, region)
+		return m
 	}}
 	r.hazards(work)
 	for k := range work {
@@ -127,32 +129,16 @@ func copyWork(dst *image, dva uint64, src *image, sva uint64, w *Work) {
 	if !ok || !ok2 {
 		return
 	}
-	if w.Done && dst.allUntouched(to, n) && src.allUntouched(from, n) {
+	if src.state == nil || bytes.IndexByte(src.state[from:from+n], open) < 0 {
 		dst.putAll(to, src.want[from:from+n], w)
 		return
 	}
 	for k := range n {
 		dst.put(to+k, src.want[from+k], w)
-		if src.state != nil && src.state[from+k] == open {
+		if src.state[from+k] == open {
 			dst.states()[to+k] = open
 		}
 	}
-}
-
-// allUntouched compares in blocks, which is what a machine is fast at.
-func (m *image) allUntouched(at, n uint64) bool {
-	if m.state == nil {
-		return true
-	}
-	var zero [4096]byte // untouched, all of it
-	for state := m.state[at : at+n]; len(state) > 0; {
-		n := min(len(state), len(zero))
-		if !bytes.Equal(state[:n], zero[:n]) {
-			return false
-		}
-		state = state[n:]
-	}
-	return true
 }
 
 // atomic executes an atomic on a number of the hosts' byte order, which is little-endian, and brings back the old value.

@@ -25,7 +25,7 @@ type Work struct {
 // Bytes whose content is not determined are not judged: those of requests that did not complete, and those that depend on
 // an order that is not known. Of an unreliable transport only what the target declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
 func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
-	e.now = max(e.now, now)
+	e.now, e.scratch.lent = max(e.now, now), 0
 	if e.turns.Taken() || e.memory.Load(Target(i), 1) == nil { // who takes turns looks at what comes
 		return 0, 0, false
 	}
@@ -74,7 +74,11 @@ func (e *Endpoint) Posted(i int) []Work {
 func (l *layout) standing(i int, ld *load) []Work {
 	first, varied := 0, ld.flows.Varied()
 	if !varied {
-		first = max(0, ld.posted-int(max(l.slots, l.inSlots)))
+		kept := l.slots
+		if takesReceive(ld.Op) {
+			kept = max(kept, l.inSlots)
+		}
+		first = max(0, ld.posted-int(kept))
 	}
 	var out []Work
 	over := make([]uint32, l.slots) // bytes of each slot that a later request has written
@@ -112,7 +116,8 @@ func (e *Endpoint) inbox(i int, peer *replay, work []Work) *image {
 	if e.otherReceives(i) {
 		return nil
 	}
-	m := image{base: l.inbox(i), want: pattern(e.spec.Seed, e.side, i, inboxRegion, l.inSlot*l.inSlots)}
+	m := image{base: l.inbox(i), want: e.scratch.take(l.inSlot * l.inSlots), scratch: &e.scratch}
+	pattern(m.want, e.spec.Seed, e.side, i, inboxRegion)
 	for k, w := range taking {
 		if w.Loop {
 			k = int(w.WR.ID % perLoad) // the list holds the last messages only
@@ -146,14 +151,36 @@ type image struct {
 	state []byte // of each byte; nil as long as nothing was touched
 	// unordered says that of several requests which wrote a byte any may be the one that counts.
 	unordered bool
+	scratch   *scratch
 }
 
 // states returns the states for writing.
 func (m *image) states() []byte {
 	if m.state == nil {
-		m.state = make([]byte, len(m.want))
+		m.state = m.scratch.take(uint64(len(m.want)))
+		clear(m.state)
 	}
 	return m.state
+}
+
+// scratch lends memory to the images of one connection, and again to those of the next: what is used again is in the
+// processor's caches, and new memory costs more than all that is done with it.
+type scratch struct {
+	blocks [][]byte
+	lent   int // of blocks
+}
+
+// take returns n bytes, whatever they hold.
+func (s *scratch) take(n uint64) []byte {
+	if s.lent == len(s.blocks) {
+		s.blocks = append(s.blocks, nil)
+	}
+	b := &s.blocks[s.lent]
+	if uint64(cap(*b)) < n {
+		*b = make([]byte, n)
+	}
+	s.lent++
+	return (*b)[:n]
 }
 
 // The state of a byte. What a script and a load both wrote is open, unless they wrote the same.
@@ -179,12 +206,53 @@ func (w *Work) mark() byte {
 	return byScript
 }
 
-// putAll is put for bytes that nothing has touched, by a request that is done.
+// blockLen is how many states are looked at together. Most ranges have one state all over, and a machine compares blocks far
+// faster than bytes.
+const blockLen = 4096
+
+// putAll sets bytes to what the request wrote.
 func (m *image) putAll(at uint64, b []byte, w *Work) {
-	copy(m.want[at:], b)
-	state, mark := m.states()[at:at+uint64(len(b))], w.mark()
-	for k := range state {
-		state[k] = mark
+	for len(b) > 0 {
+		n := min(len(b), blockLen)
+		if state := m.states()[at : at+uint64(n)]; uniform(state) {
+			m.putBlock(at, b[:n], state[0], w)
+		} else {
+			for k := range n {
+				m.put(at+uint64(k), b[k], w)
+			}
+		}
+		at, b = at+uint64(n), b[n:]
+	}
+}
+
+// uniform reports whether all states, one at least, are the same: then each equals its neighbour.
+func uniform(state []byte) bool { return bytes.Equal(state[1:], state[:len(state)-1]) }
+
+// putBlock is put for bytes that are all in one state.
+func (m *image) putBlock(at uint64, b []byte, was byte, w *Work) {
+	mark, want := w.mark(), m.want[at:at+uint64(len(b))]
+	switch {
+	case was == open:
+		return
+	case !w.Done:
+		mark = open
+	case was != untouched && (was != mark || m.unordered) && !bytes.Equal(want, b):
+		for k := range b {
+			m.put(at+uint64(k), b[k], w)
+		}
+		return
+	}
+	copy(want, b)
+	if mark != was {
+		fill(m.state[at:at+uint64(len(b))], mark)
+	}
+}
+
+// fill sets all bytes to one value, by copying what is filled already.
+func fill(b []byte, value byte) {
+	b[0] = value
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }
 
@@ -202,9 +270,13 @@ func (m *image) put(at uint64, b byte, w *Work) {
 
 // openBut opens the bytes that were not declared valid; declared has a bit for each byte, or is nil.
 func (m *image) openBut(declared []uint64) {
-	for k := range m.states() {
-		if m.state[k] != untouched && (declared == nil || declared[k>>6]>>(k&63)&1 == 0) {
-			m.state[k] = open
+	state := m.states()
+	for k := 0; k < len(state); k++ {
+		switch {
+		case declared != nil && k&63 == 0 && declared[k>>6] == 1<<64-1:
+			k += 63 // all 64 were
+		case state[k] != untouched && (declared == nil || declared[k>>6]>>(k&63)&1 == 0):
+			state[k] = open
 		}
 	}
 }
@@ -216,25 +288,35 @@ func (e *Endpoint) declare(i int, ev *engine.Event) {
 		if q.declared == nil {
 			q.declared = make([]uint64, (size+63)/64)
 		}
-		for k := off; k < off+uint64(ev.Len); k++ {
-			q.declared[k>>6] |= 1 << (k & 63)
-		}
+		setBits(q.declared, off, off+uint64(ev.Len))
+	}
+}
+
+// setBits sets the bits [from, to), a word at a time.
+func setBits(bits []uint64, from, to uint64) {
+	for from < to {
+		n := min(to-from, 64-from&63)
+		bits[from>>6] |= (1<<n - 1) << (from & 63) // a shift by 64 leaves nothing, and all ones are left of it
+		from += n
 	}
 }
 
 // compare counts the bytes that are not as expected.
 func (m *image) compare(got []byte) (mismatch, guard int64) {
-	if bytes.Equal(got, m.want) {
-		return 0, 0
-	}
-	state := m.states()
-	for k, b := range got {
-		switch {
-		case b == m.want[k] || state[k] == open:
-		case state[k] == untouched:
-			guard++
-		default:
-			mismatch++
+	for at := 0; at < len(got); at += blockLen {
+		end := min(at+blockLen, len(got))
+		if bytes.Equal(got[at:end], m.want[at:end]) {
+			continue
+		}
+		state := m.states()
+		for k := at; k < end; k++ {
+			switch {
+			case got[k] == m.want[k] || state[k] == open:
+			case state[k] == untouched:
+				guard++
+			default:
+				mismatch++
+			}
 		}
 	}
 	return mismatch, guard

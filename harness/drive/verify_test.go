@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"bytes"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -207,16 +208,75 @@ func TestVerifyReports(t *testing.T) {
 	}
 }
 
-// A load's requests are listed as far back as any slot still shows them.
+// A load's requests are listed as far back as any slot still shows them: here 2 of the target and 4 of the inbox.
 func TestPosted(t *testing.T) {
-	p := newPair(t, "qp qd=2", "load write msg=64 count=9")
-	for id := range uint64(5) {
-		p.req.complete(id, engine.StatusSuccess)
-		p.a.drain(0, requester)
+	for op, want := range map[string]int{"write": 2, "send": 4} {
+		p := newPair(t, "qp qd=2", "load "+op+" msg=64 count=9")
+		for id := range uint64(5) {
+			p.req.complete(id, engine.StatusSuccess)
+			p.a.drain(0, requester)
+		}
+		work := p.a.Posted(0)
+		first, done := 7-want, want-2 // 7 have been posted, the last 2 are not done
+		if len(work) != want || int(work[0].WR.ID) != first || !work[0].Loop {
+			t.Fatalf("%s: listed %+v", op, work)
+		}
+		for k, w := range work {
+			if w.Done != (k < done) {
+				t.Errorf("%s: request %d: done %v", op, w.WR.ID, w.Done)
+			}
+		}
 	}
-	work := p.a.Posted(0)
-	first := work[0].WR.ID
-	if len(work) != 4 || first != 3 || !work[1].Done || work[2].Done || !work[0].Loop {
-		t.Errorf("listed %+v", work)
-	}
+}
+
+// What is done with blocks of bytes is what would be done with each of them.
+func TestBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s scratch
+		size := rapid.IntRange(blockLen, 3*blockLen).Draw(t, "size")
+		blocks, single := image{want: make([]byte, size), scratch: &s}, image{want: make([]byte, size), scratch: &s}
+		blocks.unordered = rapid.Bool().Draw(t, "unordered")
+		single.unordered = blocks.unordered
+		for range rapid.IntRange(1, 8).Draw(t, "writes") {
+			from := rapid.IntRange(0, size).Draw(t, "from")
+			b := bytes.Repeat([]byte{rapid.Byte().Draw(t, "value") & 3}, rapid.IntRange(0, size-from).Draw(t, "len"))
+			w := Work{Done: rapid.Bool().Draw(t, "done"), Loop: rapid.Bool().Draw(t, "loop")}
+			blocks.putAll(uint64(from), b, &w)
+			for k := range b {
+				single.put(uint64(from+k), b[k], &w)
+			}
+		}
+		if !bytes.Equal(blocks.states(), single.states()) {
+			t.Fatal("the states differ")
+		}
+		for k, state := range single.state {
+			if state != open && blocks.want[k] != single.want[k] {
+				t.Fatalf("byte %d: %d, want %d", k, blocks.want[k], single.want[k])
+			}
+		}
+	})
+}
+
+// Bits are set by words, and bytes whose bits are set stay as they are.
+func TestDeclaredBits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const size = 512
+		bits, want := make([]uint64, size/64), [size]bool{}
+		for range rapid.IntRange(1, 4).Draw(t, "ranges") {
+			from := rapid.IntRange(0, size).Draw(t, "from")
+			to := rapid.IntRange(from, size).Draw(t, "to")
+			setBits(bits, uint64(from), uint64(to))
+			for k := from; k < to; k++ {
+				want[k] = true
+			}
+		}
+		m := image{want: make([]byte, size), scratch: new(scratch)}
+		fill(m.states(), byLoad)
+		m.openBut(bits)
+		for k := range want {
+			if (m.state[k] == byLoad) != want[k] {
+				t.Fatalf("byte %d: state %d, declared %v", k, m.state[k], want[k])
+			}
+		}
+	})
 }
