@@ -268,14 +268,29 @@ func (m *image) put(at uint64, b byte, w *Work) {
 	m.want[at], m.state[at] = b, mark
 }
 
-// openBut opens the bytes that were not declared valid; declared has a bit for each byte, or is nil.
+// openBut opens the bytes that were not declared valid; declared has a bit for each byte, 64 of them a word, or is nil.
 func (m *image) openBut(declared []uint64) {
-	state := m.states()
-	for k := 0; k < len(state); k++ {
-		switch {
-		case declared != nil && k&63 == 0 && declared[k>>6] == 1<<64-1:
-			k += 63 // all 64 were
-		case state[k] != untouched && (declared == nil || declared[k>>6]>>(k&63)&1 == 0):
+	for at := 0; at < len(m.want); at += 64 {
+		word := uint64(0)
+		if declared != nil {
+			word = declared[at>>6]
+		}
+		if word != 1<<64-1 {
+			openSome(m.states()[at:min(at+64, len(m.want))], word)
+		}
+	}
+}
+
+// openSome opens those of up to 64 bytes that have no bit.
+func openSome(state []byte, declared uint64) {
+	if declared == 0 && uniform(state) {
+		if state[0] != untouched {
+			fill(state, open)
+		}
+		return
+	}
+	for k := range state {
+		if state[k] != untouched && declared>>k&1 == 0 {
 			state[k] = open
 		}
 	}
