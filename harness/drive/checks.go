@@ -39,6 +39,7 @@ const classRC = 0
 // checks is what is known for judging a packet before any QP sees it, and how often each check failed.
 type checks struct {
 	firstQPN uint32
+	pkey     uint16 // of all QPs
 	peer     netip.Addr
 	accepts  func(roce.Opcode) bool
 	qkey     uint32 // of datagrams, when any are accepted
@@ -47,7 +48,8 @@ type checks struct {
 
 // init takes what the checks compare with from the Spec: both sides know it, as if a connection manager had told them.
 func (c *checks) init(s *scenario.Spec, side trace.Side, impl *engine.Implementation) {
-	c.firstQPN = s.Ends(0)[side].QPN
+	first := s.Ends(0)[side]
+	c.firstQPN, c.pkey = first.QPN, first.PKey
 	c.peer = Addr(side.Other())
 	c.accepts, c.qkey = impl.Accepts, impl.QKey
 }
@@ -67,12 +69,12 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 		why = badVersion
 	case !known:
 		why = unknownQP
-	case p.Opcode == roce.CNP && e.qps[i].pacing != nil:
+	case p.Opcode == roce.CNP && e.qps[i].paced:
 	case p.Opcode>>5 != classRC && (c.accepts == nil || !c.accepts(p.Opcode)),
 		p.Opcode == roce.LoWAR && (c.accepts == nil || !c.accepts(roce.LoWAR)),
 		!p.Opcode.IsRequest() && !p.Opcode.IsResponse() && !p.Opcode.IsReadAck() && p.Opcode != roce.LoWAR:
 		why = wrongClass
-	case p.Layout()&roce.LayoutBTH != 0 && !pkeysMatch(p.PKey, e.qps[i].attr.PKey):
+	case p.Layout()&roce.LayoutBTH != 0 && !pkeysMatch(p.PKey, c.pkey):
 		why = badPKey
 	case p.Opcode.Class() == roce.ClassUD && p.DETH.QKey != c.qkey:
 		why = badQKey

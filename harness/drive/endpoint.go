@@ -12,6 +12,7 @@ package drive
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
@@ -76,21 +77,38 @@ const (
 	responder
 )
 
-// qp is one QP: its two halves and its share of the workload. What every packet needs comes first and together: with thousands
-// of QPs each visit finds it outside the processor's caches, and what that costs is counted in cache lines.
+// qp is one QP: its two halves and its share of the workload. With thousands of QPs each visit finds it outside the
+// processor's caches, and what that costs is counted in cache lines. So what every packet needs lies in the first, and QPs are
+// as many whole lines apart.
 type qp struct {
-	half [2]engine.Engine
+	visited
+	rest
+	_ [(line - unsafe.Sizeof(rest{})%line) % line]byte
+}
+
+// line is the size of a cache line in bytes.
+const line = 64
+
+// visited is what every packet needs of its QP: a cache line.
+type visited struct {
+	half    [2]engine.Engine
+	due     [2]vtime.Time // when the halves want to be woken
+	arrives vtime.Time    // the next message of the loads that arrive by the clock, while the queue has room
 	// want says which half may have something to send; a half that reported nothing is not asked again before it has
-	// been given an input. due is when it wants to be woken.
-	due      [2]vtime.Time
-	arrives  vtime.Time // the next message of the loads that arrive by the clock, while the queue has room
-	pacing   *pacing    // rate control; nil is none
+	// been given an input.
 	want     [2]bool
 	queued   bool // in the ring of those that are ready
 	rushed   bool // in the ring of those that are urgent
 	answered bool // the packet before was a READ response
 	failed   bool
+	hurries  bool // a half is engine.Urgent
+	paced    bool // pacing is not nil
+}
+
+// rest is what few packets need.
+type rest struct {
 	again    [2]engine.Urgent // the halves that put retransmissions first; nil for others
+	pacing   *pacing          // rate control; nil is none
 	attr     engine.QP
 	req      engine.Requester
 	resp     engine.Responder
@@ -100,6 +118,14 @@ type qp struct {
 	recvs    int          // receives posted so far
 	armed    vtime.Time   // transport timer as last reported
 	vars     []engine.Var // variables as last reported
+}
+
+// control is the rate control of the QP; nil is none.
+func (q *qp) control() *pacing {
+	if !q.paced {
+		return nil
+	}
+	return q.pacing
 }
 
 // New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
@@ -131,10 +157,12 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
 		}
-		e.qps[i] = qp{half: [2]engine.Engine{req, resp}, req: req, resp: resp, tcp: tcp, attr: attr, loads: newLoads(s, side, i),
-			due: [2]vtime.Time{vtime.Never, vtime.Never}, armed: vtime.Never, arrives: vtime.Never}
-		for h := range e.qps[i].half {
-			e.qps[i].again[h], _ = e.qps[i].half[h].(engine.Urgent)
+		q := &e.qps[i]
+		q.visited = visited{half: [2]engine.Engine{req, resp}, due: [2]vtime.Time{vtime.Never, vtime.Never}, arrives: vtime.Never}
+		q.rest = rest{req: req, resp: resp, tcp: tcp, attr: attr, loads: newLoads(s, side, i), armed: vtime.Never}
+		for h := range q.half {
+			again, ok := q.half[h].(engine.Urgent)
+			q.again[h], q.hurries = again, q.hurries || ok
 		}
 	}
 	e.script.init(s, side)
@@ -257,6 +285,9 @@ func (e *Endpoint) enqueue(i int) {
 
 // urgent reports whether a half has something to send that its scheme puts before everything new.
 func (q *qp) urgent() bool {
+	if !q.hurries {
+		return false
+	}
 	for h, again := range q.again {
 		if again != nil && q.want[h] && again.Urgent() {
 			return true
@@ -282,7 +313,7 @@ func (e *Endpoint) poll(i int, now vtime.Time, p *roce.Packet) bool {
 	for range q.half {
 		switch {
 		case !q.want[h]:
-		case q.pacing.waits(now, h, answered):
+		case q.control().waits(now, h, answered):
 			e.timers.atMost(i, q.pacing.next)
 			q.answered = answered
 		default:
@@ -291,7 +322,7 @@ func (e *Endpoint) poll(i int, now vtime.Time, p *roce.Packet) bool {
 			e.drain(i, h) // queues the QP again, behind the others
 			if sent {
 				q.answered = h == responder && p.Opcode.IsReadResponse()
-				q.pacing.paced(now, p)
+				q.control().sent(now, p)
 				return true
 			}
 		}
@@ -334,7 +365,7 @@ func (e *Endpoint) Settle() bool {
 // of a message to send.
 func (q *qp) wake() vtime.Time {
 	at := min(q.due[requester], q.due[responder], q.arrives)
-	if q.pacing != nil && !q.queued && !q.rushed && (q.want[requester] || q.want[responder]) {
+	if q.paced && !q.queued && !q.rushed && (q.want[requester] || q.want[responder]) {
 		at = min(at, q.pacing.next)
 	}
 	return at

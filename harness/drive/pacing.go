@@ -41,9 +41,11 @@ func newPacing(s *scenario.Spec, e *Endpoint, i int) (*pacing, error) {
 // addPacing gives every QP its rate control.
 func (e *Endpoint) addPacing() (err error) {
 	for i := range e.qps {
-		if e.qps[i].pacing, err = newPacing(e.spec, e, i); err != nil {
+		q := &e.qps[i]
+		if q.pacing, err = newPacing(e.spec, e, i); err != nil {
 			return fmt.Errorf("drive: %w", err)
 		}
+		q.paced = q.pacing != nil
 	}
 	return nil
 }
@@ -68,7 +70,7 @@ func (e *Endpoint) ReceiveMarked(now vtime.Time, p *roce.Packet) {
 
 // congestion lets the rate control of QP i see a packet that arrived. It reports whether that was all the packet was for.
 func (e *Endpoint) congestion(now vtime.Time, i int, p *roce.Packet) bool {
-	c := e.qps[i].pacing
+	c := e.qps[i].control()
 	if c == nil {
 		return false
 	}
@@ -91,7 +93,7 @@ func (e *Endpoint) congestion(now vtime.Time, i int, p *roce.Packet) bool {
 // (annex A17).
 func (e *Endpoint) notification(i int, p *roce.Packet) bool {
 	q := &e.qps[i]
-	if q.pacing == nil || !q.pacing.notify {
+	if !q.paced || !q.pacing.notify {
 		return false
 	}
 	q.pacing.notify = false
@@ -112,8 +114,8 @@ func (c *pacing) waits(now vtime.Time, h int, answered bool) bool {
 	return c != nil && now < c.next && (h == requester || answered)
 }
 
-// paced accounts for a packet that leaves.
-func (c *pacing) paced(now vtime.Time, p *roce.Packet) {
+// sent accounts for a packet that leaves.
+func (c *pacing) sent(now vtime.Time, p *roce.Packet) {
 	if c == nil {
 		return
 	}
