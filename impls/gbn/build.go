@@ -56,8 +56,7 @@ func (r *Requester) buildData(p *roce.Packet, w *wqe) {
 // asks reports whether a packet before the last of its message requests an ACK: every AckReqEvery-th does, and the one
 // that fills the PSN span, because nothing more could be sent to ask later.
 func (r *Requester) asks() bool {
-	every := r.qp.AckReqEvery
-	return every > 0 && (r.sq.pkt+1)%every == 0 || r.win.nxt.Next().Sub(r.win.una) == psn.Half-1
+	return r.every > 0 && (r.sq.pkt+1)%r.every == 0 || r.win.nxt.Next().Sub(r.win.una) == psn.Half-1
 }
 
 // buildEnd adds what only the last packet of a message carries.

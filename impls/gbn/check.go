@@ -40,7 +40,7 @@ func (r *Responder) checkEnabled(s *shape) verdict {
 	case kindAtomic:
 		right = engine.RemoteAtomic
 	}
-	if r.qp.Access&right != right {
+	if r.access&right != right {
 		return invalid
 	}
 	return fine

@@ -82,7 +82,7 @@ func (r *Responder) execute(now vtime.Time, p *roce.Packet, s *shape) verdict {
 	}
 	r.consume(1)
 	if p.AckReq {
-		r.ack.request(now, r.epsn.Prev(), r.msn, r.qp.AckCoalesce)
+		r.ack.request(now, r.epsn.Prev(), r.msn, r.coalesce)
 	}
 	return fine
 }

@@ -14,16 +14,20 @@ import (
 // Its life is three loops. Transmission takes the packet under the cursor and moves the cursor on (PollTransmit).
 // Acknowledgement moves una and completes requests (ack.go, read.go). Recovery moves the cursor back to una (retry.go);
 // it never makes a packet itself, so a retransmission is a transmission like any other.
+//
+// What every packet needs comes first: where thousands of QPs take turns, a packet costs what the cache lines do that it finds
+// outside the caches.
 type Requester struct {
-	qp     engine.QP
-	cfg    config
-	mem    engine.Memory
-	sq     sendQueue
+	failed bool // error state: silent for ever
 	win    window
 	retry  retry
 	timer  timer.Timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
+	sq     sendQueue
 	events ring.Ring[engine.Event]
-	failed bool // error state: silent for ever
+	mem    engine.Memory
+	every  int // qp.AckReqEvery, which lies far from what else is needed of qp
+	qp     engine.QP
+	cfg    config
 
 	ignored  int64   // responses that fit nothing outstanding
 	reserved int64   // responses with a reserved syndrome
@@ -54,6 +58,7 @@ func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
 		qp:    qp,
 		cfg:   cfg,
 		mem:   mem,
+		every: qp.AckReqEvery,
 		win:   window{una: qp.SendPSN, nxt: qp.SendPSN, max: qp.SendPSN},
 		retry: retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
 		timer: timer.Timer{Period: qp.TransportTimer()},

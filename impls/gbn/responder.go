@@ -15,24 +15,27 @@ import (
 // a later one is dropped. Answers are not a queue of packets but three small facts, namely an ACK that is pending,
 // streams of READ responses, and a NAK (acknowledge.go, replay.go); PollTransmit makes the packet that comes first. No
 // input can therefore make the responder grow.
+//
+// As in the Requester, what every packet needs comes first.
 type Responder struct {
-	qp  engine.QP
-	cfg config
-	mem engine.Memory
-
+	state    state
 	epsn     psn.PSN // the PSN that is executed next
-	accepted uint64  // PSNs executed so far: the distance of epsn from the first, without wrap
 	msn      psn.MSN // requests completed
+	sentMSN  psn.MSN // newest MSN on the wire
+	accepted uint64  // PSNs executed so far: the distance of epsn from the first, without wrap
 	gap      gap
+	nak      pendingNAK
+	mem      engine.Memory
 	msg      message
-	receives ring.Ring[engine.ReceiveRequest]
-	replay   replayRing
+	access   engine.Access // of qp
+	coalesce int           // qp.AckCoalesce
+	ack      pendingACK
+	events   ring.Ring[engine.Event]
+	qp       engine.QP
 
-	ack     pendingACK
-	nak     pendingNAK
-	sentMSN psn.MSN // newest MSN on the wire
-	events  ring.Ring[engine.Event]
-	state   state
+	replay   replayRing
+	receives ring.Ring[engine.ReceiveRequest]
+	cfg      config
 
 	duplicates, early, ignored int64   // packets before epsn, after it, and of no use
 	word                       [8]byte // the new value of an atomic on its way to memory
@@ -55,7 +58,8 @@ type gap struct {
 }
 
 func newResponder(qp engine.QP, cfg config, mem engine.Memory) *Responder {
-	return &Responder{qp: qp, cfg: cfg, mem: mem, epsn: qp.RecvPSN, ack: pendingACK{timer: timer.Timer{Period: cfg.ackDelay}}}
+	return &Responder{qp: qp, cfg: cfg, mem: mem, epsn: qp.RecvPSN, access: qp.Access, coalesce: qp.AckCoalesce,
+		ack: pendingACK{timer: timer.Timer{Period: cfg.ackDelay}}}
 }
 
 // PostReceive implements engine.Responder.

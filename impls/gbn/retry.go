@@ -12,9 +12,9 @@ const rnrForever = 7
 
 // retry is how far recovery has got since the last progress. Progress resets it.
 type retry struct {
+	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
 	left    uint8      // timeouts and sequence NAKs that may still come (RC-TMO-002)
 	rnrLeft uint8      // RNR NAKs that may still come
-	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
 
 	going bool       // snd_una was NAKed and is being retransmitted
 	since vtime.Time // when that began

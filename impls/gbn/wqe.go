@@ -11,9 +11,9 @@ import (
 // wqe is a work request in the send queue. Its packets exist only as the range of their PSNs: the state of a message of
 // two gigabytes is that of one byte, and nothing is allocated per packet.
 type wqe struct {
-	engine.WorkRequest
 	first, last psn.PSN // set when the first packet is made
 	packets     int     // how many PSNs it takes: for a READ those of its responses
+	engine.WorkRequest
 }
 
 // fetches reports whether the request brings data back, so that it completes by data and not by an ACK.
