@@ -17,9 +17,12 @@ type Box struct {
 	table   table
 	line    [2]frames        // by port
 	ready   ring.Ring[*flow] // flows that may have a request for the WAN
-	soonest vtime.Time       // no flow wants to be woken earlier; Never when none runs a timer
+	wakes   wakes
+	soonest vtime.Time // no flow wants to be woken earlier; Never when none runs a timer
 	events  ring.Ring[engine.BoxEvent]
 	totals  [counters]int64
+	born    int   // flows so far
+	ended   int   // silent flows in the table
 	dropped int64 // frames that found the queue of their port full
 }
 
@@ -115,16 +118,26 @@ func (b *Box) HandleTimer(now vtime.Time) {
 		return
 	}
 	b.soonest = vtime.Never
-	for i := len(b.table.list) - 1; i >= 0; i-- { // from the end, because a flow may leave the list
-		fl := b.table.list[i]
-		fl.handleTimer(now)
-		fl.tell()
-		b.wakeAt(fl.deadline())
+	for fl := b.wakes.first(); fl != nil; fl = b.wakes.first() {
+		if fl.waits > now && fl.waits == fl.deadline() {
+			b.soonest = fl.waits
+			return
+		}
+		b.wakes.pop()
+		if fl.waits <= now && !fl.gone {
+			fl.handleTimer(now)
+			fl.tell()
+		}
+		fl.waits = vtime.Never
+		b.wakes.add(fl, fl.deadline())
 	}
 }
 
-// wakeAt asks for a call of HandleTimer at a time, or earlier.
-func (b *Box) wakeAt(at vtime.Time) { b.soonest = min(b.soonest, at) }
+// wakeAt asks for a call of HandleTimer for a flow at a time, or earlier.
+func (b *Box) wakeAt(fl *flow, at vtime.Time) {
+	b.soonest = min(b.soonest, at)
+	b.wakes.add(fl, at)
+}
 
 // PollTimer implements engine.Middlebox.
 func (b *Box) PollTimer() (vtime.Time, bool) { return b.soonest, b.soonest != vtime.Never }

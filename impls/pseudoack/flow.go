@@ -58,9 +58,11 @@ type flow struct {
 	done    int // messages that Remote has acknowledged
 	retry   retry
 	timer   timer
-	queued  bool // in Box.ready
-	gone    bool // forgotten by the table
-	leaving bool // Local has sent a DREQ
+	queued  bool       // in Box.ready
+	gone    bool       // forgotten by the table
+	waits   vtime.Time // the entry of it that counts in Box.wakes; Never when none does
+	born    int        // its number among all flows
+	leaving bool       // Local has sent a DREQ
 	dreq    frames
 
 	shown [variables]int64
@@ -106,6 +108,8 @@ func (fl *flow) transmit(now vtime.Time, f *roce.Frame) bool {
 func (fl *flow) deadline() vtime.Time {
 	at := vtime.Never
 	switch {
+	case fl.gone:
+		return at
 	case fl.retry.until != 0:
 		at = fl.retry.until
 	case fl.timer.running:

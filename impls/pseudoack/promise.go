@@ -106,6 +106,9 @@ func (fl *flow) refuse() {
 
 // stop takes the flow out of service. A DREQ that waited need not wait any more.
 func (fl *flow) stop(s state) {
+	if s == silent && fl.state != silent && !fl.gone {
+		fl.box.ended++
+	}
 	fl.state = s
 	fl.timer.running, fl.retry.until, fl.cur = false, 0, 0
 	fl.replay = replay{}

@@ -299,8 +299,14 @@ func storm(p *path, r *rand.Rand) {
 // check looks at what must hold of every flow at any time.
 func check(p *path) {
 	p.t.Helper()
+	ended := 0
 	for _, fl := range p.box.table.list {
+		if fl.state == silent {
+			ended++
+		}
 		switch {
+		case fl.deadline() < p.box.soonest:
+			p.t.Fatalf("a flow waits for %v, the box for %v", fl.deadline(), p.box.soonest)
 		case fl.buffer.bytes > 72<<10:
 			p.t.Fatalf("%d bytes in a buffer", fl.buffer.bytes)
 		case fl.state <= promising && fl.begun && (fl.exp.Less(fl.una) || fl.exp.Less(fl.acked) || fl.max.Less(fl.nxt)):
@@ -308,6 +314,9 @@ func check(p *path) {
 		case fl.cur > fl.buffer.n || fl.cur < 0:
 			p.t.Fatalf("the cursor is at %d of %d", fl.cur, fl.buffer.n)
 		}
+	}
+	if ended != p.box.ended {
+		p.t.Fatalf("%d flows have ended, %d are counted", ended, p.box.ended)
 	}
 	if len(p.box.table.list) > 3 || len(p.box.table.pending) > 3 {
 		p.t.Fatalf("%d flows, %d set-ups", len(p.box.table.list), len(p.box.table.pending))

@@ -76,7 +76,7 @@ func (fl *flow) notReady(now vtime.Time, f *roce.Frame, t roce.RNRTimer) {
 	fl.advanced(rnrWaits, 1)
 	fl.rewind()
 	fl.retry.until = now.Add(t.Duration())
-	fl.box.wakeAt(fl.retry.until)
+	fl.box.wakeAt(fl, fl.retry.until)
 }
 
 // handleTimer ends an RNR wait or that for a replay, or finds that Remote has been silent for wan_rto. Without a buffer silence cannot be told

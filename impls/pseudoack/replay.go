@@ -28,7 +28,7 @@ func (fl *flow) repeatRead(now vtime.Time, f *roce.Frame) {
 	}
 	r.end = psn.Max(r.end, end)
 	r.until = now.Add(fl.box.cfg.rto)
-	fl.box.wakeAt(r.until)
+	fl.box.wakeAt(fl, r.until)
 	fl.box.pass(engine.WAN, f)
 }
 

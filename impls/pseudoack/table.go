@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // host is the IP address of an end, as 16 bytes whichever version it is.
@@ -81,7 +82,8 @@ func (b *Box) add(far qpAddr) *flow {
 		b.events.Push(b.counter(far.qpn, refusedFlows))
 		return nil
 	}
-	fl := &flow{box: b, far: far, mtu: b.cfg.mtu, rnr: rnrForever}
+	b.born++
+	fl := &flow{box: b, far: far, mtu: b.cfg.mtu, rnr: rnrForever, waits: vtime.Never, born: b.born}
 	for v := range fl.shown {
 		fl.shown[v] = untold
 	}
@@ -90,13 +92,14 @@ func (b *Box) add(far qpAddr) *flow {
 	return fl
 }
 
-// evict makes room by forgetting the oldest flow that has ended.
+// evict makes room by forgetting the oldest flow that has ended. Every packet beyond the limit asks for room, so nothing is looked
+// for that is not there.
 func (b *Box) evict() {
-	for _, fl := range b.table.list {
-		if fl.state == silent {
-			b.forget(fl)
-			return
-		}
+	if b.ended == 0 {
+		return
+	}
+	if i := slices.IndexFunc(b.table.list, func(fl *flow) bool { return fl.state == silent }); i >= 0 {
+		b.forget(b.table.list[i])
 	}
 }
 
@@ -106,6 +109,9 @@ func (b *Box) forget(fl *flow) {
 		return
 	}
 	fl.gone = true
+	if fl.state == silent {
+		b.ended--
+	}
 	delete(b.table.remote, fl.far)
 	if b.table.local[fl.local] == fl {
 		delete(b.table.local, fl.local)

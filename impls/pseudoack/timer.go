@@ -21,5 +21,5 @@ func (fl *flow) restart(now vtime.Time) {
 		return
 	}
 	fl.timer = timer{now.Add(fl.box.cfg.rto), true}
-	fl.box.wakeAt(fl.timer.at)
+	fl.box.wakeAt(fl, fl.timer.at)
 }
