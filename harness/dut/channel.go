@@ -34,6 +34,10 @@ func (c *call) open(want psn.PSN) *channel {
 	_, starts := c.peer()
 	ch := &channel{call: c, next: starts, want: want}
 	c.cm.channel = ch
+	for i := range c.cm.early {
+		ch.take(&c.cm.early[i])
+	}
+	c.cm.early = nil
 	return ch
 }
 

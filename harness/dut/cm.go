@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type CM struct {
 	port    uint16 // on which this end listens; zero is none
 	sent    psn.PSN
 	channel *channel      // of an exchange; nil without one
+	early   []roce.Packet // for the channel, which came before it was opened
 	err     error         // why nothing more can be hoped for
 	news    chan struct{} // something has changed
 }
@@ -298,8 +300,8 @@ func (m *CM) Receive(p *roce.Packet) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer m.tell()
-	if m.channel != nil && p.DestQP == channelQPN {
-		m.channel.take(p)
+	if p.DestQP == channelQPN {
+		m.heard(p)
 		return true
 	}
 	if p.DestQP != roce.CMQueuePair {
@@ -316,6 +318,19 @@ func (m *CM) Receive(p *roce.Packet) bool {
 	}
 	m.take(h.TID, msg)
 	return true
+}
+
+// heard takes a packet for the channel. A tool may have said something before this end is ready to hear: had it to say that again, it
+// would wait for its timer several times.
+func (m *CM) heard(p *roce.Packet) {
+	switch {
+	case m.channel != nil:
+		m.channel.take(p)
+	case len(m.early) < mostUnread:
+		kept := *p
+		kept.Payload = slices.Clone(p.Payload)
+		m.early = append(m.early, kept)
+	}
 }
 
 // take acts on a message. One that comes twice is answered twice: the first answer was lost.

@@ -110,6 +110,31 @@ func TestChannel(t *testing.T) {
 	}
 }
 
+// TestChannelHearsWhatCameEarly: a tool speaks as soon as its end of the connection is up, and is not made to say that again. What
+// is kept does not change with the buffer in which it came, and there is an end to it.
+func TestChannelHearsWhatCameEarly(t *testing.T) {
+	var acked []psn.PSN
+	ours := NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
+		acked = append(acked, p.PSN)
+		return nil
+	})
+	c := ours.newCall(connected)
+	c.rep = &roce.REP{QPN: theirs.QPN}
+	buffer := []byte("early")
+	for i := range 2 * mostUnread {
+		ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: channelQPN, PSN: psn.PSN(7).Add(i)}, Payload: buffer, Len: len(buffer)})
+	}
+	copy(buffer, "later")
+	ch := c.open(7)
+	if len(acked) != mostUnread || acked[0] != 7 {
+		t.Errorf("acknowledged %v; want %d from 7", acked, mostUnread)
+	}
+	got := make([]byte, len(buffer))
+	if _, err := ch.Read(got); err != nil || string(got) != "early" {
+		t.Errorf("heard %q, %v", got, err)
+	}
+}
+
 // TestPerftestByCM: the whole exchange of -R, with the tool at either end of both connections.
 func TestPerftestByCM(t *testing.T) {
 	for _, active := range []bool{false, true} {

@@ -42,8 +42,19 @@ type caller interface {
 	call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error)
 }
 
-// Spins reports whether the tool looks without rest for what its peer does, in its memory or in its completion queue, also
-// while the link is measured.
+// Polls reports whether the tool, once it has been introduced, looks without rest for what its peer does, in its memory or in its
+// completion queue. The others sleep until something happens.
+func (t *Tool) Polls() bool {
+	switch t.kind.(type) {
+	case perftest:
+		return t.Active || takesReceive(t.Op) || t.turns != ""
+	case perftestCM, pingpong, udPingpong:
+		return true
+	}
+	return false
+}
+
+// Spins reports whether the tool polls also where it only waits for its peer to begin or to end.
 func (t *Tool) Spins() bool {
 	_, exchanges := t.kind.(perftestCM)
 	return exchanges || t.turns == scenario.WriteTurns

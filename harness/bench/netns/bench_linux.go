@@ -51,6 +51,7 @@ type session struct {
 	apart    map[string]*child  // what was started apart, by the label of its namespace
 	ends     [2]*party          // nil where a device stands
 	foreign  *foreign           // the device; nil is none
+	passive  *foreign           // the device at the other end; nil is none
 	box      *party             // nil without one
 	events   []*os.File         // what these processes report
 	ailing   chan error         // of links and taps that have ended

@@ -83,6 +83,7 @@ func (s *session) introduce() error {
 	s.foreign = h
 	s.later(h.close)
 	h.lookBefore()
+	h.pause()
 	return s.learn(h)
 }
 
@@ -192,6 +193,7 @@ func (h *foreign) watch() {
 	case h.Tool.Active:
 		if h.meeting.Ended() {
 			h.doneAt = h.clock.Now()
+			h.pause()
 		}
 	}
 }
@@ -229,6 +231,19 @@ func stepBack(pid int) {
 	_ = unix.SchedSetAttr(pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 }
 
+// pause stops a tool that polls, while nothing can happen that concerns it: the kernel answers for it, and what it would burn meanwhile
+// is most of what a run takes of a processor. One that sleeps is left alone.
+func (h *foreign) pause() { h.signal(unix.SIGSTOP) }
+
+// resume lets it go on.
+func (h *foreign) resume() { h.signal(unix.SIGCONT) }
+
+func (h *foreign) signal(which syscall.Signal) {
+	if h != nil && h.Tool.Polls() {
+		_ = h.child.Process.Signal(which) // it may have ended
+	}
+}
+
 // connect returns the connection with the tool, whichever of the two makes it. A tool that ends before has said why.
 func (h *foreign) connect(listener net.Listener, port int) (net.Conn, error) {
 	deadline := time.Now().Add(patience)
@@ -249,17 +264,30 @@ func (h *foreign) connect(listener net.Listener, port int) (net.Conn, error) {
 	}
 }
 
-// begin lets an active tool send once the run has begun.
+// begin wakes the tools when the run begins, and lets an active one send a little later.
 func (s *session) begin(ctx context.Context) error {
 	if s.foreign == nil {
 		return nil
 	}
+	if err := s.sleep(ctx, s.epoch); err != nil {
+		return err
+	}
+	s.foreign.resume()
+	s.passive.resume()
+	if err := s.sleep(ctx, s.epoch.Add(dut.Lead)); err != nil {
+		return err
+	}
+	return s.foreign.meeting.Begin()
+}
+
+// sleep returns at a time of the clock, or when the run is interrupted.
+func (s *session) sleep(ctx context.Context, until vtime.Time) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After((s.epoch.Sub(s.clock.Now()) + dut.Lead).Std()):
+	case <-time.After(until.Sub(s.clock.Now()).Std()):
+		return nil
 	}
-	return s.foreign.meeting.Begin()
 }
 
 // idle reports whether the tool has done what it was told.
@@ -275,8 +303,12 @@ func (h *foreign) idle() bool {
 	}
 }
 
-// close ends the exchange, the tool if that does not, and what watches it.
+// close ends the exchange, the tool if that does not, and what watches it. A tool that polls would not look, and is ended first: its
+// kernel then takes leave for it.
 func (h *foreign) close() error {
+	if h.Tool.Polls() {
+		h.kill()
+	}
 	err := h.meeting.Close()
 	h.end()
 	if h.watched != nil {
@@ -285,12 +317,17 @@ func (h *foreign) close() error {
 	return err
 }
 
+// kill ends the tool at once, also one that is paused.
+func (h *foreign) kill() {
+	_ = h.child.Process.Kill()
+	<-h.exited
+}
+
 // cutShort ends a tool that is still at work when the run is over. Soft-RoCE would go on sending, and take the processor from all
 // that is left to do.
 func (h *foreign) cutShort() {
 	if h != nil && h.Tool.Active && !h.idle() {
-		_ = h.child.Process.Kill()
-		<-h.exited
+		h.kill()
 	}
 }
 
@@ -299,7 +336,6 @@ func (h *foreign) end() {
 	select {
 	case <-h.exited:
 	case <-time.After(100 * time.Millisecond):
-		_ = h.child.Process.Kill()
-		<-h.exited
+		h.kill()
 	}
 }

@@ -140,7 +140,6 @@ func (h *foreign) met(err error) error {
 
 // fail ends the tool, and adds what it said to the error.
 func (h *foreign) fail(err error) error {
-	_ = h.child.Process.Kill()
-	<-h.exited
+	h.kill()
 	return fmt.Errorf("netns: %w%s", err, h.said.Last())
 }

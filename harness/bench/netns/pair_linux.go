@@ -22,6 +22,7 @@ func (s *session) introducePair(d *Device) error {
 	if err != nil {
 		return err
 	}
+	s.passive = passive
 	s.later(func() error { passive.end(); return nil })
 	client, err := active.dial(s.topology)
 	if err != nil {
@@ -40,6 +41,8 @@ func (s *session) pair(active, passive *foreign, client, server net.Conn) error 
 	}
 	s.foreign = active
 	s.later(active.close)
+	active.pause()
+	passive.pause()
 	if err := s.learn(active); err != nil {
 		return err
 	}
