@@ -2,6 +2,7 @@ package drive
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -51,7 +52,11 @@ type layout struct {
 	spec    *scenario.Spec
 }
 
-// newLayout sizes the regions: a slot per outstanding message while they fit, one at least.
+// leastBytes is what regions have at least, as far as depth allows: crafted packets and scripts reach beyond the first message.
+const leastBytes = 16 * unit.KiB
+
+// newLayout sizes the regions: a slot per message that can be outstanding while they fit, one at least. All of a region is filled and
+// compared, so that slots which no message comes to would cost as much as the others.
 func newLayout(s *scenario.Spec, side trace.Side) layout {
 	slot := max(uint64(s.LongestMessage()), 8)
 	slot = (slot + 63) &^ 63
@@ -63,13 +68,29 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 		inSlot = slot
 	}
 	fit := uint64(fitBytes) / uint64(s.QPs) / 3
-	depth := uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth))
+	depth := min(uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth)), max(messages(s, slot), uint64(leastBytes)/slot))
 	reads := s.Turns.Taken() || slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op == engine.OpRead })
 	return layout{
 		side: side, qps: s.QPs, reads: reads, spec: s,
 		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
 		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, uint64(max(s.Receives, 1))),
 	}
+}
+
+// messages is how many slots the messages of a Spec come to, when each has one.
+func messages(s *scenario.Spec, slot uint64) uint64 {
+	most := uint64(s.Turns.Count)
+	for _, l := range s.Loads {
+		if l.Count == 0 {
+			return math.MaxUint64 // it goes on for as long as the run
+		}
+		most = max(most, uint64(l.Count))
+	}
+	for _, p := range s.Posts {
+		end := uint64(max(p.LocalOff, p.RemoteOff, 0)) + uint64(p.WR.Len)
+		most = max(most, (end+slot-1)/slot)
+	}
+	return most
 }
 
 func clamp(n, most uint64) uint64 { return max(1, min(n, most)) }
