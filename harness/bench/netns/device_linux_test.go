@@ -1,12 +1,15 @@
 package netns
 
 import (
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -86,6 +89,45 @@ func TestDeviceOnAKernelWithout(t *testing.T) {
 	if _, err := netlink.LinkByName(DeviceB); err == nil {
 		t.Errorf("%s was left behind", DeviceB)
 	}
+}
+
+// TestPausedTool: a tool that polls burns nothing while it is paused, goes on after, and can be ended meanwhile. One that sleeps by
+// itself is left alone.
+func TestPausedTool(t *testing.T) {
+	for text, polls := range map[string]bool{"load send msg=1024 count=5\n": true, "load write msg=1024 count=5\n": false} {
+		s, err := scenario.Parse(strings.NewReader(text))
+		must(t, err)
+		tool, _, err := dut.Fit(s, trace.B)
+		must(t, err)
+		h := &foreign{Device: &Device{Side: trace.B, Tool: tool}, child: exec.Command("sh", "-c", "while :; do :; done"), exited: make(chan struct{})}
+		must(t, h.child.Start())
+		go func() {
+			_ = h.child.Wait()
+			close(h.exited)
+		}()
+		h.pause()
+		if got := comesTo(h.child.Process.Pid, "T"); got != polls {
+			t.Errorf("%s: paused %v, want %v", tool, got, polls)
+		}
+		h.resume()
+		if !comesTo(h.child.Process.Pid, "R") {
+			t.Errorf("%s does not go on", tool)
+		}
+		h.pause()
+		h.kill()
+	}
+}
+
+// comesTo reports whether a process comes to a state, as /proc names it, within the time that a machine with other work may take.
+func comesTo(pid int, state string) bool {
+	for range 50 {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, rest, ok := strings.Cut(string(raw), ") "); err == nil && ok && strings.HasPrefix(rest, state) {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 // TestEndpointOpposite: the process of an endpoint whose peer is a device needs no implementation of that.
