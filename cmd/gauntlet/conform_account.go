@@ -72,7 +72,7 @@ func (a *account) print(w io.Writer, t *conformTable, short bool) (n tally) {
 		if judged > 0 {
 			n.exercised++
 		} else {
-			notes = []string{a.missing(&r)}
+			notes = []string{a.missing(&r, t.impls)}
 		}
 		if !short || !plain {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Level, strings.Join(states, "\t"), strings.Join(notes, "; "))
@@ -101,7 +101,7 @@ func about(r *rule.Rule, role string) bool {
 
 // missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or what they
 // are there for did not arise.
-func (a *account) missing(r *rule.Rule) string {
+func (a *account) missing(r *rule.Rule, roles []string) string {
 	for _, feature := range r.Features {
 		if !slices.Contains(deviceDeclares(), feature) {
 			return "needs " + feature + ", which none of the tools below uses"
@@ -113,7 +113,7 @@ func (a *account) missing(r *rule.Rule) string {
 		if !slices.Contains(sc.Rules, r.ID) {
 			continue
 		}
-		for _, role := range []string{asResponder, asRequester} {
+		for _, role := range roles {
 			err := fits(role, sc)
 			switch {
 			case !about(r, role):

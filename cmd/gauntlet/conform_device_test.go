@@ -131,6 +131,20 @@ func TestDeviceAtBothEnds(t *testing.T) {
 	if got := subjects(asBoth); !slices.Contains(got, asRequester) || !slices.Contains(got, asResponder) {
 		t.Errorf("waivers of %q; want those of both roles", got)
 	}
+	tab := newConformTable([]string{asBoth}, "never")
+	tab.account = newAccount(append(oneByOne(scenarios.All()), scenarios.Device()...))
+	tab.add(&suite.Outcome{Impl: asBoth, Scenario: "read-many"})
+	var out strings.Builder
+	must(t, tab.rows(&out, false))
+	for _, want := range []string{
+		`RC-READ-004 .* did not arise in read-many\n`,
+		`RC-ACK-003 .* not selected: loss-ack\n`,
+		`RC-ORD-002 .* no tool does work of both sides between two tools`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
 	f.peer = "irn"
 	if _, err := f.roles(); err == nil || !strings.Contains(err.Error(), "--peer") {
 		t.Errorf("%v; want that the peer of a device is refused", err)
