@@ -34,7 +34,7 @@ func (f *guestFlags) define(c *cobra.Command) {
 	d.StringVar(&f.modules, "modules", "", "lab: folder of that kernel's modules, such as /lib/modules/6.1.0-56-amd64")
 	d.BoolVar(&f.deterministic, "deterministic", false, "lab: count instructions instead of time; the same command then gives the same bytes")
 	d.IntVar(&f.memory, "guest-memory", lab.DefaultMemory, "lab: memory of the guest in MiB")
-	d.DurationVar(&f.limit, "guest-limit", lab.DefaultLimit, "lab: end a guest that runs for longer")
+	d.DurationVar(&f.limit, "guest-limit", lab.DefaultLimit, "lab: end a guest that runs for longer, with --deterministic by its own clock")
 	d.StringArrayVar(&f.with, "guest-with", nil, "lab: program by name, or file or folder by path, to take along; may be repeated")
 	d.StringVar(&f.console, "guest-console", "", "lab: keep what the guest's kernel says in this file")
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -23,8 +24,14 @@ type Guest struct {
 	Seed          uint64        // of everything random in a deterministic guest
 	Shell         bool          // the command talks to this terminal
 	Memory        int           // MiB; 0 is DefaultMemory
-	Limit         time.Duration // of wall time, after which the guest is ended; 0 is DefaultLimit
+	Limit         time.Duration // after which the guest is ended, of its own time if that counts instructions, else of this machine's; 0 is DefaultLimit
 }
+
+// slowest is how many nanoseconds of a processor an instruction may take that lasts one in the guest. Ten are usual.
+const slowest = 50
+
+// limit is the Limit that applies.
+func (g *Guest) limit() time.Duration { return cmp.Or(g.Limit, DefaultLimit) }
 
 // Defaults of a Guest.
 const (

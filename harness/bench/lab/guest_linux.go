@@ -2,6 +2,8 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,9 +54,7 @@ func conclude(port *os.File, o *Order, failed error) error {
 	r := Report{Code: -1}
 	if failed == nil {
 		r.Code, failed = o.run(port)
-	}
-	if failed == nil {
-		failed = pack(framer{port, files}, o.Outputs)
+		failed = cmp.Or(failed, pack(framer{port, files}, o.Outputs)) // of a command that was cut short, what it had done
 	}
 	if failed != nil {
 		r.Text = failed.Error()
@@ -165,7 +165,14 @@ func (o *Order) run(port *os.File) (int, error) {
 			return -1, fmt.Errorf("lab: environment: %w", err)
 		}
 	}
-	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+	ctx := context.Background()
+	if o.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Limit, stillRunning(o.Limit))
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
+	cmd.Cancel = func() error { return unix.Kill(-1, unix.SIGKILL) } // all but the first process: whoever lives on would hold the output
 	cmd.Dir = o.Dir
 	cmd.Stdout, cmd.Stderr = framer{port, stdout}, framer{port, stderr}
 	if o.Shell {
@@ -179,6 +186,8 @@ func (o *Order) run(port *os.File) (int, error) {
 	err := cmd.Run()
 	var ended *exec.ExitError
 	switch {
+	case ctx.Err() != nil:
+		return -1, fmt.Errorf("lab: guest: %w of its time", context.Cause(ctx))
 	case errors.As(err, &ended) && ended.Sys().(syscall.WaitStatus).Signaled():
 		return 128 + int(ended.Sys().(syscall.WaitStatus).Signal()), nil
 	case errors.As(err, &ended):

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -132,6 +133,18 @@ func (m *machine) start() error {
 		return fmt.Errorf("lab: start %s: %w", emulator, err)
 	}
 	m.kill = cmd.Process.Kill
+	return m.bound(cmd.Process.Pid)
+}
+
+// bound ends a deterministic guest that does not come to its own limit, by the time that it takes of a processor.
+func (m *machine) bound(pid int) error {
+	if !m.guest.Deterministic {
+		return nil
+	}
+	most := uint64(m.guest.limit().Seconds()+1) * slowest
+	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+		return errors.Join(fmt.Errorf("lab: limit the processor time of %s: %w", emulator, err), m.kill())
+	}
 	return nil
 }
 

@@ -27,7 +27,8 @@ type Order struct {
 	Outputs []string `json:"outputs,omitempty"` // files and folders to send back, absolute
 	Shell   bool     `json:"shell,omitempty"`   // run the command on the console
 
-	Deterministic bool `json:"deterministic,omitempty"` // time counts instructions
+	Deterministic bool          `json:"deterministic,omitempty"` // time counts instructions
+	Limit         time.Duration `json:"limit_ns,omitempty"`      // of the command, by the guest's clock; 0 is none
 
 	// What reports say of the guest: [name, value].
 	Facts [][2]string `json:"facts"`
