@@ -138,6 +138,28 @@ func TestRNRTakesBackTheAcceptance(t *testing.T) {
 	w.want("EPSN after the retry", w.c.EPSN, testStart.Add(1))
 }
 
+// A responder may be long in refusing: whatever has come by then is taken back, and what a response has passed needs no memory.
+func TestRNRTakesBackLate(t *testing.T) {
+	w := newWalk(t, true)
+	for i := range 100 {
+		w.see(trace.ResponderIn, roce.SendOnly, i, 5)
+	}
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 2, ack(roce.SyndromeACK))
+	w.see(trace.ResponderOut, roce.Acknowledge, 2, 2, ack(roce.SyndromeRNR+12))
+	w.want("EPSN", w.c.EPSN, testStart.Add(2))
+	w.want("MSN", w.c.MSN, psn.MSN(2))
+	w.want("waiting", w.c.RNRWait, true)
+	s := w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.want("relation of the retry", s.Relation, InOrder)
+	for i := 3; i < 10_000; i++ {
+		w.see(trace.ResponderIn, roce.SendOnly, i, 5)
+		w.see(trace.ResponderOut, roce.Acknowledge, i, i+1, ack(roce.SyndromeACK))
+	}
+	if n := len(w.c.responder.undo); n > 128 {
+		t.Errorf("%d states are kept, of requests that have been answered", n)
+	}
+}
+
 func TestIllegalRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string

@@ -11,10 +11,13 @@ type responderState struct {
 	pos  position
 	lost bool // a READ of unknown span arrived: the next request sets EPSN
 	bad  bool // an illegal request arrived at EPSN, so a NAK of it, not a gap, is what follows
-	// undo holds the states before the latest requests that needed a receive. They count as accepted when they arrive;
-	// an RNR NAK, which leaves a little later, takes one back.
-	undo     [8]accepted
+	// undo holds the states before the latest requests that needed a receive, as a ring. They count as accepted when they
+	// arrive; an RNR NAK, which leaves later, takes one back. By then any number may have followed, so the ring grows rather than
+	// forget one of which no response has told.
+	undo     []accepted
 	next     int
+	passed   psn.PSN // newest PSN that a response has acknowledged
+	passes   bool    // there is one
 	keep     keep
 	released roce.Packet // the packet of the Released sight
 	tells    bool        // receives are reported
@@ -180,8 +183,7 @@ func (c *Conversation) requestArrived(s *Sight) {
 	c.accepting(s)
 	o := p.Opcode
 	if TakesReceive(o) {
-		r.undo[r.next] = accepted{true, p.PSN, c.MSN, r.pos}
-		r.next = (r.next + 1) % len(r.undo)
+		r.note(accepted{true, p.PSN, c.MSN, r.pos})
 	}
 	c.GapOpen, c.RNRWait = false, false
 	if o.StartsMessage() {
@@ -199,9 +201,29 @@ func (c *Conversation) requestArrived(s *Sight) {
 	}
 }
 
+// The sizes of the ring of states to return to.
+const (
+	fewUndo  = 8
+	mostUndo = 1 << 12
+)
+
+// note remembers a state.
+func (r *responderState) note(a accepted) {
+	if n := len(r.undo); n == 0 || n < mostUndo && r.undo[r.next].valid && !(r.passes && r.undo[r.next].psn.LessEq(r.passed)) {
+		grown := make([]accepted, max(fewUndo, 2*n))
+		copy(grown[copy(grown, r.undo[r.next:]):], r.undo[:r.next])
+		r.undo, r.next = grown, n
+	}
+	r.undo[r.next] = a
+	r.next = (r.next + 1) % len(r.undo)
+}
+
 // responseSent follows the NAKs of the responder.
 func (c *Conversation) responseSent(s *Sight) {
 	p := s.Pkt
+	if last, ok := Acknowledged(p); ok {
+		c.responder.passed, c.responder.passes = last, true
+	}
 	if p.Opcode == roce.FNACK {
 		c.forget(p.SACK.PSN) // "RCV-NXT < PSN < sack-high": dropped (FaSR III-D)
 	}
