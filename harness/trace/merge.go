@@ -204,7 +204,7 @@ func (m *merger) flight() *flight {
 	if k := len(m.free); k > 0 {
 		f := m.free[k-1]
 		m.free = m.free[:k-1]
-		*f = flight{slot: slot{raw: f.raw, payload: f.payload}}
+		*f = flight{slot: slot{contents: f.contents}}
 		return f
 	}
 	return &flight{}
@@ -350,16 +350,8 @@ func (m *merger) change(f, got *flight) {
 	if f.cause == "" {
 		f.rec.Cause = "corrupt"
 	}
-	f.rec.Changed = &Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect}
-	f.keepChange()
+	f.keepChange(&Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect})
 	m.arrived(f)
-}
-
-// keepChange copies the received form into the slot.
-func (f *flight) keepChange() {
-	f.changed = true
-	f.change = *f.rec.Changed
-	f.change.Raw, f.change.Packet.Payload = f.hold(1, f.change.Raw, &f.change.Packet)
 }
 
 // arrived remembers the delay, and that further frames with these bytes are copies.

@@ -12,10 +12,23 @@ type slot struct {
 	out   bool
 	rec   Record
 
-	changed bool
+	changed  bool
+	contents *contents // nil until a record has bytes or a change; stays with the slot
+}
+
+// contents is what few records of a large run have.
+type contents struct {
 	change  Change
-	raw     [2][]byte // bytes of the record and of its change; the buffers stay with the slot
+	raw     [2][]byte // bytes of the record and of its change
 	payload [2][]byte // payloads that are not part of raw
+}
+
+// own returns the contents of the slot.
+func (s *slot) own() *contents {
+	if s.contents == nil {
+		s.contents = &contents{}
+	}
+	return s.contents
 }
 
 // keep copies r. Bytes are copied only when there are some: most records of a large run have none.
@@ -24,26 +37,36 @@ func (s *slot) keep(r *Record) {
 	if r.Raw != nil || r.Packet.Payload != nil {
 		s.rec.Raw, s.rec.Packet.Payload = s.hold(0, r.Raw, &r.Packet)
 	}
-	if s.changed = r.Changed != nil; !s.changed {
-		return
+	if s.changed = false; r.Changed != nil {
+		s.keepChange(r.Changed)
 	}
-	s.change = *r.Changed
-	s.change.Raw, s.change.Packet.Payload = s.hold(1, s.change.Raw, &s.change.Packet)
+}
+
+// keepChange copies the form of the record at its receiver.
+func (s *slot) keepChange(from *Change) {
+	s.changed = true
+	c := &s.own().change
+	*c = *from
+	c.Raw, c.Packet.Payload = s.hold(1, c.Raw, &c.Packet)
 }
 
 // restore points the record at the change in this slot.
 func (s *slot) restore() {
 	if s.changed {
-		s.rec.Changed = &s.change
+		s.rec.Changed = &s.contents.change
 	}
 }
 
 // hold copies a frame and its payload into buffers i, keeping nil as nil. A payload that lies in the frame, as a
 // decoder leaves it, is not copied twice.
 func (s *slot) hold(i int, raw []byte, p *roce.Packet) (rawCopy, payload []byte) {
+	if raw == nil && p.Payload == nil {
+		return nil, nil
+	}
+	c := s.own()
 	if raw != nil {
-		s.raw[i] = append(s.raw[i][:0], raw...)
-		rawCopy = s.raw[i]
+		c.raw[i] = append(c.raw[i][:0], raw...)
+		rawCopy = c.raw[i]
 	}
 	if p.Payload == nil {
 		return rawCopy, nil
@@ -53,8 +76,8 @@ func (s *slot) hold(i int, raw []byte, p *roce.Packet) (rawCopy, payload []byte)
 	if off := len(raw) - icrcLen - int(p.Pad) - n; n > 0 && off >= 0 && &raw[off] == &p.Payload[0] {
 		return rawCopy, rawCopy[off : off+n]
 	}
-	s.payload[i] = append(s.payload[i][:0], p.Payload...)
-	return rawCopy, s.payload[i]
+	c.payload[i] = append(c.payload[i][:0], p.Payload...)
+	return rawCopy, c.payload[i]
 }
 
 // before orders waiting sights: by time, arrivals before departures, then by position in the stream. Nil is last.
