@@ -107,8 +107,7 @@ type visited struct {
 
 // rest is what few packets need.
 type rest struct {
-	again    [2]engine.Urgent // the halves that put retransmissions first; nil for others
-	pacing   *pacing          // rate control; nil is none
+	pacing   *pacing // rate control; nil is none
 	attr     engine.QP
 	req      engine.Requester
 	resp     engine.Responder
@@ -161,8 +160,8 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 		q.visited = visited{half: [2]engine.Engine{req, resp}, due: [2]vtime.Time{vtime.Never, vtime.Never}, arrives: vtime.Never}
 		q.rest = rest{req: req, resp: resp, tcp: tcp, attr: attr, loads: newLoads(s, side, i), armed: vtime.Never}
 		for h := range q.half {
-			again, ok := q.half[h].(engine.Urgent)
-			q.again[h], q.hurries = again, q.hurries || ok
+			_, ok := q.half[h].(engine.Urgent)
+			q.hurries = q.hurries || ok
 		}
 	}
 	e.script.init(s, side)
@@ -288,8 +287,8 @@ func (q *qp) urgent() bool {
 	if !q.hurries {
 		return false
 	}
-	for h, again := range q.again {
-		if again != nil && q.want[h] && again.Urgent() {
+	for h, wants := range q.want {
+		if again, ok := q.half[h].(engine.Urgent); wants && ok && again.Urgent() {
 			return true
 		}
 	}
