@@ -14,19 +14,19 @@ import (
 // It is the sending side for requests (out) and the receiving side for READ responses (in), which have PSNs of their own:
 // "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D).
 type Requester struct {
-	qp     engine.QP
-	mem    engine.Memory
-	nic    *nic
+	failed bool // error state: silent for ever
+	retry  retry
+	timer  timer.Timer // the RTO, one per QP
 	sq     sendQueue
 	out    sender
-	in     receiver
-	store  store   // READ responses that came out of order
+	mem    engine.Memory
 	say    answers // about READ responses
-	retry  retry
-	stamps stamps
-	timer  timer.Timer // the RTO, one per QP
 	events ring.Ring[engine.Event]
-	failed bool // error state: silent for ever
+	qp     engine.QP
+	nic    *nic
+	in     receiver
+	store  store // READ responses that came out of order
+	stamps stamps
 	doom   doom
 
 	ignored int64 // responses that fit nothing outstanding

@@ -14,24 +14,24 @@ import (
 // It is the receiving side for requests (in) and the sending side for READ responses (out). A packet that comes out of
 // order waits in the reorder store, and is checked and executed in its turn, when those before it have been.
 type Responder struct {
-	qp       engine.QP
-	mem      engine.Memory
-	nic      *nic
-	in       receiver
-	out      sender
-	store    store
-	say      answers // about requests
-	msn      psn.MSN // requests completed
-	seq      uint32  // receives taken: the number that the next SEND must bear
-	msg      message
-	receives ring.Ring[engine.ReceiveRequest]
-	reads    reads
-	timer    timer.Timer // the RTO of READ responses
-	left     uint8       // timeouts of READ responses that may still come before they are given up
-	events   ring.Ring[engine.Event]
 	state    qpState
 	notReady bool    // a packet whose turn it is was answered with an RNR NAK
 	waits    psn.PSN // that packet
+	msn      psn.MSN // requests completed
+	seq      uint32  // receives taken: the number that the next SEND must bear
+	in       receiver
+	msg      message
+	mem      engine.Memory
+	store    store
+	timer    timer.Timer // the RTO of READ responses
+	say      answers     // about requests
+	events   ring.Ring[engine.Event]
+	qp       engine.QP
+	out      sender
+	nic      *nic
+	reads    reads
+	receives ring.Ring[engine.ReceiveRequest]
+	left     uint8 // timeouts of READ responses that may still come before they are given up
 
 	duplicates, refused, ignored, timeouts int64
 }

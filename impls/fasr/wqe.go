@@ -15,10 +15,10 @@ const maxMessage = 1 << 31
 
 // wqe is a work request in the send queue. Its packets exist only as the range of their PSNs.
 type wqe struct {
-	engine.WorkRequest
 	first, last psn.PSN // set when the first packet is made
 	packets     int     // packets of data: of the request, or of a READ's responses
 	sn          uint32  // which SEND, receive-taking WRITE, or READ it is: 24 bits, each kind counted for itself
+	engine.WorkRequest
 
 	data psn.PSN // READ: the PSN of its first response
 	got  int     // READ: responses whose data is in memory

@@ -12,16 +12,16 @@ import (
 //
 // It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN).
 type Requester struct {
+	failed bool // error state: silent for ever
+	retry  retry
 	wire   *Wire
-	qp     engine.QP
 	mem    engine.Memory
 	sq     sendQueue
 	out    sender
-	in     receiver
 	say    answers // about READ responses
-	retry  retry
 	events ring.Ring[engine.Event]
-	failed bool // error state: silent for ever
+	qp     engine.QP
+	in     receiver
 	doom   doom
 	word   [8]byte // what an atomic found, on its way to memory
 

@@ -14,23 +14,23 @@ import (
 // early is placed in memory at once when it says where it goes (place.go), and otherwise kept until its turn; what the
 // application sees, and the MSN, follow in order (execute.go).
 type Responder struct {
-	wire     *Wire
-	qp       engine.QP
-	mem      engine.Memory
-	in       receiver
-	out      sender
-	say      answers // about requests
+	state    qpState
 	msn      psn.MSN // requests completed
 	recvSN   uint32  // recv_WQE_SN of the oldest receive
 	readSN   uint32  // read_WQE_SN of the next READ or atomic that is executed
+	wire     *Wire
+	mem      engine.Memory
+	in       receiver
 	msg      message
-	receives ring.Ring[receive]
-	parked   int // receives that are complete before their turn
+	say      answers // about requests
+	events   ring.Ring[engine.Event]
+	qp       engine.QP
 	hold     hold
 	fetches  fetches
-	left     uint8 // timeouts of READ responses that may still come before they are given up
-	events   ring.Ring[engine.Event]
-	state    qpState
+	out      sender
+	receives ring.Ring[receive]
+	parked   int     // receives that are complete before their turn
+	left     uint8   // timeouts of READ responses that may still come before they are given up
 	word     [8]byte // the new value of an atomic on its way to memory
 
 	duplicates, dropped, ignored, timeouts int64

@@ -14,11 +14,11 @@ const maxMessage = 1 << 31
 
 // wqe is a work request in the send queue. Its packets exist only as the range of their PSNs.
 type wqe struct {
-	engine.WorkRequest
 	first, last psn.PSN // set when the first packet is made
 	packets     int     // packets of data: of the request, or of the responses to it
 	sn          uint32  // recv_WQE_SN or read_WQE_SN, 24 bits
-	data        psn.PSN // READ and atomic: the rPSN of the first response
+	engine.WorkRequest
+	data psn.PSN // READ and atomic: the rPSN of the first response
 }
 
 // fetches reports a request whose answer is data, with sequence numbers of its own.
