@@ -22,6 +22,7 @@ type disregard struct {
 	asked   bool // the latest one asked for psn, and nothing else can be the reason to send it again
 	psn     psn.PSN
 	excused bool // a good response has asked for something, and the requester has not gone on since
+	since   vtime.Time
 	latest  vtime.Time
 	heard   bool // latest is the time of the last good response
 }
@@ -58,14 +59,15 @@ func (j *disregard) response(s *rule.Sight) {
 	}
 	j.latest, j.heard = s.At, true
 	if asksAgain(p) || p.Opcode.IsReadResponse() || p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() {
-		j.excused, j.asked = true, false
+		j.excused, j.asked, j.since = true, false, s.At
 	}
 }
 
 // request looks whether a retransmission is what the bad response asked for, and came before any timer could expire.
 func (j *disregard) request(s *rule.Sight) {
 	if s.Relation == rule.First {
-		j.excused, j.asked = false, false
+		j.asked = false
+		j.excused = j.excused && s.At.Sub(j.since) <= rule.Drain // else it was in the port when it was asked
 		return
 	}
 	if j.asked && s.Pkt.PSN == j.psn && j.beforeTimer(s) {
