@@ -136,6 +136,9 @@ func (r *rounds) response(s *rule.Sight) {
 	r.reply, r.touched = s.At, s.At
 	ack := p.Opcode == roce.Acknowledge
 	_, next, _, reading := r.c.OldestRead()
+	if _, awaited := r.c.Reads.Oldest(); awaited && ack && p.AETH.Syndrome.IsACK() && r.c.UNA == r.c.MAX && p.PSN == r.c.UNA.Prev() {
+		r.count, r.replies = 0, 0 // the answer to a READ that was asked for once more: its data wait at a peer that is alive
+	}
 	switch {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
 		reading && next.LessEq(p.PSN) && (ack || p.PSN != next): // data of the READ are missing before it

@@ -84,10 +84,11 @@ func (w *stall) sight(s *rule.Sight) {
 // resume judges the message that follows a stall.
 func (w *stall) resume(s *rule.Sight) {
 	c := w.c
+	latest := max(w.freed, w.posted).Add(rule.Patience) // to be wanted: then it may have to wait for the line
 	switch {
 	case w.freed == vtime.Never:
 		c.Failf(rule.Requester, "%s is sent while %d messages are outstanding", c.Rel(s.Pkt.PSN), w.m.Count())
-	case s.At.Sub(max(w.freed, w.posted)) > rule.Patience:
+	case s.At > latest && !c.Port.Busy(latest, s.At):
 		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(w.freed))
 	default:
 		c.Met()
