@@ -10,7 +10,9 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 )
@@ -57,7 +59,7 @@ func legal(seed uint64, impl string) string {
 	d := draw{rand.New(rand.NewPCG(seed, 0))}
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d\nimpl %s\n", seed, impl)
-	rtt, mtu := d.link(&b)
+	path, mtu := d.link(&b)
 	for _, p := range oddities[impl] {
 		if d.chance(30) {
 			fmt.Fprintf(&b, "param %s=%s\n", p.name, pick(d, p.values...))
@@ -70,7 +72,7 @@ func legal(seed uint64, impl string) string {
 			fmt.Fprintln(&b, "lan loss random p=1%")
 		}
 	}
-	qps := d.attributes(&b, rtt, mtu)
+	qps := d.attributes(&b, path, mtu)
 	for range 1 + d.IntN(2) {
 		d.work(&b, impl, 2000*mtu/qps)
 	}
@@ -81,15 +83,17 @@ func legal(seed uint64, impl string) string {
 	return b.String()
 }
 
+// path is a line and its length.
+type path struct {
+	rate unit.Rate
+	rtt  vtime.Duration
+}
+
 // link draws the path.
-func (d draw) link(b *strings.Builder) (rtt vtime.Duration, mtu int) {
-	type path struct {
-		rate string
-		rtt  vtime.Duration
-	}
-	p := pick(d, path{"100M", 10 * vtime.Microsecond}, path{"100M", 40 * vtime.Millisecond}, path{"1G", 200 * vtime.Microsecond},
-		path{"1G", 10 * vtime.Millisecond}, path{"10G", 10 * vtime.Microsecond}, path{"10G", vtime.Millisecond},
-		path{"40G", 100 * vtime.Microsecond}, path{"100G", 10 * vtime.Microsecond}, path{"100G", 200 * vtime.Microsecond})
+func (d draw) link(b *strings.Builder) (p path, mtu int) {
+	const mbps, gbps, us, ms = unit.Mbps, unit.Gbps, vtime.Microsecond, vtime.Millisecond
+	p = pick(d, path{100 * mbps, 10 * us}, path{100 * mbps, 40 * ms}, path{gbps, 200 * us}, path{gbps, 10 * ms},
+		path{10 * gbps, 10 * us}, path{10 * gbps, ms}, path{40 * gbps, 100 * us}, path{100 * gbps, 10 * us}, path{100 * gbps, 200 * us})
 	mtu = pick(d, 256, 512, 1024, 2048, 4096)
 	fmt.Fprintf(b, "link rate=%s delay=%s queue=%d", p.rate, p.rtt/2, pick(d, 20, 100, 5000, 20000))
 	for _, more := range []string{"jitter=" + fmt.Sprint(p.rtt/2000*vtime.Duration(pick(d, 1, 10, 100))),
@@ -99,7 +103,7 @@ func (d draw) link(b *strings.Builder) (rtt vtime.Duration, mtu int) {
 		}
 	}
 	fmt.Fprintln(b)
-	return p.rtt, mtu
+	return p, mtu
 }
 
 // losses draws what is lost, on the whole or by direction.
@@ -115,11 +119,13 @@ func (d draw) losses(b *strings.Builder, verb string) {
 	}
 }
 
-// attributes draws the QPs, and returns how many there are. Their timers are longer than the path, as anyone's who set them.
-func (d draw) attributes(b *strings.Builder, rtt vtime.Duration, mtu int) (qps int) {
+// attributes draws the QPs, and returns how many there are. Their timers are longer than the path and than a turn of all QPs on
+// the line, as anyone's who set them.
+func (d draw) attributes(b *strings.Builder, p path, mtu int) (qps int) {
 	qps = pick(d, 1, 1, 1, 2, 5, 20)
 	fmt.Fprintf(b, "qp mtu=%d count=%d qd=%d", mtu, qps, pick(d, 1, 2, 8, 64, 128, 512))
-	rto := rtt*vtime.Duration(pick(d, 3, 4, 6))/2 + pick(d, 100*vtime.Microsecond, vtime.Millisecond, 20*vtime.Millisecond)
+	turn := 2 * p.rate.Time(mtu+roce.Overhead+64) * vtime.Duration(qps)
+	rto := turn + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 + pick(d, 100*vtime.Microsecond, vtime.Millisecond, 20*vtime.Millisecond)
 	for _, more := range []string{"ackreq=" + pick(d, "0", "1", "16"), "coalesce=" + pick(d, "4", "16"), fmt.Sprintf("rto=%s", rto),
 		"rd=" + pick(d, "1", "2"), "cqmod=" + pick(d, "2", "16"), "retry=" + pick(d, "1", "3"), "start=" + pick(d, "8388606", "16777213", "16777116")} {
 		if d.chance(35) {

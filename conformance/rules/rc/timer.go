@@ -34,6 +34,7 @@ type rounds struct {
 	left     vtime.Time // and it left then
 	count    int        // rounds without progress, those that a response asked for included
 	replies  int        // of them, those
+	alive    vtime.Time // the peer answered a READ once more; a round that waits for the line may have begun before
 }
 
 // round is the beginning of a retransmission.
@@ -76,7 +77,9 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	// Of two reasons that come close together one may have been at work in the port already.
 	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= rule.Drain
 	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.restart(s.At))}
-	r.count++
+	if r.alive == 0 || s.At.Sub(r.alive) > c.Port.Turn {
+		r.count++
+	}
 	if asked {
 		r.replies++
 	}
@@ -137,7 +140,7 @@ func (r *rounds) response(s *rule.Sight) {
 	ack := p.Opcode == roce.Acknowledge
 	_, next, _, reading := r.c.OldestRead()
 	if _, awaited := r.c.Reads.Oldest(); awaited && ack && p.AETH.Syndrome.IsACK() && r.c.UNA == r.c.MAX && p.PSN == r.c.UNA.Prev() {
-		r.count, r.replies = 0, 0 // the answer to a READ that was asked for once more: its data wait at a peer that is alive
+		r.count, r.replies, r.alive = 0, 0, s.At // the answer to a READ asked for once more: its data wait at a peer that is alive
 	}
 	switch {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
@@ -350,10 +353,11 @@ func (t *timerWatch) moved() {
 	t.waiting, t.idle = t.asked && !t.newest.Less(c.UNA), c.UNA == c.MAX && c.OutstandingReads() == 0
 }
 
-// settle judges the latest response that moved UNA when the time for the report is over.
+// settle judges the latest response that moved UNA when the time for the report is over, and what the timer may have been set for
+// since has left the port.
 func (t *timerWatch) settle(now vtime.Time) {
 	t.moved()
-	if !t.due || now.Sub(t.shown.at) <= rule.Drain || t.c.Failed || t.pending != 0 || t.apart {
+	if !t.due || now.Sub(t.shown.at) <= t.c.Port.Wait() || t.c.Failed || t.pending != 0 || t.apart {
 		return
 	}
 	t.due = false
