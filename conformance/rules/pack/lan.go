@@ -71,6 +71,7 @@ type duplicates struct {
 	at     vtime.Time
 	record uint64
 	psn    psn.PSN
+	begun  bool    // una is known
 	una    psn.PSN // what Remote had acknowledged rule.Drain ago
 	moves  []move
 	seen   vtime.Time // the sight before: what has moved since, it moved
@@ -100,9 +101,9 @@ func (d *duplicates) follow(now vtime.Time) {
 		known = d.moves[n-1].to
 	}
 	switch {
-	case !d.p.begun || una == known:
-	case una.Less(known):
-		d.una, d.moves = una, nil // the flow has begun anew
+	case !d.p.begun || d.begun && una == known:
+	case !d.begun || una.Less(known):
+		d.begun, d.una, d.moves = true, una, nil // the flow has begun, or begun anew
 	default:
 		d.moves = append(d.moves, move{d.seen, una})
 	}
