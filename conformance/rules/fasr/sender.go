@@ -35,6 +35,7 @@ type batch struct {
 	all   []psn.PSN
 	wait  []psn.PSN // of all, not sent yet, in order
 	fresh int       // new packets sent meanwhile
+	begun bool      // one of it has been sent
 	told  bool
 }
 
@@ -52,6 +53,7 @@ type sender struct {
 	off        bool // the requester's pool was exhausted, or it has to go back: nothing is compared any more
 	quiet      psn.PSN
 	quietUntil bool // nothing is compared until quiet is acknowledged
+	hushed     vtime.Time
 	batches    []batch
 	forbidden  map[psn.PSN]reason
 	excused    map[psn.PSN]bool // of batches that another input replaced: some may have left the engine already
@@ -308,7 +310,7 @@ func (m *sender) event(e *trace.Event) {
 
 // hush stops comparing until everything sent so far is acknowledged.
 func (m *sender) hush() {
-	m.quiet, m.quietUntil, m.recovering = m.c.MAX.Prev(), true, false
+	m.quiet, m.quietUntil, m.hushed, m.recovering = m.c.MAX.Prev(), true, m.c.Now(), false
 	m.batches = nil
 	clear(m.missing)
 	clear(m.forbidden)
@@ -317,7 +319,8 @@ func (m *sender) hush() {
 func (m *sender) timeout() {
 	m.expired = m.c.Now()
 	for i := range m.batches {
-		if b := &m.batches[i]; m.expired.Sub(b.at) > m.c.Port.Turn { // else it may be on the line, or wait for it
+		b, port := &m.batches[i], m.c.Port
+		if m.expired.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, m.expired)) { // else it may be on the line, or wait for it
 			m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
 		}
 	}
@@ -356,7 +359,7 @@ func (m *sender) sentAgain(s *rule.Sight) {
 				m.settle(b, problem, s) // it does not begin with UNACK
 			}
 		}
-		b.wait = slices.Delete(b.wait, k, k+1)
+		b.wait, b.begun = slices.Delete(b.wait, k, k+1), true
 		m.prune()
 		return
 	}
@@ -382,6 +385,9 @@ func (m *sender) latest() reason {
 // sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is sent again
 // as well.
 func (m *sender) sentNew(s *rule.Sight) {
+	if m.quietUntil && s.At.Sub(m.hushed) <= m.c.Port.Wait() {
+		m.quiet = s.Pkt.PSN // it may have been in the port then
+	}
 	if sinceTimeout(s.At, m.expired) <= m.c.Port.Turn {
 		m.excused[s.Pkt.PSN] = true
 	}
