@@ -201,7 +201,7 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 				return "answered with a NAK for " + j.c.Rel(p.PSN)
 			}
 		}
-		if rule.Selective(p) && j.isFresh(p.SACK.PSN) {
+		if rule.Selective(p) && p.Opcode != roce.FNACK && j.isFresh(p.SACK.PSN) { // an FNACK names what is dropped
 			return "selectively acknowledged"
 		}
 	case plain && j.heard && last == j.acked:
