@@ -410,7 +410,8 @@ func exhaustedGoesBack() rule.Rule {
 				p := s.Pkt
 				switch {
 				case s.Point == trace.ResponderIn && s.Intact():
-					if !seen || newest.Less(p.PSN) {
+					// What comes in its turn behind them is no part of the recovery.
+					if s.Relation == rule.Ahead && (!seen || newest.Less(p.PSN)) {
 						seen, newest = true, p.PSN
 					}
 				case s.Point != trace.ResponderOut:
