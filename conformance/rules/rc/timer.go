@@ -83,7 +83,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	if asked {
 		r.replies++
 	}
-	if !asked || !r.single {
+	if (!asked || !r.single) && !readApart(s.Pkt) { // which may have a timer of its own
 		r.begun = s.At
 	}
 	r.touched, r.asked = s.At, false
