@@ -179,9 +179,8 @@ func (l *lone) sight(s *rule.Sight) {
 	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
 		l.sent++
 	case s.Point == trace.RequesterIn && isSACK(p):
-		if l.sacked = l.sacked || p.PSN == l.psn; p.PSN.Less(l.psn) {
-			l.open = false
-		}
+		l.open = !p.PSN.Less(l.psn) && (l.sacked || p.SACK.PSN == l.psn.Next()) // else the first SACK has been overtaken
+		l.sacked = l.sacked || p.PSN == l.psn
 	case s.Point == trace.RequesterIn && isACK(p) && !p.PSN.Less(l.psn):
 		l.close()
 	}

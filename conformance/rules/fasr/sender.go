@@ -57,7 +57,7 @@ type sender struct {
 	batches    []batch
 	forbidden  map[psn.PSN]reason
 	excused    map[psn.PSN]bool // of batches that another input replaced: some may have left the engine already
-	expired    vtime.Time       // the latest timeout
+	expired    vtime.Time       // the latest timeout, or FNACK that was acted on
 }
 
 // senderRule makes a check of one reason. It reports the problems of batches with that reason, and is met by a batch.
@@ -187,7 +187,7 @@ func (m *sender) sack(s *rule.Sight) {
 	}
 	switch {
 	case !m.recovering:
-		m.recovering = true
+		m.recovering, m.over = true, false // an overflow of the recovery before is over
 		clear(m.missing)
 		m.replace()
 		end := named
@@ -283,7 +283,7 @@ func (m *sender) fnack(s *rule.Sight) {
 		m.judge(&batch{why: noFNACK, at: s.At, index: s.Index}, "", nil)
 		return
 	}
-	m.deaf = true
+	m.deaf, m.expired = true, m.c.Now()
 	all, _ := m.retry()
 	m.replace()
 	m.begin(s, onFNACK, all)
