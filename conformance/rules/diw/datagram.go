@@ -2,6 +2,7 @@ package diw
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
@@ -64,7 +65,7 @@ func (r *reader) read(s *rule.Sight) *datagram {
 	j := r.joint(p.IP.ID, s.Index)
 	at := p.IP.Fragment.Offset()
 	if at == 0 && j.fragments > 0 && j.have > 0 && j.got[0] && s.Out {
-		delete(r.parts, p.IP.ID) // the number is used again
+		r.forget(p.IP.ID) // the number is used again
 		j = r.joint(p.IP.ID, s.Index)
 	}
 	j.due = max(j.due, due(s))
@@ -72,7 +73,7 @@ func (r *reader) read(s *rule.Sight) *datagram {
 	if j.end == 0 || j.have < j.end {
 		return nil
 	}
-	delete(r.parts, p.IP.ID)
+	r.forget(p.IP.ID)
 	return r.done(s, j.data[:j.end], j.record, j.fragments, j.lost, j.due)
 }
 
@@ -84,14 +85,21 @@ func (r *reader) joint(id uint16, record uint64) *joint {
 	j := r.parts[id]
 	if j == nil {
 		if len(r.order) == jointLimit {
-			delete(r.parts, r.order[0])
-			r.order = r.order[1:]
+			r.forget(r.order[0])
 		}
 		j = &joint{got: map[int]bool{}, record: record}
 		r.parts[id] = j
 		r.order = append(r.order, id)
 	}
 	return j
+}
+
+// forget takes a datagram out.
+func (r *reader) forget(id uint16) {
+	delete(r.parts, id)
+	if i := slices.Index(r.order, id); i >= 0 {
+		r.order = slices.Delete(r.order, i, i+1)
+	}
 }
 
 // take puts a fragment in its place.
