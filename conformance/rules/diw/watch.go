@@ -357,8 +357,8 @@ func (w *model) stored(e *trace.Event) *message {
 		if !m.record && !m.matched {
 			continue
 		}
-		for k := range m.parts { // the first of several copies is the one that counts
-			if p := &m.parts[k]; !p.stored && m.base+uint64(p.off) == e.VA && p.len == e.Len && p.sum == e.Sum {
+		for k := range m.parts { // the first of several copies is the one that is placed
+			if p := &m.parts[k]; p.fresh && !p.stored && m.base+uint64(p.off) == e.VA && p.len == e.Len && p.sum == e.Sum {
 				p.stored = true
 				return m
 			}
