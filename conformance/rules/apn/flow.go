@@ -20,6 +20,7 @@ type flow struct {
 	sent    int        // packets
 	port    uint64     // those of the port, by then
 	back    uint64     // those of the peer's port, by the newest answer
+	heard   vtime.Time // when that came, 0 before any
 	idle    vtime.Duration
 	warm    bool       // one RTT has passed since the beginning
 	settled vtime.Time // when it had
@@ -30,19 +31,27 @@ type flow struct {
 }
 
 // judged are the sights of a flow.
-const judged = rule.RequestOut | rule.ResponseOut
+const judged = rule.RequestOut | rule.ResponseOut | rule.ResponseIn
 
 // sight takes a request that leaves, or an answer to one.
 func (f *flow) sight(s *rule.Sight) {
 	if lostOnTheWay(s) {
 		f.spoilt = true
 	}
-	if s.Point == trace.RequesterOut {
+	switch {
+	case s.Point == trace.RequesterOut:
 		f.packet(s)
-	} else if f.sent > 0 {
+	case s.Point == trace.RequesterIn:
+		f.heard = s.At
+	case f.sent > 0:
 		f.spoilt = f.spoilt || f.c.PeerPort.Packets != f.back+1
 		f.back = f.c.PeerPort.Packets
 	}
+}
+
+// event notices work that is posted long after there was room for it: the queue waits for its user then.
+func (f *flow) event(e *trace.Event) {
+	f.spoilt = f.spoilt || e.Kind == trace.Post && f.c.Mine(e) && f.heard != 0 && e.At.Sub(f.heard) > hosts
 }
 
 // packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of them.
@@ -90,8 +99,8 @@ func lineBusy() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			f := flow{c: c}
 			return rule.Check{
-				Sight: f.sight,
-				End:   func(vtime.Time) { f.judgeBusy() },
+				Sight: f.sight, Event: f.event,
+				End: func(vtime.Time) { f.judgeBusy() },
 			}
 		},
 	}
@@ -130,8 +139,8 @@ func starvedQueue() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			f := flow{c: c, every: c.Attr.QueueDepth}
 			return rule.Check{
-				Sight: f.sight,
-				End:   func(vtime.Time) { f.judgeStarved() },
+				Sight: f.sight, Event: f.event,
+				End: func(vtime.Time) { f.judgeStarved() },
 			}
 		},
 	}
@@ -171,8 +180,8 @@ func moderatedQueue() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			f := flow{c: c}
 			return rule.Check{
-				Sight: f.sight,
-				End:   func(vtime.Time) { f.judgeModerated() },
+				Sight: f.sight, Event: f.event,
+				End: func(vtime.Time) { f.judgeModerated() },
 			}
 		},
 	}
