@@ -91,11 +91,11 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 }
 
 // follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime.
-// The oldest packet begins a round of its own when the timer may have expired since.
+// The oldest packet begins a round of its own when the timer may have expired since, or a NAK asks for it while a burst passes.
 func (r *rounds) follows(s *rule.Sight) bool {
 	c, p := r.c, s.Pkt.PSN
 	t := c.Attr.TransportTimer()
-	if t > 0 && p == c.UNA && s.At.Sub(r.left) >= t-timerEarly(t) {
+	if p == c.UNA && (r.asked && !r.single || t > 0 && s.At.Sub(r.left) >= t-timerEarly(t)) {
 		return false
 	}
 	return r.sent && (p == r.expected || r.expected.Less(p) && p == c.UNA)
