@@ -34,6 +34,8 @@ type rounds struct {
 	left     vtime.Time // and it left then
 	count    int        // rounds without progress, those that a response asked for included
 	replies  int        // of them, those
+	own      int        // of them, requests of READs that no timeout was reported for: they have timers of their own
+	expired  bool       // the transport timer, since the latest round
 	alive    vtime.Time // the peer answered a READ once more; a round that waits for the line may have begun before
 }
 
@@ -47,7 +49,7 @@ type round struct {
 func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt
 	if c.UNA != r.una || c.Reads.EPSN != r.data {
-		r.una, r.data, r.count, r.replies = c.UNA, c.Reads.EPSN, 0, 0
+		r.una, r.data, r.count, r.replies, r.own = c.UNA, c.Reads.EPSN, 0, 0, 0
 		r.progress(r.reply)
 		r.asked = r.asked && r.reply.Sub(r.askedAt) <= rule.Drain // progress answers what was asked for longer ago
 		if c.Keeps() && r.again && c.UNA.LessEq(r.newest) {
@@ -80,9 +82,13 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	if r.alive == 0 || s.At.Sub(r.alive) > c.Port.Turn {
 		r.count++
 	}
-	if asked {
+	switch {
+	case asked:
 		r.replies++
+	case readApart(s.Pkt) && !r.expired:
+		r.own++
 	}
+	r.expired = false
 	if (!asked || !r.single) && !readApart(s.Pkt) { // which may have a timer of its own
 		r.begun = s.At
 	}
@@ -140,7 +146,7 @@ func (r *rounds) response(s *rule.Sight) {
 	ack := p.Opcode == roce.Acknowledge
 	_, next, _, reading := r.c.OldestRead()
 	if _, awaited := r.c.Reads.Oldest(); awaited && ack && p.AETH.Syndrome.IsACK() && r.c.UNA == r.c.MAX && p.PSN == r.c.UNA.Prev() {
-		r.count, r.replies, r.alive = 0, 0, s.At // the answer to a READ asked for once more: its data wait at a peer that is alive
+		r.count, r.replies, r.own, r.alive = 0, 0, 0, s.At // the answer to a READ asked for once more: its data wait at a peer that is alive
 	}
 	switch {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
@@ -214,11 +220,12 @@ func timeoutRetries() rule.Rule {
 			limit := int(c.Attr.RetryCount)
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					if _, ok := r.sight(s); ok && r.count-r.replies > limit {
+					if _, ok := r.sight(s); ok && r.count-r.replies-r.own > limit {
 						c.Failf(rule.Requester, "round %d of retransmission, retry_cnt is %d", r.count, limit)
 					}
 				},
 				Event: func(e *trace.Event) {
+					r.expired = r.expired || e.Kind == trace.Timeout && c.Mine(e)
 					if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status != engine.StatusRetryExceeded {
 						return
 					}
@@ -227,7 +234,7 @@ func timeoutRetries() rule.Rule {
 					if c.UNA != c.Start && e.At.Sub(max(r.reply, r.acked)) <= rule.Drain {
 						return
 					}
-					if r.count < limit || r.count-r.replies > limit {
+					if r.count < limit || r.count-r.replies-r.own > limit {
 						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.count, limit)
 					} else {
 						c.Met()
