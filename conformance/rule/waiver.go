@@ -130,9 +130,16 @@ func (w *Waiver) coversKernel(version string) bool {
 	if w.Kernel == "" || err != nil {
 		return err == nil
 	}
-	release, _, _ := strings.Cut(version, "-")
-	v, err := numbers(release)
+	v, err := numbers(release(version))
 	return err == nil && compareVersions(v, from) >= 0 && compareVersions(v, to) <= 0
+}
+
+// release is the part of a version that is numbers: what distributions add begins with another letter, as in "6.12.117+deb12-amd64".
+func release(version string) string {
+	if i := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
+		version = version[:i]
+	}
+	return strings.TrimSuffix(version, ".")
 }
 
 // kernels returns the bounds of Kernel.

@@ -23,6 +23,10 @@ func TestWaivers(t *testing.T) {
 	}{
 		{"rxe", "6.1.0-56-amd64", "2027-01-31", Fail, XFail, "waived by net"},
 		{"rxe", "6.6.50", "2027-01-31", Pass, XPass, "but passes"},
+		{"rxe", "6.6.117+deb12-amd64", "2027-01-31", Fail, XFail, "waived by net"},
+		{"rxe", "6.6+", "2027-01-31", Fail, XFail, "waived by net"},
+		{"rxe", "6.1.fc", "2027-01-31", Fail, XFail, "waived by net"},
+		{"rxe", "6.7.1+deb12", "2027-01-31", Fail, Fail, ""},
 		{"rxe", "6.1", "2027-02-01", Fail, Fail, "expired on 2027-01-31"},
 		{"rxe", "6.1", "2027-02-01", Pass, Pass, ""},
 		{"rxe", "6.12.0", "2027-01-31", Fail, Fail, ""},
