@@ -11,12 +11,12 @@ import (
 // of the engine unchanged, those that come in order.
 type half struct {
 	up     engine.Engine // the half of the engine above
+	failed bool
+	held   bool // behind waits
 	enc    encoder
 	dec    decoder
-	failed bool
 
 	behind roce.Packet // waits behind an announcement, while held
-	held   bool
 }
 
 // lowar takes a packet of the shim itself.
