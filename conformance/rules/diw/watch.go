@@ -38,7 +38,7 @@ type model struct {
 	out, in  reader
 	regions  regions
 	table    map[key]*message
-	holders  map[uint64]*message // SENDs by the address of their receive
+	holders  map[uint64]*message // SENDs by their receive; buffers may overlap
 	order    []*message
 	receives []buffer // posted and not taken, oldest first
 	posts    [2]int   // work requests, by side
@@ -216,7 +216,7 @@ func (w *model) takeSend(d *datagram, n uint32) (*message, *part) {
 		}
 		m.buf, m.matched, w.receives = w.receives[0], true, w.receives[1:]
 		m.base = m.buf.va
-		w.holders[m.base] = m
+		w.holders[m.buf.id] = m
 	}
 	if s.Last && !m.known {
 		m.length, m.known = s.MO+n, true
@@ -333,8 +333,8 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 // holding finds the SEND that an event about a receive is about: the one that holds the buffer, and where that is not known
 // the oldest that fits.
 func (w *model) holding(e *trace.Event) *message {
-	if m := w.holders[e.VA]; m != nil {
-		delete(w.holders, e.VA)
+	if m := w.holders[e.Body.ID]; m != nil {
+		delete(w.holders, e.Body.ID)
 		return m
 	}
 	for _, m := range w.order[max(0, len(w.order)-scan):] {
