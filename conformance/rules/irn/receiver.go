@@ -270,7 +270,8 @@ func (m *mirror) cumulative(s *rule.Sight) {
 // accept takes an ACK for the answer to the first i+1 arrivals.
 func (m *mirror) accept(i int, s *rule.Sight) {
 	for _, w := range m.want[:i+1] {
-		switch late := s.At.Sub(w.at) > rule.Patience; {
+		latest := w.at.Add(rule.Patience) // to be made: then it may have to wait for the line
+		switch late := s.At > latest && !m.c.PeerPort.Busy(latest, s.At); {
 		case !w.why.acked():
 		case late && w.why != plain:
 			m.match(&w, nil) // the ACK is that of a later packet
