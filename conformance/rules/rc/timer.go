@@ -77,7 +77,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		return round{}, false
 	}
 	// Of two reasons that come close together one may have been at work in the port already.
-	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= rule.Drain
+	asked := r.asked || r.askedAt > 0 && s.At.Sub(r.askedAt) <= c.Port.Wait()
 	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.restart(s.At))}
 	if r.alive == 0 || s.At.Sub(r.alive) > c.Port.Turn {
 		r.count++
