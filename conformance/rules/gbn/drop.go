@@ -124,7 +124,7 @@ func (w *waste) sight(s *rule.Sight) {
 		case !w.open || !s.Intact():
 		case isNAK(p) && p.PSN == w.psn && w.inFlight < 0:
 			w.inFlight, w.end, w.asked, w.back = c.MAX.Sub(p.PSN)-1, c.MAX, s.At, false
-		case p.Opcode.IsReadResponse() || endsRecovery(p) || isNAK(p) && p.PSN != w.psn:
+		case p.Opcode.IsReadResponse() || endsRecovery(p) || isNAK(p) && (p.PSN != w.psn || interval(c) > 0):
 			w.open = false // another reason to go back; packets out of order on the link are one too
 		}
 	default:
