@@ -44,7 +44,7 @@ func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	early := h.Base.Less(n.said.Base) && !b.again // a retransmission may slip in behind the announcement
 	changed := n.known && (h.R != before.R || h.C != before.C)
 	switch {
-	case changed && h.Base == before.Base:
+	case changed && h.Base == before.Base && b.repairs > 0: // else the block has begun anew
 		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s", before.R, before.C, h.R, h.C, c.Rel(h.Base))
 	case changed && h.Epoch != before.Epoch+1:
 		c.Failf(rule.Requester, "(r, c) changes with the block at %s; the epoch goes from %d to %d", c.Rel(h.Base), before.Epoch, h.Epoch)
