@@ -207,6 +207,7 @@ func (st *stream) finish() {
 	}
 	if b.repairs == 0 && st.unprotected > st.excused {
 		st.excused++
+		b.at = 0 // excused once
 		return
 	}
 	if b.repairs == 0 && !st.c.Offers(rule.Probes) && st.c.Decoders[0].Crowded() {
