@@ -384,9 +384,9 @@ func (r *covered) event(e *trace.Event) {
 	r.m.event(e)
 }
 
-// overdue judges a duplicate that nothing answers.
+// overdue judges a duplicate that nothing answers. An answer may wait for the line behind the responses to a READ.
 func (r *covered) overdue(now vtime.Time) {
-	if r.excess && now.Sub(r.dupAt) >= rule.Patience {
+	if latest := r.dupAt.Add(rule.Patience); r.excess && now >= latest && !r.c.PeerPort.Busy(latest, now) {
 		r.excess = false
 		if !r.c.Fatal && !r.c.RNRWait {
 			r.c.Failf(rule.Responder, "%s came again and is not answered", r.c.Rel(r.dup))
