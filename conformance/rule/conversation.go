@@ -166,7 +166,8 @@ func (c *Conversation) strange(s *Sight) bool {
 // reset starts a conversation from what the header knows of it.
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
-	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known, Port: &Port{}, PeerPort: &Port{}}
+	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known, Port: &Port{},
+		PeerPort: &Port{}}
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}

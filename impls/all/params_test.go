@@ -14,7 +14,8 @@ import (
 // values are what somebody may write for a parameter: nothing, nonsense, and the ends of what numbers, sizes, times, rates and
 // names can be.
 var values = []string{"", " ", "x", "0", "-1", "1", "2", "1.5", "NaN", "1e99", "4096", "65536", "2147483648", "9223372036854775807",
-	"99999999999999999999", "0s", "-1ms", "1ps", "1s", "9223372s", "0B", "1B", "16GiB", "8388607TiB", "1bps", "1G", "9223372036G", "true", "off", "lite"}
+	"99999999999999999999", "0s", "-1ms", "1ps", "1s", "9223372s", "0B", "1B", "16GiB", "8388607TiB", "1bps", "1G",
+	"9223372036G", "true", "off", "lite"}
 
 // TestEveryParameterIsTakenOrRefused: whatever is written for a parameter is refused with one line that names it, before
 // anything runs; or the implementation works with it.
@@ -39,7 +40,8 @@ func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 // taken reports whether a value is not refused, and runs the implementation with it then.
 func taken(t *testing.T, impl engine.Implementation, name, value string) bool {
 	t.Helper()
-	text := fmt.Sprintf("impl %s\nlink rate=1G delay=50us\nloss random p=1%%\nqp mtu=1024 qd=8\nload write msg=5000 count=8\nrun limit=10s\n", impl.Name)
+	text := fmt.Sprintf("impl %s\nlink rate=1G delay=50us\nloss random p=1%%\nqp mtu=1024 qd=8\n", impl.Name) +
+		"load write msg=5000 count=8\nrun limit=10s\n"
 	spec, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)

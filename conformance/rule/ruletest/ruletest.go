@@ -2,7 +2,8 @@
 // should find there.
 //
 // Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace, fail*.trace and, for what the rule has nothing to say of,
-// inconclusive*.trace. Only the rule that names the folder is judged. A finding must be claimed by a comment on the line of its packet or event,
+// inconclusive*.trace. Only the rule that names the folder is judged. A finding must be claimed by a comment on the line of its
+// packet or event,
 //
 //	B>A NAK psn=+1 msn=0 PSN_SEQ_ERR   // want "second NAK"
 //

@@ -34,7 +34,8 @@ type rounds struct {
 	left     vtime.Time // and it left then
 	count    int        // rounds without progress, those that a response asked for included
 	replies  int        // of them, those
-	own      int        // of them, requests of READs that no timeout was reported for: they have timers of their own
+	stuck    int        // rounds since UNA moved: data of a READ that is not acknowledged need be no progress
+	own      int        // of count, requests of READs that no timeout was reported for: they have timers of their own
 	expired  bool       // the transport timer, since the latest round
 	alive    vtime.Time // the peer answered a READ once more; a round that waits for the line may have begun before
 }
@@ -48,6 +49,9 @@ type round struct {
 // sight takes a request out or a response in, and reports whether a round of retransmission begins with it.
 func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt
+	if c.UNA != r.una {
+		r.stuck = 0
+	}
 	if c.UNA != r.una || c.Reads.EPSN != r.data {
 		r.una, r.data, r.count, r.replies, r.own = c.UNA, c.Reads.EPSN, 0, 0, 0
 		r.progress(r.reply)
@@ -81,6 +85,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	begun = round{!asked, s.At.Sub(r.touched), s.At.Sub(r.restart(s.At))}
 	if r.alive == 0 || s.At.Sub(r.alive) > c.Port.Turn {
 		r.count++
+		r.stuck++
 	}
 	switch {
 	case asked:
@@ -146,7 +151,8 @@ func (r *rounds) response(s *rule.Sight) {
 	ack := p.Opcode == roce.Acknowledge
 	_, next, _, reading := r.c.OldestRead()
 	if _, awaited := r.c.Reads.Oldest(); awaited && ack && p.AETH.Syndrome.IsACK() && r.c.UNA == r.c.MAX && p.PSN == r.c.UNA.Prev() {
-		r.count, r.replies, r.own, r.alive = 0, 0, 0, s.At // the answer to a READ asked for once more: its data wait at a peer that is alive
+		// The answer to a READ that was asked for once more: its data wait at a peer that is alive.
+		r.count, r.stuck, r.replies, r.own, r.alive = 0, 0, 0, 0, s.At
 	}
 	switch {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
@@ -234,8 +240,8 @@ func timeoutRetries() rule.Rule {
 					if c.UNA != c.Start && e.At.Sub(max(r.reply, r.acked)) <= rule.Drain {
 						return
 					}
-					if r.count < limit || r.count-r.replies-r.own > limit {
-						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.count, limit)
+					if r.stuck < limit || r.count-r.replies-r.own > limit {
+						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.stuck, limit)
 					} else {
 						c.Met()
 					}
