@@ -103,6 +103,8 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			ports := &j.ports[h.Conns[i].Hop]
 			c.Port, c.PeerPort = &ports[side], &ports[trace.Side(side).Other()]
 			c.Alone = len(h.Conns) == 1
+			box, divided := h.Conns[i].Hop.Box()
+			c.ByBox = divided && box == trace.A && trace.Side(side) == trace.A
 			c.ends = opts.Ends
 			declared := opts.declared(trace.Side(side).Other()) // by the responder
 			c.responder.keep.reach = keepReach(c, declared)

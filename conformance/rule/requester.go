@@ -65,6 +65,13 @@ func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	return p.Add(t.Offset*c.MTU/chunk*chunk/c.MTU - t.Offset)
 }
 
+// Relayed reports a READ or atomic that a box sends again because its client does: it keeps no data, so the responder has to
+// replay them, and no timer or answer of the box's is behind it.
+func (c *Conversation) Relayed(s *Sight) bool {
+	o := s.Pkt.Opcode
+	return c.ByBox && s.Relation == Again && (o.IsRead() || o.IsAtomic())
+}
+
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }
 

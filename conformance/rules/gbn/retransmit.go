@@ -193,7 +193,7 @@ func timeoutFromUNA() rule.Rule {
 				// and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				silent := s.At.Sub(heard) >= t-min(rule.Drain, t/2)
-				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 {
+				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 && !c.Relayed(s) {
 					c.Met()
 					if c.UNA.Less(p) || p.Less(c.UNA) && s.At.Sub(heard) > c.Port.Wait() {
 						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))

@@ -65,6 +65,10 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		r.response(s)
 		return round{}, false
 	}
+	if c.Relayed(s) {
+		r.touched = s.At
+		return round{}, false
+	}
 	follows := r.follows(s)
 	r.expected, r.sent, r.left = p.PSN.Add(max(1, c.Span(p))), true, s.At
 	if s.Relation == rule.Again {
@@ -287,7 +291,7 @@ func restartsSeen(c *rule.Context) rule.Check {
 			acked := start > 0 && (start == r.acked || start == r.before)
 			switch {
 			case t == 0 || s.Point != trace.RequesterOut:
-			case idle && s.Relation == rule.Again && s.At.Sub(r.reply) > max(rule.Drain, t-timerSlack(t)):
+			case idle && s.Relation == rule.Again && !c.Relayed(s) && s.At.Sub(r.reply) > max(rule.Drain, t-timerSlack(t)):
 				c.Failf(rule.Requester, "%s is sent again with nothing outstanding", c.Rel(s.Pkt.PSN))
 			case !ok || !begun.byTimer || !acked:
 			case begun.max < t-timerSlack(t):
