@@ -21,6 +21,7 @@ type Conversation struct {
 	Index    int        // connection in the trace header; -1 for packets that belong to none
 	Alone    bool       // the trace has no other connection
 	ByBox    bool       // a box stands in for the requester
+	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side
 	Attr     engine.QP  // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr engine.QP  // attributes of the responder's end

@@ -104,7 +104,8 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			c.Port, c.PeerPort = &ports[side], &ports[trace.Side(side).Other()]
 			c.Alone = len(h.Conns) == 1
 			box, divided := h.Conns[i].Hop.Box()
-			c.ByBox = divided && box == trace.A && trace.Side(side) == trace.A
+			first := divided && trace.Side(side) == trace.A
+			c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
 			c.ends = opts.Ends
 			declared := opts.declared(trace.Side(side).Other()) // by the responder
 			c.responder.keep.reach = keepReach(c, declared)

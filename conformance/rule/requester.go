@@ -72,6 +72,10 @@ func (c *Conversation) Relayed(s *Sight) bool {
 	return c.ByBox && s.Relation == Again && (o.IsRead() || o.IsAtomic())
 }
 
+// ReadsBehindBox reports READs or atomics that a box in the responder's place has passed on and whose data have not come. The box
+// can neither answer them nor, before them, what follows.
+func (c *Conversation) ReadsBehindBox() bool { return c.AtBox && c.OutstandingReads() > 0 }
+
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }
 
