@@ -86,9 +86,9 @@ func (g *gaps) named(p psn.PSN) {
 	}
 }
 
-// close ends the open gap, if any.
+// close ends the open gap, if any. A box has more reasons to be silent: a NAK acknowledges what is before it (PACK-GAP-001).
 func (g *gaps) close(at vtime.Time) {
-	if g.waiting && at.Sub(g.at) >= rule.Patience && (!g.later || g.drawn) {
+	if g.waiting && !g.c.AtBox && at.Sub(g.at) >= rule.Patience && (!g.later || g.drawn) {
 		g.c.FailAt(g.at, g.record, rule.Responder, "no NAK although "+g.c.Rel(g.psn)+" is missing")
 	}
 	g.waiting = false

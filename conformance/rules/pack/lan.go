@@ -36,7 +36,7 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 		if !p.gap {
 			g.naks, g.since, g.record, g.unsaid = 0, s.At, s.Index, !p.real && !p.cm.connected
 		}
-		g.unsaid = g.unsaid || len(p.holds) > 0 || p.probe["buf_bytes"] > p.probe["buffer"]
+		g.unsaid = g.unsaid || len(p.holds) > 0 || p.mayBeFull()
 	case w == fromLocal && p.gap && x == p.exp:
 		if g.naks == 0 && !g.unsaid && s.At.Sub(g.since) > rule.Patience {
 			p.c.FailAt(g.since, g.record, rule.Responder, "no NAK although "+p.c.Rel(p.exp)+" is missing")

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -170,6 +171,19 @@ func (p *path) eligible() psn.PSN {
 
 // paper reports a box that keeps nothing, which the rules about its buffer do not fit.
 func (p *path) paper() bool { return p.c.Attr.Params["buffer"] == "0" }
+
+// mayBeFull reports whether the buffer may hold more than the box may promise: as it tells, or where it does not by what Remote
+// has not acknowledged.
+func (p *path) mayBeFull() bool {
+	if p.told["buf_bytes"] {
+		return p.probe["buf_bytes"] > p.probe["buffer"]
+	}
+	limit, err := unit.ParseSize(p.c.Attr.Params["buffer"])
+	return err == nil && unit.Size(p.exp.Sub(p.una)*(p.c.MTU+largestHeaders)) > limit
+}
+
+// largestHeaders bounds the bytes of a frame beside its payload.
+const largestHeaders = 100
 
 // update moves past a packet.
 func (p *path) update(s *rule.Sight, w where) {
