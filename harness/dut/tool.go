@@ -54,6 +54,10 @@ func (t *Tool) Polls() bool {
 	return false
 }
 
+// Waits reports whether the tool, once it has posted what it was told, has nothing to do but to collect completions and to print a
+// report. perftest measures the processor's clock for that, for 219 ms.
+func (t *Tool) Waits() bool { return t.Active && t.turns == "" && t.Polls() }
+
 // Spins reports whether the tool polls also where it only waits for its peer to begin or to end.
 func (t *Tool) Spins() bool {
 	_, exchanges := t.kind.(perftestCM)

@@ -52,6 +52,7 @@ type foreign struct {
 	exited  chan struct{}
 	meeting *dut.Meeting
 	done    chan struct{} // closed when an active tool has done its work, or has ended
+	over    chan struct{} // closed when the run is
 	clock   *packetio.Clock
 	doneAt  vtime.Time // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
 	goneAt  vtime.Time // when it had ended, set before exited is closed
@@ -99,7 +100,7 @@ func (s *session) attach(d *Device) (*foreign, error) {
 	s.fact("device at "+d.Side.String(), "soft-RoCE under "+d.Tool.Program)
 	gid, err := findGID(d.Side)
 	at := dut.Setting{Device: name, GID: gid, Own: drive.Addr(d.Side), Peer: drive.Addr(d.Side.Other())}
-	return &foreign{Device: d, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}),
+	return &foreign{Device: d, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}),
 		clock: packetio.NewClock(s.base), doneAt: vtime.Never, goneAt: vtime.Never}, err
 }
 
@@ -238,10 +239,55 @@ func (h *foreign) pause() { h.signal(unix.SIGSTOP) }
 // resume lets it go on.
 func (h *foreign) resume() { h.signal(unix.SIGCONT) }
 
+// leave pauses it for good, because the run is over.
+func (h *foreign) leave() {
+	if h != nil {
+		close(h.over)
+		h.pause()
+	}
+}
+
 func (h *foreign) signal(which syscall.Signal) {
 	if h != nil && h.Tool.Polls() {
 		_ = h.child.Process.Signal(which) // it may have ended
 	}
+}
+
+// How a tool that only waits is let look: without rest for long enough that it has posted what it can, then for a moment every few
+// milliseconds. That is longer than each of the steps in which perftest measures the clock, so that a step ends with each look.
+const (
+	attentive = 50 * time.Millisecond
+	look      = 50 * time.Microsecond
+	rest      = 2500 * time.Microsecond
+)
+
+// glance lets a tool look now and then until it has done its work, or the run is over. It steps back as well: otherwise what wakes to
+// pause it would wait until its slice is over.
+func (h *foreign) glance() {
+	if !h.stays(attentive) {
+		return
+	}
+	stepBack(h.child.Process.Pid)
+	for {
+		h.pause()
+		if !h.stays(rest) {
+			return
+		}
+		h.resume()
+		moment := unix.NsecToTimespec(look.Nanoseconds())
+		_ = unix.Nanosleep(&moment, nil) // Go's timers wake a millisecond late; a signal only ends the look
+	}
+}
+
+// stays reports whether the tool is still at work after a time.
+func (h *foreign) stays(d time.Duration) bool {
+	select {
+	case <-h.done:
+	case <-h.over:
+	case <-time.After(d):
+		return true
+	}
+	return false
 }
 
 // connect returns the connection with the tool, whichever of the two makes it. A tool that ends before has said why.
@@ -277,7 +323,11 @@ func (s *session) begin(ctx context.Context) error {
 	if err := s.sleep(ctx, s.epoch.Add(dut.Lead)); err != nil {
 		return err
 	}
-	return s.foreign.meeting.Begin()
+	err := s.foreign.meeting.Begin()
+	if err == nil && s.foreign.Tool.Waits() {
+		go s.foreign.glance()
+	}
+	return err
 }
 
 // sleep returns at a time of the clock, or when the run is interrupted.

@@ -294,8 +294,8 @@ func (s *session) halt() (first error) {
 			first = err
 		}
 	}
-	s.foreign.pause()
-	s.passive.pause()
+	s.foreign.leave()
+	s.passive.leave()
 	for _, e := range s.parties() {
 		var err error
 		e.end, err = e.order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
