@@ -67,12 +67,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		s.QP[side.Other()].QueueDepth = 1 // the tool counts on one message at a time, and stops for ever when two come
 	default:
 		t.Count = endless
-		if s.ReceiveLen > 0 && t.Op == engine.OpSend {
-			t.Message = s.ReceiveLen // a longer SEND is then an error, as the Spec wants
-		}
-		if s.Receives <= fewReceives && t.Op == engine.OpSend {
-			t.posted = s.Receives
-		}
+		t.receive(&s)
 	}
 	if t.Active && t.ByCM() {
 		t.MTU = kernelMTU
@@ -80,6 +75,19 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	}
 	s.Impl[side], s.Limit = Name, min(s.Limit, longest)
 	return t, &s, nil
+}
+
+// receive makes the receives of a tool that serves SENDs those of the Spec.
+func (t *Tool) receive(s *scenario.Spec) {
+	if t.Op != engine.OpSend {
+		return
+	}
+	if s.ReceiveLen > 0 {
+		t.Message = s.ReceiveLen // a longer SEND is then an error, as the Spec wants
+	}
+	if s.Receives <= fewReceives {
+		t.posted = s.Receives
+	}
 }
 
 // readOnly reports whether a tool that serves READs is what a Spec asks for by the rights of its side.

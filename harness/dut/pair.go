@@ -31,6 +31,13 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 	other := work.from.Other()
 	passive := *active
 	passive.Active = false // the rest is the same, because two tools of perftest must be told the same
+	if err := passive.suits(s, other, &work); err != nil {
+		return tools, nil, err
+	}
+	if passive.readOnly(s.QP[other].Access) {
+		return tools, nil, fmt.Errorf("dut: rights for another operation between two tools: %w", ErrUnfit)
+	}
+	passive.receive(s)
 	adopt(s, other, &passive)
 	s.Impl[other] = Name
 	tools[work.from], tools[other] = active, &passive

@@ -34,11 +34,26 @@ func TestFitPair(t *testing.T) {
 	}
 }
 
+// TestFitPairReceives: what a Spec says of receives is so for the tool that receives.
+func TestFitPairReceives(t *testing.T) {
+	tools, _, err := FitPair(parse(t, "qp receives=2 receive-len=1500\nload send msg=2048 count=9\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for side, want := range [2]string{"-s 2048 -n 9 ", "-s 1500 -n 9 "} {
+		if got := strings.Join(tools[side].Args(Setting{}), " "); !strings.Contains(got, want) || strings.Contains(got, " -r 2") != (side == 1) {
+			t.Errorf("%s: %s\nwant %s", trace.Side(side), got, want)
+		}
+	}
+}
+
 func TestFitPairRefuses(t *testing.T) {
 	for _, text := range []string{
 		"load send msg=4KiB count=50\nload send from=B msg=4KiB count=50\n",
 		"load write msg=1024 count=9\nload read msg=1024 count=9\n",
 		"post-write len=8\npost-write len=16\n",
+		"qp B access=r\npost-write len=64\n",          // the tool that is written to lets itself be written to
+		"qp receives=0\nload send msg=1024 count=9\n", // and one that receives posts receives
 	} {
 		if _, _, err := FitPair(parse(t, text)); !errors.Is(err, ErrUnfit) {
 			t.Errorf("%s: %v; want that no tool does that", text, err)
