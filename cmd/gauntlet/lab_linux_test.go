@@ -55,13 +55,14 @@ func TestGuestEndings(t *testing.T) {
 	}{
 		{"exits", "", "uname -r; echo warned >&2; exit 7", 7, "-amd64\n", "warned\nlab: "},
 		{"no memory", "--guest-memory 512", "tail /dev/zero", exitBroken, "", "Out of memory"},
+		{"full", "--guest-memory 512", "cat /dev/zero >/full 2>/dev/null; exit 3", 3, "", "--guest-memory gives it more"},
 		{"panic", "", "echo before; sleep 1; echo c > /proc/sysrq-trigger", exitBroken, "before\n", "sysrq triggered crash"},
 		{"hangs", "--guest-limit 30s", "echo before; while :; do :; done", exitBroken, "before\n", "still running after 30s"},
 		// Ten minutes of sleep are nothing to wait for: the time is the guest's own. What holds the output is ended as well.
 		{"sleeps", "--guest-limit 10m --deterministic", "echo before; sleep 9999d & sleep 9999d", exitBroken, "before\n", "still running after 10m0s of its time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"lab", "run", "--with", "uname", "--with", "tail", "--with", "sleep"}, strings.Fields(c.flags)...)
+			args := append([]string{"lab", "run", "--with", "uname", "--with", "tail", "--with", "cat", "--with", "sleep"}, strings.Fields(c.flags)...)
 			o := gauntlet(t, t.TempDir(), append(args, "--", "sh", "-c", c.script)...)
 			if o.code != c.code || !strings.Contains(o.stdout, c.stdout) || !strings.Contains(o.stderr, c.stderr) {
 				t.Errorf("exit %d, %q %q", o.code, o.stdout, o.stderr)

@@ -33,9 +33,9 @@ const slowest = 50
 // limit is the Limit that applies.
 func (g *Guest) limit() time.Duration { return cmp.Or(g.Limit, DefaultLimit) }
 
-// Defaults of a Guest.
+// Defaults of a Guest. Half of the memory is for its files, of which a matrix leaves a gigabyte. The machine gives what is touched.
 const (
-	DefaultMemory = 2048
+	DefaultMemory = 4096
 	DefaultLimit  = 30 * time.Minute
 )
 
@@ -46,6 +46,7 @@ type Outcome struct {
 	Wall         time.Duration // the same by the clock of this machine
 	Instructions uint64        // executed by the guest, to the 10 ms of its idle counter; 0 when they were not counted
 	Accelerator  string
+	Full         bool // no memory was left for files
 }
 
 // String says what the guest cost.
@@ -53,6 +54,9 @@ func (o *Outcome) String() string {
 	s := fmt.Sprintf("%.1f guest seconds in %.1f s (%s)", o.Guest.Seconds(), o.Wall.Seconds(), o.Accelerator)
 	if o.Instructions > 0 {
 		s += fmt.Sprintf(", %.2g instructions", float64(o.Instructions))
+	}
+	if o.Full {
+		s += "; its files filled half of its memory: --guest-memory gives it more"
 	}
 	return s
 }

@@ -54,6 +54,7 @@ func conclude(port *os.File, o *Order, failed error) error {
 	r := Report{Code: -1}
 	if failed == nil {
 		r.Code, failed = o.run(port)
+		r.Full = full("/")
 		failed = cmp.Or(failed, pack(framer{port, files}, o.Outputs)) // of a command that was cut short, what it had done
 	}
 	if failed != nil {
@@ -65,6 +66,12 @@ func conclude(port *os.File, o *Order, failed error) error {
 		return err
 	}
 	return writeFrame(port, report, raw)
+}
+
+// full reports whether less than a hundredth of a file system is left, here a part of the guest's memory.
+func full(path string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(path, &s) == nil && s.Bavail < s.Blocks/100
 }
 
 // mountAll makes the file systems that programs expect. /tmp and the rest are in memory already.

@@ -40,6 +40,7 @@ type Report struct {
 	Text string        `json:"text,omitempty"` // why the command did not run
 	Up   time.Duration `json:"up_ns"`          // since the kernel began, by the guest's clock
 	Idle time.Duration `json:"idle_ns"`        // of Up, over all processors
+	Full bool          `json:"full,omitempty"` // no memory was left for files
 }
 
 // inside returns the Order of the guest that this process runs in, or nil on a machine that is not one.

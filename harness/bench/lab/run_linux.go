@@ -134,7 +134,7 @@ func (g *Guest) boot(ctx context.Context, with accelerator, initrd *os.File) (o 
 var patience = map[accelerator]time.Duration{kvm: 20 * time.Second, tcg: 5 * time.Minute}
 
 func (m *machine) outcome(r *Report, wall time.Duration) *Outcome {
-	o := &Outcome{Code: r.Code, Guest: r.Up, Wall: wall, Accelerator: string(m.accel)}
+	o := &Outcome{Code: r.Code, Guest: r.Up, Wall: wall, Accelerator: string(m.accel), Full: r.Full}
 	if m.guest.Deterministic {
 		o.Instructions = uint64(r.Up - r.Idle) // one takes a nanosecond
 	}
