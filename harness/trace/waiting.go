@@ -60,9 +60,6 @@ func (s *slot) restore() {
 // hold copies a frame and its payload into buffers i, keeping nil as nil. A payload that lies in the frame, as a
 // decoder leaves it, is not copied twice.
 func (s *slot) hold(i int, raw []byte, p *roce.Packet) (rawCopy, payload []byte) {
-	if raw == nil && p.Payload == nil {
-		return nil, nil
-	}
 	c := s.own()
 	if raw != nil {
 		c.raw[i] = append(c.raw[i][:0], raw...)

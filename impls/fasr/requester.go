@@ -12,7 +12,8 @@ import (
 // Requester turns work requests into request packets, and takes READ responses.
 //
 // It is the sending side for requests (out) and the receiving side for READ responses (in), which have PSNs of their own:
-// "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D).
+// "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D). What every packet needs comes
+// first, as in package gbn.
 type Requester struct {
 	failed bool // error state: silent for ever
 	retry  retry

@@ -13,6 +13,8 @@ import (
 //
 // It is the receiving side for requests (in) and the sending side for READ responses (out). A packet that comes out of
 // order waits in the reorder store, and is checked and executed in its turn, when those before it have been.
+//
+// What every packet needs comes first, as in package gbn.
 type Responder struct {
 	state    qpState
 	notReady bool    // a packet whose turn it is was answered with an RNR NAK

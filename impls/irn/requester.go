@@ -10,7 +10,8 @@ import (
 
 // Requester turns work requests into request packets, and takes READ responses.
 //
-// It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN).
+// It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN). What every packet needs
+// comes first, as in package gbn.
 type Requester struct {
 	failed bool // error state: silent for ever
 	retry  retry

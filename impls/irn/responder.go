@@ -13,6 +13,8 @@ import (
 // It is the receiving side for requests (in, sPSN) and the sending side for READ responses (out, rPSN). A packet that comes
 // early is placed in memory at once when it says where it goes (place.go), and otherwise kept until its turn; what the
 // application sees, and the MSN, follow in order (execute.go).
+//
+// What every packet needs comes first, as in package gbn.
 type Responder struct {
 	state    qpState
 	msn      psn.MSN // requests completed
