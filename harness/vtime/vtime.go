@@ -88,8 +88,8 @@ func (d Duration) String() string {
 	return strconv.FormatInt(int64(d), 10) + "ps"
 }
 
-// ParseDuration reads a decimal number with a unit: "40ms", "4.096us", "1s", "250ns", "22120ps". A bare "0" is zero.
-// Whole numbers are exact; fractions are rounded to the nearest picosecond.
+// ParseDuration reads a decimal number with a unit: "40ms", "4.096us", "1s", "250ns", "22120ps". A bare "0" is zero,
+// and "µs", as reports print it, is "us". Whole numbers are exact; fractions are rounded to the nearest picosecond.
 func ParseDuration(s string) (Duration, error) {
 	if s == "0" {
 		return 0, nil
@@ -129,5 +129,6 @@ type named struct {
 // units go from large to small, so that String takes the largest; a zero duration therefore prints as "0s".
 var units = []named{{"s", Second}, {"ms", Millisecond}, {"us", Microsecond}, {"ns", Nanosecond}, {"ps", Picosecond}}
 
-// parseOrder puts "s" last, because every other unit ends in it.
-var parseOrder = []named{{"ps", Picosecond}, {"ns", Nanosecond}, {"us", Microsecond}, {"ms", Millisecond}, {"s", Second}}
+// parseOrder puts "s" last, because every other unit ends in it. The micro sign and the Greek letter look the same.
+var parseOrder = []named{{"ps", Picosecond}, {"ns", Nanosecond}, {"us", Microsecond}, {"\u00b5s", Microsecond}, {"\u03bcs", Microsecond},
+	{"ms", Millisecond}, {"s", Second}}

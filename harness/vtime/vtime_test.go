@@ -32,6 +32,7 @@ func TestDurationText(t *testing.T) {
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]Duration{
 		"0": 0, "4.096us": 4096 * Nanosecond, "1.5s": 1500 * Millisecond, "-2.5ns": -2500, "0.4ps": 0, "0.6ps": 1, "1e3ns": Microsecond,
+		"467\u00b5s": 467 * Microsecond, "1.5\u03bcs": 1500 * Nanosecond,
 	} {
 		if got, err := ParseDuration(text); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v, want %v", text, got, err, want)
