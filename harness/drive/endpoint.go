@@ -130,7 +130,7 @@ func (q *qp) control() *pacing {
 // New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
 func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Options) (*Endpoint, error) {
 	e := &Endpoint{side: side, spec: s, observer: opts.Observer, memory: &memory.Host{}, layout: newLayout(s, side), bytes: opts.Bytes}
-	if err := e.layout.register(e.memory, opts.Bytes, s.Seed); err != nil {
+	if err := e.layout.register(e.memory, opts.Bytes); err != nil {
 		return nil, err
 	}
 	e.qps = make([]qp, s.QPs)

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
@@ -50,6 +51,7 @@ type layout struct {
 	inSlots uint64
 	reads   bool // some load of this side READs, or its turns do
 	spec    *scenario.Spec
+	sources []byte // the row in which the sources of this side lie, once made
 }
 
 // leastBytes is what regions have at least, as far as depth allows: crafted packets and scripts reach beyond the first message.
@@ -127,22 +129,33 @@ func (l *layout) source(i int) uint64 { return place(sourceBase, i) }
 func (l *layout) land(i int) uint64   { return place(landBase, i) }
 func (l *layout) inbox(i int) uint64  { return place(inboxBase, i) }
 
-// register makes the regions of all QPs, filled with a pattern that differs by side, QP and place.
-func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
-	regions := uint64(2)
+// memory is what the regions of one side take when they have bytes: those of the QPs, and the row of the sources.
+func (l *layout) memory() unit.Size {
+	regions := uint64(1)
 	if l.reads {
 		regions++
 	}
-	total := uint64(l.qps) * (regions*l.slot*l.slots + l.inSlot*l.inSlots)
-	if bytes && total > uint64(mostBytes) {
+	return unit.Size(uint64(l.qps)*(regions*l.slot*l.slots+l.inSlot*l.inSlots) + l.rowLen())
+}
+
+// Memory is what the regions of both sides take when they have bytes, with what is needed to compare them at the end.
+func Memory(s *scenario.Spec) unit.Size {
+	a, b := newLayout(s, trace.A), newLayout(s, trace.B)
+	compared := 8 * (a.slot*a.slots + a.inSlot*a.inSlots) // images and states of one QP
+	return a.memory() + b.memory() + 2*unit.Size(compared)
+}
+
+// register makes the regions of all QPs, filled with a pattern that differs by side, QP and place.
+func (l *layout) register(h *memory.Host, bytes bool) error {
+	if bytes && l.memory() > mostBytes {
 		return fmt.Errorf("drive: messages of %s on %d QPs need %s of memory; use fewer QPs or smaller messages",
-			unit.Size(l.slot), l.qps, (unit.Size(total)+unit.MiB-1)/unit.MiB*unit.MiB)
+			unit.Size(l.slot), l.qps, (l.memory()+unit.MiB-1)/unit.MiB*unit.MiB)
 	}
 	// In the order of addresses, so that each registration goes to the end.
 	for from := 0; from < l.qps; from += perBank {
 		for kind := sourceRegion; kind < regionKinds; kind++ {
 			for i := from; i < min(from+perBank, l.qps); i++ {
-				if err := l.registerOne(h, bytes, seed, i, kind); err != nil {
+				if err := l.registerOne(h, bytes, i, kind); err != nil {
 					return err
 				}
 			}
@@ -152,7 +165,7 @@ func (l *layout) register(h *memory.Host, bytes bool, seed uint64) error {
 }
 
 // registerOne makes one region of connection i. Only target and locked regions have a key that the peer is told.
-func (l *layout) registerOne(h *memory.Host, bytes bool, seed uint64, i, kind int) error {
+func (l *layout) registerOne(h *memory.Host, bytes bool, i, kind int) error {
 	r := memory.Region{PD: 1, Access: engine.LocalWrite, Len: l.slot * l.slots}
 	switch kind {
 	case sourceRegion:
@@ -171,11 +184,14 @@ func (l *layout) registerOne(h *memory.Host, bytes bool, seed uint64, i, kind in
 	}
 	fill := l.spec.Devices[l.side.Other()].Fill
 	switch {
-	case bytes && kind == sourceRegion && fill != 0:
+	case !bytes:
+	case kind == sourceRegion && fill != 0:
 		r.Bytes = slices.Repeat([]byte{fill}, int(r.Len))
-	case bytes:
+	case kind == sourceRegion:
+		r.Bytes, r.Shared = l.stretch(i), true
+	default:
 		r.Bytes = make([]byte, r.Len)
-		pattern(r.Bytes, seed, l.side, i, kind)
+		pattern(r.Bytes, l.spec.Seed, l.side, i, kind)
 	}
 	return h.Register(r)
 }
@@ -224,8 +240,24 @@ const (
 	regionKinds
 )
 
+// stride is how many numbers of 8 bytes lie between where two neighbouring QPs begin in the row of their regions.
+const stride = 9
+
 // pattern fills b with what a region holds at the start: a function of seed, side, QP and region, so that either side can
-// compute what the other has.
+// compute what the other has. Regions of one side and kind are stretches of one row of random numbers, each a little further on.
 func pattern(b []byte, seed uint64, side trace.Side, i, region int) {
-	memory.Pattern(b, seed<<32+uint64(i)<<8+uint64(region)<<4+uint64(side))
+	memory.Pattern(b, splitmix.Stream(seed<<32+uint64(region)<<4+uint64(side)), uint64(i)*stride)
+}
+
+func (l *layout) rowLen() uint64 { return l.slot*l.slots + uint64(l.qps-1)*stride*8 }
+
+// stretch is the source of connection i. Sources are mostly read, so that one row serves them all: thousands of QPs with memory of
+// their own would spend more time on missing the processor's caches than on all else.
+func (l *layout) stretch(i int) []byte {
+	if l.sources == nil {
+		l.sources = make([]byte, l.rowLen())
+		pattern(l.sources, l.spec.Seed, l.side, 0, sourceRegion)
+	}
+	at, n := uint64(i)*stride*8, l.slot*l.slots
+	return l.sources[at : at+n : at+n]
 }

@@ -46,7 +46,8 @@ type carried struct {
 	stream engine.Stream
 	socket Socket
 	up     bool
-	rest   []byte // of what the stream gave last, which the socket had no room for
+	buf    []byte // what the stream gave last
+	rest   []byte // of that, what the socket had no room for
 }
 
 // newHalves builds the two halves of connection i, over packets or over the host's TCP.
@@ -121,7 +122,8 @@ func (c *carried) carry() bool {
 		return false
 	}
 	if len(c.rest) == 0 {
-		c.rest = c.stream.Next()
+		c.buf = c.stream.Next(c.buf[:0])
+		c.rest = c.buf
 	}
 	n := 0
 	if len(c.rest) > 0 {

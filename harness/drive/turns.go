@@ -186,7 +186,7 @@ func (e *Endpoint) slotVA() uint64 {
 }
 
 // outgoing is the memory of the next request.
-func (e *Endpoint) outgoing(n int) []byte { return e.memory.Load(e.slotVA(), n) }
+func (e *Endpoint) outgoing(n int) []byte { return e.memory.Edit(e.slotVA(), n) }
 
 // turn posts the next request.
 func (e *Endpoint) turn(op engine.Op, n uint32, local, remote uint64, key uint32) bool {

@@ -269,7 +269,7 @@ func TestFill(t *testing.T) {
 	for line, plain := range map[string]bool{"device B qpn=7 fill=0x7b": true, "device B qpn=7": false} {
 		l := newLayout(lines(t, line, "load send msg=4KiB count=9"), trace.A)
 		var h memory.Host
-		if err := l.register(&h, true, 1); err != nil {
+		if err := l.register(&h, true); err != nil {
 			t.Fatal(err)
 		}
 		sent := h.Load(l.source(0), 4096)

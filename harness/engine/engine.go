@@ -34,7 +34,8 @@ type Engine interface {
 	HandleTimer(now vtime.Time)
 
 	// PollTransmit fills p with the next packet and reports true, or reports false when there is nothing to send now.
-	// The payload may refer to registered memory, which stays unchanged until the request completes.
+	// The payload may refer to registered memory, which stays unchanged until the request completes; another one is valid until
+	// the next call for any QP of the same Host.
 	PollTransmit(now vtime.Time, p *roce.Packet) bool
 
 	// PollEvent returns the next completion or state change.

@@ -12,9 +12,9 @@ type Stream interface {
 	// Up says that the connection is established, and how many bytes of data its segments carry at most.
 	Up(mss int)
 
-	// Next returns the next bytes to be sent, which belong into one segment; nil when there is nothing to send now. They
-	// are valid until the next call, which comes when the connection has taken all of them.
-	Next() []byte
+	// Next appends to b the next bytes to be sent, which belong into one segment; b stays as it is when there is nothing to send
+	// now. The next call comes when the connection has taken all of them.
+	Next(b []byte) []byte
 
 	// Take takes the bytes that arrived next; they are valid during the call.
 	Take(now vtime.Time, b []byte)

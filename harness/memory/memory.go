@@ -23,6 +23,7 @@ type Region struct {
 	Len    uint64 // bytes; [Base, Base+Len) must not wrap
 	Access engine.Access
 	Bytes  []byte // the bytes, Len of them; nil makes the region virtual
+	Shared bool   // others have the Bytes too, so that what is written here goes to a copy
 }
 
 // region is a Region and whether its key still works.
@@ -111,9 +112,25 @@ func (h *Host) Store(va uint64, data []byte, n int) bool {
 		h.Watch(va, data, n)
 	}
 	if r.Bytes != nil && data != nil {
+		r.own()
 		copy(r.Bytes[va-r.Base:], data)
 	}
 	return true
+}
+
+// own gives the region bytes of its own. What was loaded before keeps what it says.
+func (r *region) own() {
+	if r.Shared {
+		r.Bytes, r.Shared = slices.Clone(r.Bytes), false
+	}
+}
+
+// Edit returns the bytes of [va, va+n) for the owner of the memory to write, nil where Load does.
+func (h *Host) Edit(va uint64, n int) []byte {
+	if r := h.find(va, n); r != nil {
+		r.own()
+	}
+	return h.Load(va, n)
 }
 
 // Invalidate implements engine.Memory. The region stays readable and writable by its owner; only the key dies.

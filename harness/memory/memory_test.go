@@ -109,6 +109,33 @@ func TestLoadStore(t *testing.T) {
 	}
 }
 
+// What is written to a region with shared bytes is seen there and nowhere else, and what was loaded before does not change.
+func TestShared(t *testing.T) {
+	row := []byte("0123456789abcdef")
+	var h Host
+	for i, va := range []uint64{0x1000, 0x2000, 0x3000} {
+		if err := h.Register(Region{RKey: uint32(i) + 1, Base: va, Len: 8, Bytes: row[i : i+8], Shared: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := h.Load(0x1000, 8)
+	if !h.Store(0x1002, []byte("XY"), 2) {
+		t.Fatal("Store refused")
+	}
+	h.Edit(0x2000, 1)[0] = 'Z'
+	for va, want := range map[uint64]string{0x1000: "01XY4567", 0x2000: "Z2345678", 0x3000: "23456789"} {
+		if got := string(h.Load(va, 8)); got != want {
+			t.Errorf("at %#x: %q, want %q", va, got, want)
+		}
+	}
+	if string(before) != "01234567" || string(row) != "0123456789abcdef" {
+		t.Errorf("shared bytes changed: %q, %q", before, row)
+	}
+	if h.Edit(0x4000, 1) != nil {
+		t.Error("Edit returns what is not registered")
+	}
+}
+
 func TestInvalidate(t *testing.T) {
 	h := twoRegions(t)
 	if !h.Invalidate(1) || h.Invalidate(1) || h.Invalidate(9) {

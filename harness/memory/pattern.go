@@ -3,36 +3,28 @@ package memory
 import (
 	"encoding/binary"
 	"hash/crc64"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 )
 
 // Fill writes the pattern of seed over [va, va+n) and reports whether the range is registered; over virtual memory it
 // does nothing more. The byte at an offset depends on seed and offset alone, so two ranges filled with one seed are
 // equal and two seeds give ranges that differ nearly everywhere.
 func (h *Host) Fill(va uint64, n int, seed uint64) bool {
-	r := h.find(va, n)
-	if r != nil && r.Bytes != nil {
-		Pattern(h.Load(va, n), seed)
-	}
-	return r != nil
+	Pattern(h.Edit(va, n), splitmix.Stream(seed), 0)
+	return h.find(va, n) != nil
 }
 
-// Pattern fills b with the pattern of seed: the SplitMix64 sequence (Steele, Lea, Flood, OOPSLA 2014), little-endian.
-func Pattern(b []byte, seed uint64) {
+// Pattern fills b with numbers of the stream, little-endian, from the given one on.
+func Pattern(b []byte, s splitmix.Stream, from uint64) {
 	for len(b) >= 8 {
-		seed += 0x9E3779B97F4A7C15
-		binary.LittleEndian.PutUint64(b, mix(seed))
+		binary.LittleEndian.PutUint64(b, s.At(from))
 		b = b[8:]
+		from++
 	}
 	var tail [8]byte
-	binary.LittleEndian.PutUint64(tail[:], mix(seed+0x9E3779B97F4A7C15))
+	binary.LittleEndian.PutUint64(tail[:], s.At(from))
 	copy(b, tail[:])
-}
-
-// mix is the output function of SplitMix64.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
 }
 
 // Hash returns the CRC-64 (ECMA-182) of [va, va+n), with which a report names a memory image; ok is false when the

@@ -11,6 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -152,7 +153,7 @@ func newLine(t *testing.T, params engine.Params, qps int, loss float64) *line {
 			{RKey: 2, Base: targetVA, Len: uint64(qps * slot), Access: engine.AllAccess},
 		} {
 			r.Bytes = make([]byte, r.Len)
-			memory.Pattern(r.Bytes, uint64(side)<<8|uint64(r.RKey))
+			memory.Pattern(r.Bytes, splitmix.Stream(uint64(side)<<8|uint64(r.RKey)), 0)
 			if err := l.mem[side].Register(r); err != nil {
 				t.Fatal(err)
 			}

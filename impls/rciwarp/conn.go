@@ -16,13 +16,13 @@ type conn struct {
 	*stream
 	tcp      *tcplite.Conn
 	up       bool
-	segment  []byte // what PollTransmit returned
-	timeouts int64  // as far as they have been reported
+	host     *Host
+	timeouts int64 // as far as they have been reported
 }
 
 // newConn makes a connection that is not open. Its sequence numbers begin where those of a RoCE QP would, so that one setting
 // of the start takes either across its wrap.
-func newConn(qp *engine.QP, cfg config, mem engine.Memory) (*conn, error) {
+func newConn(qp *engine.QP, cfg config, mem engine.Memory, h *Host) (*conn, error) {
 	s := newStream(qp, cfg, mem)
 	own := tcplite.Config{LocalPort: iwarp.Port, RemotePort: iwarp.PortOf(qp.DestQPN), ISS: firstSeq(qp.SendPSN), Active: s.active,
 		MSS: cfg.mss, Window: cfg.window, MinRTO: cfg.minRTO, Retries: cfg.retries}
@@ -33,7 +33,10 @@ func newConn(qp *engine.QP, cfg config, mem engine.Memory) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{stream: s, tcp: t, segment: make([]byte, tcp.HeaderLen+tcp.MaxOptions+cfg.mss)}, nil
+	if room := tcp.HeaderLen + tcp.MaxOptions + cfg.mss; len(h.segment) < room {
+		h.segment = make([]byte, room)
+	}
+	return &conn{stream: s, tcp: t, host: h}, nil
 }
 
 // firstSeq stretches a PSN of 24 bits over the 32 of a sequence number.
@@ -89,18 +92,17 @@ func (c *conn) HandleTimer(now vtime.Time) {
 	c.settle()
 }
 
-// PollTransmit implements engine.Engine: a segment whose payload is one FPDU or less, so that each begins with one.
+// PollTransmit implements engine.Engine: a segment whose payload is one FPDU or less, so that each begins with one. It is valid until
+// the next call for any QP of the host.
 func (c *conn) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	c.tcp.Open()
 	if c.tcp.Room() {
-		if b := c.Next(); b != nil {
-			c.tcp.Write(b)
-		}
+		c.tcp.Write(c.Next(c.host.segment[:0]))
 		c.settle()
 	}
-	n, ok := c.tcp.Poll(now, c.segment)
+	n, ok := c.tcp.Poll(now, c.host.segment)
 	if ok {
-		*p = roce.Packet{BTH: roce.BTH{Opcode: roce.TCP}, Payload: c.segment[:n], Len: n}
+		*p = roce.Packet{BTH: roce.BTH{Opcode: roce.TCP}, Payload: c.host.segment[:n], Len: n}
 	}
 	return ok
 }

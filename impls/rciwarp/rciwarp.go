@@ -17,12 +17,9 @@ func Implementation() engine.Implementation {
 		Recover:  "rciw",
 		Features: []string{"iwarp"},
 		Accepts:  func(o roce.Opcode) bool { return o == roce.TCP },
+		NewHost:  func(engine.Params) (engine.Host, error) { return &Host{}, nil },
 		New: func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
-			req, resp, err := New(qp, mem)
-			if err != nil {
-				return nil, nil, err
-			}
-			return req, resp, nil
+			return new(Host).New(qp, mem)
 		},
 		NewStream: func(qp engine.QP, mem engine.Memory) (engine.Stream, error) {
 			cfg, err := configure(&qp)
@@ -34,14 +31,18 @@ func Implementation() engine.Implementation {
 	}
 }
 
-// New builds the two halves of one end of a QP over TCP-lite, which share a connection. The error names the attribute or the
-// parameter that it rejects.
-func New(qp engine.QP, mem engine.Memory) (*Requester, *Responder, error) {
+// Host is what the connections over TCP-lite of one endpoint share: the room where a segment is made, one at a time. A thousand
+// of them would each be out of the caches when their turn comes.
+type Host struct{ segment []byte }
+
+// New implements engine.Host: the two halves of one end of a QP over TCP-lite, which share a connection. The error
+// names the attribute or the parameter that it rejects.
+func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	cfg, err := configure(&qp)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := newConn(&qp, cfg, mem)
+	c, err := newConn(&qp, cfg, mem, h)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,7 +60,7 @@ func TestNewRejects(t *testing.T) {
 	} {
 		qp := testQP()
 		tc.change(&qp)
-		_, _, err := New(qp, &memory.Host{})
+		_, _, err := new(Host).New(qp, &memory.Host{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("New says %v, want an error with %q", err, tc.want)
 		}

@@ -33,7 +33,7 @@ type stream struct {
 	framer  mpa.Framer
 	mss     int
 	offset  uint64 // bytes of the stream handed to TCP so far
-	buf     []byte // what Next returned
+	buf     []byte // what Next appends to, during the call
 	head    []byte // header of the segment at hand
 	greet   bool   // a start-up frame is to be sent
 	refuse  bool   // it is a reply that refuses
@@ -67,8 +67,8 @@ func (s *stream) TCP() engine.TCPOptions {
 func (s *stream) PollEvent() (engine.Event, bool) { return s.events.Pop() }
 
 // Next implements engine.Stream: an FPDU or a start-up frame.
-func (s *stream) Next() []byte {
-	s.buf = s.buf[:0]
+func (s *stream) Next(b []byte) []byte {
+	s.buf, s.offset = b, s.offset-uint64(len(b))
 	switch {
 	case s.greet:
 		s.sendSetup()
@@ -77,11 +77,9 @@ func (s *stream) Next() []byte {
 	case s.phase == open:
 		s.sendMessage()
 	}
-	s.offset += uint64(len(s.buf))
-	if len(s.buf) == 0 {
-		return nil
-	}
-	return s.buf
+	b, s.buf = s.buf, nil
+	s.offset += uint64(len(b))
+	return b
 }
 
 // Take implements engine.Stream.

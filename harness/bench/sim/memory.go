@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -9,11 +10,10 @@ import (
 // What a run takes, measured (memory_test.go) and rounded up: a connection has two engines, their rings and two trace ends;
 // a packet in flight is a record that waits for its fate, with the frame and its decoded copies when there are bytes.
 const (
-	baseMemory   = 16 * unit.MiB
-	perQP        = 12 * unit.KiB
-	perPacket    = 800
-	perFrame     = 8 * unit.KiB
-	regionMemory = 128 * unit.MiB // the regions that bytes lie in, bounded by package drive
+	baseMemory = 16 * unit.MiB
+	perQP      = 12 * unit.KiB
+	perPacket  = 800
+	perFrame   = 8 * unit.KiB
 )
 
 // Memory estimates from above how much memory a run of the Spec takes, with frames or without.
@@ -28,7 +28,7 @@ func Memory(s *scenario.Spec, impls [2]engine.Implementation, bytes bool) unit.S
 		need += flight * perFrame
 	}
 	if bytes || impls[0].NeedsBytes || impls[1].NeedsBytes {
-		need += regionMemory
+		need += drive.Memory(s)
 	}
 	return need
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -82,7 +83,7 @@ func mixed(ops []engine.Op, mtu, n int) []engine.WorkRequest {
 		switch wr.Op {
 		case engine.OpCompareSwap:
 			var old [8]byte
-			memory.Pattern(old[:], remoteSeed+uint64(i))
+			memory.Pattern(old[:], splitmix.Stream(remoteSeed+uint64(i)), 0)
 			wr.Len, wr.Compare, wr.SwapAdd = 8, binary.LittleEndian.Uint64(old[:]), uint64(i)
 		case engine.OpFetchAdd:
 			wr.Len, wr.RemoteVA, wr.RKey, wr.SwapAdd = 8, cellBase, cellKey, uint64(i)

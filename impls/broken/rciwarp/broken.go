@@ -81,6 +81,7 @@ func (r *recipe) change(impl *engine.Implementation) {
 		impl.FrameIn = editor(r.in, r.keepCRC)
 	}
 	if r.early || r.lazy {
+		impl.NewHost = nil
 		impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 			return newEnd(qp, mem, r)
 		}

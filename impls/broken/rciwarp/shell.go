@@ -35,7 +35,7 @@ type store struct {
 // newEnd builds the right engine in its shell.
 func newEnd(qp engine.QP, mem engine.Memory, r *recipe) (engine.Requester, engine.Responder, error) {
 	e := &end{Memory: mem, early: r.early, lazy: r.lazy}
-	req, resp, err := rciwarp.New(qp, e)
+	req, resp, err := new(rciwarp.Host).New(qp, e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +120,7 @@ func (h *half) PollEvent() (engine.Event, bool) {
 // requester is the requester in the shell.
 type requester struct {
 	half
-	inner *rciwarp.Requester
+	inner engine.Requester
 }
 
 // Post implements engine.Requester.
@@ -129,7 +129,7 @@ func (r *requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r
 // responder is the responder in the shell.
 type responder struct {
 	half
-	inner *rciwarp.Responder
+	inner engine.Responder
 }
 
 // PostReceive implements engine.Responder.
