@@ -238,6 +238,7 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 		fds = append(fds, p.tcp.epoll)
 	}
 	p.wait = packetio.NewWaiter(p.clock, fds...)
+	p.actor.Start(0) // ahead of time: thousands of receives take longer to post than an endpoint may take to react
 	for p.clock.Now() < 0 {
 		if err := p.wait.Wait(0); err != nil {
 			return err
@@ -249,7 +250,6 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 		_ = packetio.Realtime(packetio.OfEnd)
 	}
 	p.used = processorTime()
-	p.actor.Start(p.clock.Now())
 	if p.tcp != nil {
 		if err := p.tcp.connect(); err != nil {
 			return err
