@@ -65,6 +65,7 @@ func (c *Conn) forget() {
 func (p *fixtureParser) header(words []string) (bool, error) {
 	read, ok := map[string]func([]string) error{
 		"qp": p.qpLine, "start": p.startLine, "taps": p.tapsLine, "reports": p.reportsLine, "bytes": p.bytesLine, "divided": p.dividedLine,
+		"bench":   p.benchLine,
 		"unknown": func([]string) error { p.unknown = true; return nil },
 	}[words[0]]
 	if !ok {
@@ -105,6 +106,15 @@ func (p *fixtureParser) tapsLine(words []string) error {
 		return fmt.Errorf("taps %s: want A, B or AB", sides)
 	}
 	p.f.Header.Taps = [2]bool{strings.Contains(sides, "A"), strings.Contains(sides, "B")}
+	return nil
+}
+
+// benchLine reads on which bench the trace was made.
+func (p *fixtureParser) benchLine(words []string) error {
+	if len(words) != 1 {
+		return fmt.Errorf("bench: want one name")
+	}
+	p.f.Header.Bench = words[0]
 	return nil
 }
 

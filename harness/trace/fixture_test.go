@@ -233,6 +233,7 @@ func TestFixtureErrors(t *testing.T) {
 		{"qp speed=9", "unknown attribute"},
 		{"qp conn=2", "without gaps"},
 		{"taps C", "want A, B or AB"},
+		{"bench a b", "want one name"},
 		{"taps A\nX>B ACK psn=+0 msn=0", "no tap sees"},
 		{"reports everything", "want none"},
 		{"bytes maybe", "on or off"},

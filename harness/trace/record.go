@@ -127,6 +127,10 @@ type Header struct {
 	Conns   []Conn
 }
 
+// BehindLine reports whether the taps show a packet when the line is done with it, as in virtual time. Those of real interfaces show
+// it when it is given to the line.
+func (h *Header) BehindLine() bool { return h.Bench == "sim" || h.Bench == "fixture" }
+
 // FormatVersion is the version of the NDJSON form that this package writes.
 const FormatVersion = 1
 
