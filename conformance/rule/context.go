@@ -76,6 +76,15 @@ func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
 // Now returns the time of the current sight, event or end.
 func (c *Context) Now() vtime.Time { return c.here.at }
 
+// Began returns when a packet that leaves began to: what comes later cannot change it any more. It is the time of the sight, but
+// where taps are behind the line and its rate is known.
+func (c *Context) Began(s *Sight) vtime.Time {
+	if rate := c.Attr.Path.Rate; c.behind && rate > 0 {
+		return s.At.Add(-rate.Time(s.Rec.WireBytes))
+	}
+	return s.At
+}
+
 // Offers reports whether the trace shows all of v, for what a check can use and does not need.
 func (c *Context) Offers(v Vantage) bool { return c.have&v == v }
 

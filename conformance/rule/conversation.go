@@ -57,11 +57,12 @@ type Conversation struct {
 
 	responder responderState
 	requester requesterState
-	shared    map[any]any
-	classes   uint8         // opcode classes, a bit each, that the ends have spoken
-	addr      [2]netip.Addr // of the ends, by side, as far as known
-	ends      *[2]End       // what they take, by side; nil when not known
-	last      [4]vtime.Time // latest sight at each point
+	shares
+	classes uint8         // opcode classes, a bit each, that the ends have spoken
+	addr    [2]netip.Addr // of the ends, by side, as far as known
+	ends    *[2]End       // what they take, by side; nil when not known
+	last    [4]vtime.Time // latest sight at each point
+	behind  bool          // taps show packets when the line is done with them
 }
 
 // Relation is where a request stands in the PSN space at the point where it was seen.
@@ -182,22 +183,25 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 	c.begin(me.QP.SendPSN)
 }
 
-// Shared returns what the checks of a family derive together of this half-conversation, which make makes for the first that
-// asks. Key tells families apart.
-func (c *Conversation) Shared(key any, make func() any) any {
-	if c.shared == nil {
-		c.shared = map[any]any{}
+// shares is what the checks of a family derive together: of a half-conversation, or of a side over all QPs.
+type shares map[any]any
+
+// Shared returns what make makes for the first check that asks. Key tells families apart.
+func (s *shares) Shared(key any, make func() any) any {
+	if *s == nil {
+		*s = shares{}
 	}
-	if c.shared[key] == nil {
-		c.shared[key] = make()
+	if (*s)[key] == nil {
+		(*s)[key] = make()
 	}
-	return c.shared[key]
+	return (*s)[key]
 }
 
 // begin sets every PSN variable to the first PSN of the conversation.
 func (c *Conversation) begin(p psn.PSN) {
 	c.Start, c.Started = p, true
 	c.UNA, c.MAX, c.EPSN = p, p, p
+	c.responder.keep.newest = p.Prev()
 }
 
 // Mine reports whether e was reported by the requester's side; otherwise the responder's side did.
@@ -296,6 +300,9 @@ func (c *Conversation) learnMTU(p *roce.Packet) {
 
 // event follows the state changes that endpoints report.
 func (c *Conversation) event(e *trace.Event) {
+	if e.Kind == trace.Fatal && c.Decoders[0] != nil {
+		c.decoderAt(e.Side).hush()
+	}
 	switch {
 	case e.Kind == trace.Receive && !c.Mine(e):
 		c.responder.receives++

@@ -48,17 +48,18 @@ type Decoder struct {
 	reads  bool   // of READ responses
 	asked  ranges // PSNs of READ responses that are expected
 	known  bool   // Next is known
+	silent bool   // the QP has failed
 	scheme scheme
 	soon   announced
 	shared *buffers
+	deep   int // the deepest interleaving that was used, which so many units are for
 
-	units   []codingUnit // sums of what arrived of the block, by position modulo c
-	there   []bool       // packets of the block that arrived or were recovered, by position
-	size    int          // packets in the block; 0 until its end, or a repair packet, has shown it
-	partial bool         // of a packet of the block there was no unit to add it to
-	held    []*arrival   // by position; nil where nothing waits
-	since   vtime.Time   // when the hole began to be waited for
-	up      func(*arrival)
+	units []codingUnit // sums of what arrived of the block, by position modulo c
+	there []bool       // packets of the block that arrived or were recovered, by position
+	size  int          // packets in the block; 0 until its end, or a repair packet, has shown it
+	held  []*arrival   // by position; nil where nothing waits
+	since vtime.Time   // when the hole began to be waited for
+	up    func(*arrival)
 }
 
 // Defaults of the parameters: (r, c) and what bounds the waiting, those of the paper's experiments and prototype where it
@@ -87,7 +88,7 @@ func newDecoder(c *Conversation, reads bool, shared *buffers, up func(*arrival))
 		units := wholeParam(q, "units", defaultUnits)
 		*shared = buffers{known: true, units: units, slot: wholeParam(q, "rob", defaultROB), most: units}
 	}
-	shared.count++
+	d.deepen(d.scheme.c)
 	return d
 }
 
@@ -98,9 +99,28 @@ func wholeParam(params map[string]string, name string, def int) int {
 	return def
 }
 
-// Crowded reports whether the endpoint has fewer units than its connections can want at once. It holds for the other endpoint
-// and its encoders as well, which are as many and have as many units.
-func (d *Decoder) Crowded() bool { return d.shared.count*d.scheme.c > d.shared.most }
+// Crowded reports whether the endpoint has fewer units than its connections can have wanted at once, each with the deepest
+// interleaving that its sender has used. It holds for the other endpoint and the encoders of these streams as well, which are as
+// many and have as many units.
+func (d *Decoder) Crowded() bool { return d.shared.wanted > d.shared.most }
+
+// deepen notes an interleaving that is used.
+func (d *Decoder) deepen(c int) {
+	d.shared.wanted += max(0, c-d.deep)
+	d.deep = max(d.deep, c)
+}
+
+// announces follows what leaves a sender: other parameters are in use there before the receiver hears of them.
+func (c *Conversation) announces(p *roce.Packet) {
+	h := &p.Repair
+	switch {
+	case c.Decoders[0] == nil || h.Type != roce.RepairAnnounce:
+	case h.Responses:
+		c.Decoders[1].deepen(int(h.C))
+	default:
+		c.Decoders[0].deepen(int(h.C))
+	}
+}
 
 // Scheme returns the (r, c) with which the current block is decoded.
 func (d *Decoder) Scheme() (r, c int) { return d.scheme.r, d.scheme.c }
@@ -133,6 +153,14 @@ func (c *Conversation) decoderOf(t *trace.Sight, list int) *Decoder {
 	return d
 }
 
+// decoderAt returns the decoder that side has: of requests, or of READ responses.
+func (c *Conversation) decoderAt(side trace.Side) *Decoder {
+	if side == c.Req {
+		return c.Decoders[1]
+	}
+	return c.Decoders[0]
+}
+
 // begin finds the first PSN when the first packet comes.
 func (d *Decoder) begin(p psn.PSN) {
 	if d.known {
@@ -145,9 +173,20 @@ func (d *Decoder) begin(p psn.PSN) {
 	d.open(d.Next)
 }
 
+// hush ends the decoder with its QP: what waits is dropped, and units and places in the reorder buffer are free for other
+// connections. What still comes goes up as it is.
+func (d *Decoder) hush() {
+	d.open(d.Base)
+	d.Tracking, d.silent = false, true
+}
+
 // arrive takes a packet that the shim looks at.
 func (d *Decoder) arrive(s *trace.Sight) {
 	p := s.Pkt
+	if d.silent {
+		d.pass(s)
+		return
+	}
 	if p.Opcode.IsRequest() || d.known {
 		d.begin(p.PSN)
 	}

@@ -18,16 +18,17 @@ type scheme struct {
 // buffers are what all decoders of an endpoint share, as they share one NIC: coding units and the reorder buffer. The
 // numbers are those that are free.
 type buffers struct {
-	known       bool
-	units, slot int
-	most, count int // units in all, and decoders that share them
+	known        bool
+	units, slot  int
+	most, wanted int // units in all, and those that the decoders which share them may want at once
 }
 
 // codingUnit is one coding unit. It takes one of the endpoint's when the first packet of its residue comes.
 type codingUnit struct {
-	bound bool
-	sum   []byte
-	check uint32 // sum of the digests of what was added
+	bound   bool
+	lacking bool // none was free then: it can repair nothing
+	sum     []byte
+	check   uint32 // sum of the digests of what was added
 }
 
 // record adds a packet to its unit. Without a free unit it is marked only.
@@ -40,8 +41,7 @@ func (d *Decoder) record(s *trace.Sight, at int) {
 		d.size = at + 1
 	}
 	u := &d.units[at%d.scheme.c]
-	if !u.bound && d.shared.units == 0 {
-		d.partial = true
+	if u.lacking = u.lacking || !u.bound && d.shared.units == 0; u.lacking {
 		return
 	}
 	if !u.bound {
@@ -71,13 +71,13 @@ func (d *Decoder) open(p psn.PSN) {
 			d.Held--
 		}
 	}
-	d.Base, d.size, d.partial = p, 0, false
+	d.Base, d.size = p, 0
 	d.there, d.held = resized(d.there, d.scheme.r), resized(d.held, d.scheme.r)
 	if len(d.units) != d.scheme.c {
 		d.units = make([]codingUnit, d.scheme.c)
 	}
 	for i := range d.units {
-		d.units[i].sum, d.units[i].check = d.units[i].sum[:0], 0
+		d.units[i].sum, d.units[i].check, d.units[i].lacking = d.units[i].sum[:0], 0, false
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 func (d *Decoder) recover(s *trace.Sight, at int) (made *trace.Sight, ok bool) {
 	h, sum := &s.Pkt.Repair, slices.Clone(s.Pkt.Payload)
 	check := h.Check
-	if u := &d.units[at%d.scheme.c]; u.bound {
-		if len(u.sum) > len(sum) || d.partial {
+	if u := &d.units[at%d.scheme.c]; u.lacking {
+		return nil, false
+	} else if u.bound {
+		if len(u.sum) > len(sum) {
 			return nil, false
 		}
 		sum = fold(sum, u.sum)

@@ -24,7 +24,7 @@ func (d *Decoder) uncoded(s *trace.Sight) {
 
 // ask notes a READ request that leaves the requester, whose responses this decoder is to expect.
 func (d *Decoder) ask(p *roce.Packet) {
-	if p.Opcode == roce.ReadRequest && d.asked.ask(p.PSN, max(1, d.conv.Span(p))) {
+	if p.Opcode == roce.ReadRequest && !d.silent && d.asked.ask(p.PSN, max(1, d.conv.Span(p))) {
 		d.known, d.Tracking, d.Next = true, true, p.PSN
 		d.open(p.PSN)
 	}

@@ -17,7 +17,7 @@ type announced struct {
 // repair takes a LoWAR packet of this stream: a repair packet, or an announcement of other parameters.
 func (d *Decoder) repair(s *trace.Sight) {
 	h := &s.Pkt.Repair
-	if h.Type != roce.RepairData && h.Type != roce.RepairAnnounce || !d.known && d.reads {
+	if h.Type != roce.RepairData && h.Type != roce.RepairAnnounce || !d.known && d.reads || d.silent {
 		return
 	}
 	d.begin(h.Base)

@@ -137,3 +137,40 @@ func TestDecoderOfReadResponses(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestDecoderLacksUnit: there is a unit for the packets at even positions and none for the others, which alone cannot be repaired.
+func TestDecoderLacksUnit(t *testing.T) {
+	const text = `qp param.units=1 param.r=4 param.c=2
+@1 A>B WRITE_FIRST psn=+0 len=1024
+@2 A>B WRITE_MIDDLE psn=+1 len=1024
+@3 A>X WRITE_MIDDLE psn=+2 len=1024
+@4 A>B WRITE_MIDDLE psn=+3 len=1024
+@5 A>B REPAIR bpsn=+0 isn=0 n=4 r=4 c=2 FIRST
+@6 A>B REPAIR bpsn=+0 isn=1 n=4 r=4 c=2 FIRST
+@11 A>B WRITE_MIDDLE psn=+4 len=1024
+@12 A>B WRITE_MIDDLE psn=+5 len=1024
+@13 A>B WRITE_MIDDLE psn=+6 len=1024
+@14 A>X WRITE_LAST psn=+7 len=8 A
+@15 A>B REPAIR bpsn=+4 isn=0 n=4 r=4 c=2 LAST
+@16 A>B REPAIR bpsn=+4 isn=1 n=4 r=4 c=2 LAST
+@17 A>B WRITE_ONLY psn=+8 len=8 A`
+	if got, want := decoded(t, text, RequestIn, 7), "+0 +1 +2* +3@5.400 +4 +5 +6 +8>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestDecoderOfFailedQP: the one unit that there is was of a QP that has failed, and is free for the other.
+func TestDecoderOfFailedQP(t *testing.T) {
+	const text = `qp param.units=1 param.r=4 param.c=1
+qp conn=1 param.units=1 param.r=4 param.c=1
+@1 A>B WRITE_FIRST psn=+0 len=1024
+@2 B fatal RETRY_EXC_ERR
+@3 A>B WRITE_FIRST psn=+0 len=1024 conn=1
+@4 A>X WRITE_MIDDLE psn=+1 len=1024 conn=1
+@5 A>B WRITE_LAST psn=+2 len=100 A conn=1
+@6 A>B REPAIR bpsn=+0 isn=0 n=3 r=4 c=1 FIRST LAST conn=1
+@7 A>B WRITE_LAST psn=+1 len=8 A`
+	if got, want := decoded(t, text, RequestIn, 7), "+0 +0 +1* +2@6.400 +1"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -106,7 +106,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			box, divided := h.Conns[i].Hop.Box()
 			first := divided && trace.Side(side) == trace.A
 			c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-			c.ends = opts.Ends
+			c.ends, c.behind = opts.Ends, h.BehindLine()
 			declared := opts.declared(trace.Side(side).Other()) // by the responder
 			c.responder.keep.reach = keepReach(c, declared)
 			c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
@@ -192,6 +192,8 @@ func (j *Judge) Sight(t *trace.Sight) {
 		switch {
 		case d != nil && list == listRepairIn:
 			d.repair(t)
+		case list == listRepairOut:
+			h.conv.announces(t.Pkt)
 		case list == listForeign && t.Rec.Packet.Opcode.OverIP():
 			j.showPeer(t.Rec)
 		}
@@ -218,6 +220,9 @@ func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	s := &j.sight
 	s.Sight = *t
+	if list == int(trace.ResponderOut) {
+		h.conv.falls(t.Pkt)
+	}
 	if list == int(trace.ResponderOut) && h.conv.attests(t.Pkt) {
 		j.release(h)
 		s.Sight, s.Point = *t, trace.ResponderOut

@@ -41,13 +41,20 @@ type keep struct {
 	reach  int  // an early request is kept when it is less than so many PSNs ahead; 0 when the responder discards
 	slots  []kept
 	high   psn.PSN // newest PSN held
+
+	// Of one that keeps the newest.
+	newest  psn.PSN // PSN that came early
+	fallen  bool    // it goes back N until the expected PSN has passed newest: nothing more is kept
+	assumed bool    // the expected PSN lies behind requests of which only their arrival tells that they were kept
 }
 
 // kept is one request that arrived, with all of it that a check may ask for when its turn comes, and the state before it
 // was accepted, for an RNR NAK that refuses it.
 type kept struct {
 	set, waits bool // waits: it is ahead of the expected PSN
-	doubt      bool // it is ahead, and was homeless when it came: what the responder says later shows whether it was kept
+	doubt      bool // it is ahead, and was homeless or met no room: what the responder says later shows whether it was kept
+	told       bool // a SACK has named it
+	assumed    bool // it was accepted because it was taken for kept, or what is before it was
 	msn        psn.MSN
 	pos        position
 	below      bool // when it came, something newer was held already
@@ -58,6 +65,7 @@ type kept struct {
 	imm        uint32
 	bth        roce.BTH
 	reth       roce.RETH
+	so         roce.SOETH
 }
 
 // keepReach returns how far ahead of the expected PSN the responder of c keeps requests.
@@ -127,7 +135,7 @@ func (k *keep) put(s *Sight, ahead int, waits bool) {
 	}
 	p := s.Pkt
 	k.slots[int(p.PSN)&(len(k.slots)-1)] = kept{set: true, waits: waits, index: s.Index, at: s.At, sum: s.Sum, len: p.Len,
-		imm: p.Imm, bth: p.BTH, reth: p.RETH}
+		imm: p.Imm, bth: p.BTH, reth: p.RETH, so: p.SO}
 }
 
 func (k *keep) grow(need int) {
@@ -157,8 +165,8 @@ func (c *Conversation) early(s *Sight) {
 	c.Held++
 }
 
-// doubted takes a request ahead of the expected PSN that had no receive when it passed the tap. The responder looks at it
-// later than that, and a receive may have been posted in between.
+// doubted takes a request ahead of the expected PSN that had no receive when it passed the tap, or met no room. The responder looks
+// at it later than that, and there may be a receive or room by then.
 func (c *Conversation) doubted(s *Sight) {
 	k := &c.responder.keep
 	if ahead := s.Pkt.PSN.Sub(c.EPSN); ahead < k.reach && !k.holds(s.Pkt.PSN) {
@@ -170,10 +178,10 @@ func (c *Conversation) doubted(s *Sight) {
 // attests reports what a response says of requests that are in doubt: that the one which it names has been kept, and all that it
 // acknowledges. It reports whether some are in no doubt any more.
 func (c *Conversation) attests(p *roce.Packet) bool {
-	if !c.Direct() {
+	if !c.Direct() && !c.responder.keep.rising {
 		return false
 	}
-	named := Selective(p) && c.trust(p.SACK.PSN)
+	named := Selective(p) && p.Opcode != roce.FNACK && c.trust(p.SACK.PSN)
 	last, ok := Acknowledged(p)
 	return ok && c.trustUpTo(last) || named
 }
@@ -220,7 +228,7 @@ func (c *Conversation) release(s *Sight) bool {
 	x.waits = false
 	c.Held--
 	p := &c.responder.released
-	*p = roce.Packet{BTH: x.bth, RETH: x.reth, Imm: x.imm, Len: x.len}
+	*p = roce.Packet{BTH: x.bth, RETH: x.reth, SO: x.so, Imm: x.imm, Len: x.len}
 	s.Pkt, s.Sum, s.Raw, s.Index = p, x.sum, nil, x.index
 	s.Relation, s.Arrived = Released, x.at
 	s.Reason = c.responder.pos.fault(p, p.Opcode, c.MTU)
@@ -237,6 +245,45 @@ func (c *Conversation) forget(p psn.PSN) {
 	}
 }
 
+// names notes what a response of a responder that keeps the newest says of one request that came early, and what it acknowledges.
+func (c *Conversation) names(p *roce.Packet) {
+	k := &c.responder.keep
+	if x := k.find(p.SACK.PSN); x != nil && Selective(p) && p.Opcode != roce.FNACK {
+		x.told = true
+	}
+	if last, ok := Acknowledged(p); ok && c.EPSN.LessEq(last.Next()) {
+		k.assumed = false
+	}
+}
+
+// falls follows a sequence NAK of a responder that keeps the newest: it has no room to keep more, and goes back N until the expected
+// PSN has passed all that it saw (FaSR III-D). What came early and no SACK has named was dropped. The NAK names the expected PSN,
+// so that what was accepted from there on, because it seemed to be kept, was not.
+func (c *Conversation) falls(p *roce.Packet) {
+	k := &c.responder.keep
+	if !k.rising || p.Opcode != roce.Acknowledge || p.AETH.Syndrome != roce.SyndromePSNSeqErr {
+		return
+	}
+	if x := k.find(p.PSN); x != nil && x.assumed && !x.told && p.PSN.Less(c.EPSN) {
+		k.newest = psn.Max(k.newest, c.EPSN.Prev())
+		c.EPSN, c.MSN, c.responder.pos, c.responder.lost = p.PSN, x.msn, x.pos, false
+		c.GapOpen, k.assumed = true, false
+	}
+	for q := c.EPSN; q.LessEq(k.newest) && q.Sub(c.EPSN) < len(k.slots); q = q.Next() {
+		switch x := k.find(q); {
+		case x == nil || x.doubt:
+		case x.told && !x.waits:
+			c.await(x)
+		case !x.told:
+			if x.waits {
+				c.Held--
+			}
+			x.waits, x.doubt = false, true
+		}
+	}
+	k.fallen = c.EPSN.LessEq(k.newest)
+}
+
 // accepting notes the state before the request of s is accepted.
 func (c *Conversation) accepting(s *Sight) {
 	k := &c.responder.keep
@@ -247,8 +294,10 @@ func (c *Conversation) accepting(s *Sight) {
 		k.put(s, 0, false)
 	}
 	if x := k.find(s.Pkt.PSN); x != nil {
-		x.msn, x.pos = c.MSN, c.responder.pos
+		k.assumed = k.assumed || s.Relation == Released && !x.told
+		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, k.assumed
 	}
+	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)
 }
 
 // takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it waits once

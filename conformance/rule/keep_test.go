@@ -65,6 +65,54 @@ func TestKeepingOnlyTheNewest(t *testing.T) {
 	w.want("released", w.released(), "+2 +3")
 }
 
+// TestWhatNoSACKNamesWasDroppedWhenANAKComes: +2 was kept, for +3 and what follows there was no room (FaSR III-D).
+func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	nak := func(off int) {
+		w.c.falls(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(off)}, AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}})
+	}
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	for i := 2; i < 5; i++ {
+		w.want("kept", w.see(trace.ResponderIn, roce.SendOnly, i, 5).Kept, true)
+	}
+	w.see(trace.ResponderOut, roce.FaSRSack, 1, 0, func(p *roce.Packet) { p.SACK.PSN = testStart.Add(2) })
+	nak(1)
+	w.want("held", w.c.Held, 1)
+	w.want("kept when it goes back", w.see(trace.ResponderIn, roce.SendOnly, 6, 5).Kept, false)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.want("released", w.released(), "+2")
+	w.see(trace.ResponderIn, roce.SendOnly, 3, 5)
+	w.want("released", w.released(), "")
+	w.want("an ACK says that more was kept", w.c.attests(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(4)}}), true)
+	w.want("released", w.released(), "+4")
+	w.see(trace.ResponderIn, roce.SendOnly, 5, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 6, 5)
+	w.want("kept behind all that was seen", w.see(trace.ResponderIn, roce.SendOnly, 8, 5).Kept, true)
+}
+
+// TestANAKTakesBackWhatOnlySeemedToBeKept: +1 and what follows; but not what came in its turn when no response was in doubt.
+func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	nak := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(1)}, AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}}
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "+1")
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.c.falls(nak)
+	w.want("EPSN", w.c.EPSN, testStart.Add(1))
+	w.want("MSN", w.c.MSN, psn.MSN(1))
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.want("released", w.released(), "")
+	w.want("EPSN", w.c.EPSN, testStart.Add(2))
+	w.want("kept behind what was dropped", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, false)
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.want("EPSN", w.c.EPSN, testStart.Add(3))
+	w.c.falls(nak)
+	w.want("EPSN stays", w.c.EPSN, testStart.Add(3))
+}
+
 func TestKeepingIsBounded(t *testing.T) {
 	w := newWalk(t, true)
 	w.want("kept without the feature", w.see(trace.ResponderIn, roce.SendOnly, 1, 5).Kept, false)

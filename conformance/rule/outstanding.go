@@ -1,6 +1,10 @@
 package rule
 
-import "github.com/rdma-gauntlet/gauntlet/harness/psn"
+import (
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
 
 // Outstanding follows the messages that a requester began and that no response has answered yet, as its port shows them.
 type Outstanding struct {
@@ -41,4 +45,21 @@ func (m *Outstanding) Count() int {
 		n++
 	}
 	return n
+}
+
+// flightParams are the parameters by which schemes whose responders keep what comes early bound the packets in flight: the window
+// of FaSR, and the cap of IRN. Elsewhere a cap is of other things.
+var flightParams = [...]string{"window", "cap"}
+
+// FlightLimit returns how many requests the requester may have in flight by what its scheme was told; 0 when it was told nothing.
+func (c *Conversation) FlightLimit() int {
+	if !c.Keeps() {
+		return 0
+	}
+	for _, name := range flightParams {
+		if n, err := strconv.Atoi(c.Attr.Params[name]); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
 }

@@ -18,6 +18,8 @@ type Port struct {
 	full  vtime.Duration // a full packet on the line; 0 when not known
 	since vtime.Time     // packets have left without a pause since then
 	last  vtime.Time     // the latest packet
+
+	shares
 }
 
 const (

@@ -14,6 +14,8 @@ type requesterState struct {
 	lost     bool // a READ of unknown span was sent: the next first transmission sets MAX
 	window   window
 	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
+	stuck    psn.PSN    // the latest UNA that was sent again,
+	rounds   int        // and how often
 }
 
 // readSpan is an outstanding READ or atomic: its PSNs [first, end), and the next response expected.
@@ -72,9 +74,26 @@ func (c *Conversation) Relayed(s *Sight) bool {
 	return c.ByBox && s.Relation == Again && (o.IsRead() || o.IsAtomic())
 }
 
-// ReadsBehindBox reports READs or atomics that a box in the responder's place has passed on and whose data have not come. The box
-// can neither answer them nor, before them, what follows.
-func (c *Conversation) ReadsBehindBox() bool { return c.AtBox && c.OutstandingReads() > 0 }
+// GivenUp reports a box in the requester's place that has sent the oldest request that is not acknowledged as often as it may. It
+// tells nobody that it has given up.
+func (c *Conversation) GivenUp() bool {
+	r, most := &c.requester, int(c.Attr.RetryCount)
+	return c.ByBox && c.Known && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
+}
+
+// BoxWaits reports a box in the responder's place that need not answer yet: for READs or atomics that it has passed on and whose
+// data have not come, it can neither answer them nor, before them, what follows; and what it may not promise, it does not answer.
+func (c *Conversation) BoxWaits() bool { return c.AtBox && (c.OutstandingReads() > 0 || c.boxFull()) }
+
+// boxFull reports whether what a box has taken and not acknowledged may be more than it may promise: until its own peer has
+// acknowledged some of it, if that ever does, nothing is said of it.
+func (c *Conversation) boxFull() bool {
+	limit, err := unit.ParseSize(c.Attr.Params["buffer"])
+	return err == nil && limit > 0 && unit.Size(c.unanswered()*(c.MTU+BoxHeaders)) > limit
+}
+
+// BoxHeaders bounds the bytes of a frame beside its payload, as a box counts them.
+const BoxHeaders = 100
 
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }
@@ -116,14 +135,20 @@ func (c *Conversation) observeRequest(s *Sight) {
 }
 
 func (c *Conversation) requestSent(s *Sight) {
+	r, p := &c.requester, s.Pkt
 	if s.Relation == Again {
 		if s.Sent != nil {
 			s.Sent.Times++
 			s.Sent.Latest = s.At
 		}
+		if p.PSN == c.UNA {
+			if r.stuck != c.UNA {
+				r.stuck, r.rounds = c.UNA, 0
+			}
+			r.rounds++
+		}
 		return
 	}
-	r, p := &c.requester, s.Pkt
 	o := p.Opcode
 	if o.StartsMessage() {
 		r.messages++

@@ -149,7 +149,8 @@ func (c *Conversation) observeArrival(s *Sight) {
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
-		s.Kept = d < r.keep.reach && !c.Homeless(p) && !r.keep.holds(p.PSN) && !(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
+		s.Kept = d < r.keep.reach && !c.Homeless(p) && !r.keep.fallen && !r.keep.holds(p.PSN) &&
+			!(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
 	case d < 0:
 		s.Relation = Duplicate
 	default:
@@ -168,10 +169,13 @@ func (c *Conversation) requestArrived(s *Sight) {
 	if s.Relation == Ahead && !c.GapOpen && !r.bad {
 		c.GapOpen, c.NAKsInGap = true, 0
 	}
+	if s.Relation == Ahead && (r.keep.newest.Less(c.EPSN) || r.keep.newest.Less(p.PSN)) {
+		r.keep.newest = p.PSN
+	}
 	switch {
 	case s.Kept:
 		c.early(s)
-	case s.Relation == Ahead && c.Homeless(p):
+	case s.Relation == Ahead && (c.Homeless(p) || r.keep.fallen):
 		c.doubted(s)
 	}
 	if s.Due() {
@@ -218,11 +222,22 @@ func (r *responderState) note(a accepted) {
 	r.next = (r.next + 1) % len(r.undo)
 }
 
+// unanswered returns how many PSNs the responder has taken and not acknowledged.
+func (c *Conversation) unanswered() int {
+	if r := &c.responder; r.passes {
+		return c.EPSN.Sub(r.passed.Next())
+	}
+	return c.EPSN.Sub(c.Start)
+}
+
 // responseSent follows the NAKs of the responder.
 func (c *Conversation) responseSent(s *Sight) {
 	p := s.Pkt
 	if last, ok := Acknowledged(p); ok {
 		c.responder.passed, c.responder.passes = last, true
+	}
+	if c.responder.keep.rising {
+		c.names(p)
 	}
 	if p.Opcode == roce.FNACK {
 		c.forget(p.SACK.PSN) // "RCV-NXT < PSN < sack-high": dropped (FaSR III-D)
