@@ -18,6 +18,7 @@ type flow struct {
 	begin   vtime.Time // first bit of the first packet
 	last    vtime.Time // last bit of the newest one
 	sent    int        // packets
+	posted  int        // messages, where that is reported
 	port    uint64     // those of the port, by then
 	back    uint64     // those of the peer's port, by the newest answer
 	heard   vtime.Time // when that came, 0 before any
@@ -49,9 +50,18 @@ func (f *flow) sight(s *rule.Sight) {
 	}
 }
 
-// event notices work that is posted long after there was room for it: the queue waits for its user then.
+// event notices work that is posted long after there was room for it: the queue waits for its user then. Before the first answer
+// there is room from the beginning, so that a user who lets the line fall idle has had nothing to send.
 func (f *flow) event(e *trace.Event) {
-	f.spoilt = f.spoilt || e.Kind == trace.Post && f.c.Mine(e) && f.heard != 0 && e.At.Sub(f.heard) > hosts
+	switch {
+	case e.Kind != trace.Post || !f.c.Mine(e):
+		return
+	case f.heard != 0:
+		f.spoilt = f.spoilt || e.At.Sub(f.heard) > hosts
+	case f.sent > 0 && f.sent == f.posted:
+		f.spoilt = f.spoilt || e.At.Sub(f.last) > hostsOf(f.c)
+	}
+	f.posted++
 }
 
 // packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of them.
@@ -106,24 +116,30 @@ func lineBusy() rule.Rule {
 	}
 }
 
-// judgeBusy compares the idle share of the line with what the depth allows. The formula leaves out the serialisation of one
-// frame and of its acknowledgement, which a short queue cannot hide.
+// judgeBusy compares how long the line was idle with what the depth allows. The formula leaves out the serialisation of one frame and
+// of its acknowledgement, which a short queue cannot hide: the line may wait for them once in each cycle, and how many of these waits
+// a flow shows depends on where it begins and ends. With one completion in m signalled, m - 1 messages may have been answered and
+// still be in the queue; with one ACK for k messages, k - 1 may have arrived and wait for the others.
 func (f *flow) judgeBusy() {
 	c := f.c
 	want, known := formula(&c.Attr)
-	span := f.last.Sub(f.settled)
-	if f.spoilt || f.sparse || !f.warm || !known || float64(c.Attr.QueueDepth) < want || span < 2*c.Attr.Path.RTT {
+	span, depth := f.last.Sub(f.settled), c.Attr.QueueDepth-max(0, c.Attr.CQModeration-1)
+	if f.spoilt || f.sparse || !f.warm || !known || float64(depth) < want || span < 2*c.Attr.Path.RTT {
 		return
 	}
-	frames := float64(c.Attr.Path.Rate.Time(f.wire)) * float64(c.Attr.QueueDepth)
-	bound := min(0.999, 0.999*frames/float64(f.cycle()+hostsOf(c)))
-	if busy := 1 - float64(f.idle)/float64(span); busy < bound {
+	ready := vtime.Duration(depth - max(0, c.PeerAttr.AckCoalesce-1))
+	stall := max(0, f.cycle()+hostsOf(c)-ready*c.Attr.Path.Rate.Time(f.wire))
+	switch most := span/1000 + (span/f.cycle()+1)*stall; {
+	case most >= span: // so short a queue says nothing
+	case f.idle > most:
 		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, a queue of %d keeps it so for %.2f %%",
-			100*busy, c.Attr.QueueDepth, 100*bound)
-		return
+			percent(span-f.idle, span), c.Attr.QueueDepth, percent(span-most, span))
+	default:
+		c.Met()
 	}
-	c.Met()
 }
+
+func percent(part, whole vtime.Duration) float64 { return 100 * float64(part) / float64(whole) }
 
 // hostsOf is the allowance for the hosts: none in virtual time would be exact, but a trace does not say what clock it has, so
 // it is a hundredth of the path at most.

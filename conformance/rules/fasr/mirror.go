@@ -404,23 +404,25 @@ func exhaustedGoesBack() rule.Rule {
 			"returned to SR until the loss recovery is completed."},
 		Needs: rule.TapResponder, Sees: sightsOfReceiver, Stimulus: "a pool of one unit and two QPs that lose",
 		New: func(c *rule.Context) rule.Check {
-			var newest, asked psn.PSN
+			var newest, asked, begun psn.PSN
 			seen, back, acked := false, false, false
 			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt
 				switch {
-				case s.Point == trace.ResponderIn && s.Intact():
-					// What comes in its turn behind them is no part of the recovery.
-					if s.Relation == rule.Ahead && (!seen || newest.Less(p.PSN)) {
-						seen, newest = true, p.PSN
+				case s.Point == trace.ResponderIn && s.Intact() && s.Relation == rule.Ahead:
+					// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of them have
+					// come: that begins another, although the answers of the one before may still be in the port.
+					if !seen || newest.Less(c.EPSN) {
+						seen, back, begun, newest = true, false, c.EPSN, p.PSN
 					}
+					newest = psn.Max(newest, p.PSN)
 				case s.Point != trace.ResponderOut:
 				case isNAK(p):
 					c.Met()
 					if back && !acked && p.PSN == asked {
 						c.Failf(rule.Responder, "a second NAK of %s in one fallback", c.Rel(asked))
 					}
-					back, acked, asked = true, false, p.PSN
+					back, acked, asked = !seen || begun.LessEq(p.PSN), false, p.PSN
 				case isACK(p):
 					acked = acked || !p.PSN.Less(asked)
 					back = back && p.PSN.Less(newest)

@@ -18,7 +18,7 @@ func earlyKept() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			k := keeping{c: c, arrivals: arrivals{c: c}}
+			k := keeping{c: c, arrivals: arrivals{c: c}, answers: answers{c: c}}
 			return rule.Check{Sight: k.sight, End: func(at vtime.Time) { k.overdue(at); k.arrivals.end(at) }}
 		},
 	}
@@ -28,6 +28,7 @@ func earlyKept() rule.Rule {
 type keeping struct {
 	c        *rule.Context
 	arrivals arrivals
+	answers  answers
 	open     bool
 	from, to psn.PSN // the run that the latest gap let go
 	at       vtime.Time
@@ -37,6 +38,7 @@ type keeping struct {
 func (k *keeping) sight(s *rule.Sight) {
 	c, p := k.c, s.Pkt
 	k.overdue(s.At)
+	k.answers.sight(s)
 	switch {
 	case p.Opcode.IsRead() || p.Opcode.IsAtomic() || c.OutstandingReads() > 0:
 		k.open = false // answered with data, before which nothing is acknowledged
@@ -78,7 +80,7 @@ func (k *keeping) answer(s *rule.Sight) {
 // overdue judges a run that is not acknowledged.
 func (k *keeping) overdue(now vtime.Time) {
 	k.arrivals.settle(now)
-	if k.open && now.Sub(k.at) >= rule.Patience && !k.c.Fatal {
+	if k.open && k.answers.overdue(k.at, now) && !k.c.Fatal {
 		k.open = false
 		k.c.FailAt(k.at, k.record, rule.Responder, "what came early from "+k.c.Rel(k.from)+" to "+k.c.Rel(k.to)+
 			" is not acknowledged, although nothing before it is missing")
@@ -94,24 +96,20 @@ func tooEarlyDropped() rule.Rule {
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by more than max_ooo_psn", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			var far [256]arrival
-			n := 0
+			var far []arrival
 			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt
 				if s.Point == trace.ResponderIn {
-					if s.Relation == rule.Ahead && p.PSN.Sub(c.EPSN) >= reach(c) {
+					switch ahead := p.PSN.Sub(c.EPSN); {
+					case ahead < reach(c): // it may have come before, out of reach
+						far = slices.DeleteFunc(far, func(x arrival) bool { return x.psn == p.PSN })
+					case s.Relation == rule.Ahead:
 						c.Met()
-						far[n%len(far)] = arrival{p.PSN, c.EPSN, s.At, s.Index}
-						n++
-					}
-					for i := range far[:min(n, len(far))] {
-						if far[i].psn == p.PSN && p.PSN.Sub(c.EPSN) < reach(c) {
-							far[i].psn = c.EPSN.Prev() // it has come again, in reach
-						}
+						far = append(far[max(0, len(far)+1-mostFar):], arrival{p.PSN, c.EPSN, s.At, s.Index})
 					}
 					return
 				}
-				for _, x := range far[:min(n, len(far))] {
+				for _, x := range far {
 					if isRACK(p) && x.psn == p.SACK.PSN {
 						c.Failf(rule.Responder, "RACK of %s, which is %d ahead and beyond what is kept", c.Rel(x.psn), x.psn.Sub(x.expected))
 						return
@@ -122,6 +120,9 @@ func tooEarlyDropped() rule.Rule {
 	}
 }
 
+// mostFar bounds the packets out of reach that are remembered.
+const mostFar = 256
+
 func runAcknowledged() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-003", Level: rule.Must,
@@ -131,7 +132,7 @@ func runAcknowledged() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request that is sent again", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			r := run{c: c}
+			r := run{c: c, answers: answers{c: c}}
 			return rule.Check{Sight: r.sight, End: func(at vtime.Time) {
 				if r.overdue(at); r.short {
 					r.stopped(c.Fatal)
@@ -144,6 +145,7 @@ func runAcknowledged() rule.Rule {
 // run follows the packet that fills a gap, and what waited for it.
 type run struct {
 	c         *rule.Context
+	answers   answers
 	fill, end psn.PSN
 	filled    bool // the expected packet came with others kept
 	released  bool // some of them went with it
@@ -158,6 +160,7 @@ type run struct {
 func (r *run) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	r.overdue(s.At)
+	r.answers.sight(s)
 	if s.Point == trace.ResponderOut && r.short {
 		r.stopped(p.AETH.Syndrome.IsRNR() || rule.IsFatal(p.AETH.Syndrome))
 	}
@@ -199,7 +202,7 @@ func (r *run) stopped(refused bool) {
 
 // overdue judges a run that is not answered.
 func (r *run) overdue(now vtime.Time) {
-	if r.released && now.Sub(r.at) >= rule.Patience && !r.c.Fatal {
+	if r.released && r.answers.overdue(r.at, now) && !r.c.Fatal {
 		r.c.FailAt(r.at, r.record, rule.Responder, "no ACK of "+r.c.Rel(r.end)+", where the run that was kept ends")
 		r.filled, r.released = false, false
 	}

@@ -123,7 +123,7 @@ func rackNamesBoth() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			b := bothNumbers{c: c, arrivals: arrivals{c: c}}
+			b := bothNumbers{c: c, arrivals: arrivals{c: c}, answers: answers{c: c}}
 			return rule.Check{Sight: b.sight, End: func(at vtime.Time) { b.close(at); b.arrivals.end(at) }}
 		},
 	}
@@ -134,6 +134,7 @@ func rackNamesBoth() rule.Rule {
 type bothNumbers struct {
 	c        *rule.Context
 	arrivals arrivals
+	answers  answers
 	recent   [64]arrival // reported already: RACKs that repeat them are GB1-RACK-002's
 	n        int
 	waiting  bool // the open gap has drawn no RACK
@@ -143,6 +144,7 @@ type bothNumbers struct {
 func (b *bothNumbers) sight(s *rule.Sight) {
 	c, p := b.c, s.Pkt
 	b.arrivals.settle(s.At)
+	b.answers.sight(s)
 	switch {
 	case s.Point == trace.ResponderIn:
 		if s.Relation == rule.InOrder {
@@ -189,7 +191,7 @@ func (b *bothNumbers) reported(p psn.PSN) bool {
 
 // close judges a gap that has drawn no RACK.
 func (b *bothNumbers) close(at vtime.Time) {
-	if b.waiting && !b.c.Fatal && at.Sub(b.first.at) >= rule.Patience {
+	if b.waiting && !b.c.Fatal && b.answers.overdue(b.first.at, at) {
 		b.c.FailAt(b.first.at, b.first.record, rule.Responder, "no RACK of "+b.c.Rel(b.first.psn))
 	}
 	b.waiting = false
@@ -204,7 +206,7 @@ func rackEach() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by several", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			e := each{c: c, arrivals: arrivals{c: c}}
+			e := each{c: c, arrivals: arrivals{c: c}, answers: answers{c: c}}
 			return rule.Check{Sight: e.sight, End: func(at vtime.Time) { e.overdue(at); e.arrivals.end(at) }}
 		},
 	}
@@ -214,12 +216,14 @@ func rackEach() rule.Rule {
 type each struct {
 	c        *rule.Context
 	arrivals arrivals
+	answers  answers
 	second   bool // a gap has shown more than one early packet
 }
 
 func (e *each) sight(s *rule.Sight) {
 	c, p := e.c, s.Pkt
 	e.overdue(s.At)
+	e.answers.sight(s)
 	switch {
 	case s.Point == trace.ResponderIn:
 		again := c.GapOpen
@@ -240,7 +244,7 @@ func (e *each) sight(s *rule.Sight) {
 // overdue judges the oldest arrivals whose RACKs should have left.
 func (e *each) overdue(now vtime.Time) {
 	e.arrivals.settle(now)
-	for len(e.arrivals.list) > 0 && now.Sub(e.arrivals.list[0].at) >= rule.Patience {
+	for len(e.arrivals.list) > 0 && e.answers.overdue(e.arrivals.list[0].at, now) {
 		x := e.arrivals.list[0]
 		e.arrivals.list = e.arrivals.list[1:]
 		if !e.c.Fatal {

@@ -23,13 +23,18 @@ func earlyDiscarded() rule.Rule {
 	}
 }
 
-// early remembers the latest packets that came before their turn.
+// early remembers the latest packets that came before their turn, and those that had it and have not been placed yet, oldest
+// first: a decoder gives a block at once.
 type early struct {
-	c    *rule.Context
-	kept [256]payload
-	n    int
-	turn payload // what came in order last, and may be placed
+	c      *rule.Context
+	kept   [256]payload
+	n      int
+	due    []payload
+	placed int // of due
 }
+
+// dueLimit bounds what is remembered as due, above what a decoder holds back.
+const dueLimit = 1 << 15
 
 // payload identifies the bytes of a packet.
 type payload struct {
@@ -45,11 +50,20 @@ func (e *early) sight(s *rule.Sight) {
 		c.Met()
 		e.kept[e.n%len(e.kept)] = payload{p.PSN, p.Len, s.Sum}
 		e.n++
-	case s.Point == trace.ResponderIn && s.Relation == rule.InOrder:
-		e.turn = payload{p.PSN, p.Len, s.Sum}
+	case s.Point == trace.ResponderIn && s.Legal && p.Len >= distinct && s.Sum != 0 && c.Offers(rule.Stores):
+		e.take(payload{p.PSN, p.Len, s.Sum})
 	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && e.holds(p.PSN):
 		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again", c.Rel(p.PSN))
 	}
+}
+
+// take remembers what has its turn.
+func (e *early) take(p payload) {
+	if len(e.due) == dueLimit {
+		e.due = e.due[:copy(e.due, e.due[max(e.placed, dueLimit/2):])]
+		e.placed = 0
+	}
+	e.due = append(e.due, p)
 }
 
 // holds reports whether p came early and has not come again.
@@ -71,8 +85,8 @@ func (e *early) event(ev *trace.Event) {
 	if ev.Kind != trace.Store || e.c.Mine(ev) || ev.Sum == 0 || ev.Len < distinct {
 		return
 	}
-	if e.turn.sum == ev.Sum && e.turn.len == int(ev.Len) {
-		return // two messages of the window with the same bytes
+	if e.hadTurn(ev) {
+		return // perhaps two messages of the window with the same bytes
 	}
 	for i := range e.kept[:min(e.n, len(e.kept))] {
 		if k := &e.kept[i]; k.sum == ev.Sum && k.len == int(ev.Len) && !k.psn.Less(e.c.EPSN) {
@@ -80,6 +94,19 @@ func (e *early) event(ev *trace.Event) {
 			return
 		}
 	}
+}
+
+// hadTurn reports whether ev places what came in order, and forgets that and what is before it, which was refused.
+func (e *early) hadTurn(ev *trace.Event) bool {
+	for i, k := range e.due[e.placed:] {
+		if k.sum == ev.Sum && k.len == int(ev.Len) {
+			if e.placed += i + 1; e.placed == len(e.due) {
+				e.due, e.placed = e.due[:0], 0
+			}
+			return true
+		}
+	}
+	return false
 }
 
 func wasteBounded() rule.Rule {

@@ -18,10 +18,10 @@ func (f *flow) sent(c *rule.Context, s *rule.Sight) {
 	f.next, f.any = s.Pkt.PSN.Add(max(1, c.Span(s.Pkt))), true
 }
 
-// drains reports whether s may have been in the port already when something arrived at since: it continues what was
-// being sent, and soon.
-func (f *flow) drains(s *rule.Sight, since vtime.Time) bool {
-	return f.any && s.Pkt.PSN == f.next && s.At.Sub(since) <= rule.Drain
+// drains reports whether s may have been in the port already when something arrived at since: it was leaving, or it continues
+// what was being sent, and soon.
+func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
+	return c.Began(s) < since || f.any && s.Pkt.PSN == f.next && s.At.Sub(since) <= rule.Drain
 }
 
 func goBackContiguous() rule.Rule {
@@ -69,7 +69,7 @@ func (g *goBack) sight(s *rule.Sight) {
 		if p == g.nak {
 			c.Met()
 		}
-	case g.armed && !g.flow.drains(s, g.at):
+	case g.armed && !g.flow.drains(c, s, g.at):
 		g.armed = false
 		c.Failf(rule.Requester, "%s is sent after a NAK of %s", c.Rel(p), c.Rel(g.nak))
 	case g.running && g.end.LessEq(p) && p == g.flow.next:
@@ -141,13 +141,13 @@ func (f *floor) sight(s *rule.Sight) {
 	}
 	// A READ before the floor may wait for data; RC-READ-002 judges where it is re-issued from.
 	switch {
-	case !f.known || s.Relation != rule.Again || !isData(s.Pkt.Opcode) || f.flow.drains(s, f.at):
+	case !f.known || s.Relation != rule.Again || !isData(s.Pkt.Opcode) || f.flow.drains(c, s, f.at):
 	case p.Less(f.psn) && p.Less(c.UNA):
 		c.Failf(rule.Requester, "%s is sent again although a NAK of %s acknowledged it", c.Rel(p), c.Rel(f.psn))
 	case p == f.psn:
 		c.Met()
 	}
-	f.due = f.due && (f.flow.drains(s, f.since) || p.Less(f.target))
+	f.due = f.due && (f.flow.drains(c, s, f.since) || p.Less(f.target))
 	f.flow.sent(c, s)
 }
 
@@ -261,7 +261,7 @@ func (r *recovery) sight(s *rule.Sight) {
 		r.response(s)
 		return
 	}
-	inPort := r.flow.drains(s, r.at)
+	inPort := r.flow.drains(c, s, r.at)
 	r.flow.sent(c, s)
 	if r.active = r.active && !r.head.Less(c.UNA); !r.active || p != r.head || inPort {
 		return

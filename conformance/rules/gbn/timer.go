@@ -8,7 +8,7 @@ import (
 )
 
 // onlyTimer follows a packet that nothing but the transport timer can bring back: it has to be sent again, and within
-// four times the timer's value after the last response that restarted it (IBTA 9.7.6.1.3). Then it may still have to wait for
+// four times the timer's value after what started it last (IBTA 9.7.6.1.3). Then it may still have to wait for
 // the line.
 type onlyTimer struct {
 	c       *rule.Context
@@ -17,7 +17,9 @@ type onlyTimer struct {
 	psn     psn.PSN
 	at      vtime.Time // of the loss
 	record  uint64
-	heard   vtime.Time // the loss, or the latest response or retransmission after it
+	heard   vtime.Time // the loss, or what started the timer after it: a response, a retransmission, or starts
+	asks    bool       // a request has asked for an answer,
+	asked   psn.PSN    // up to here
 }
 
 // lose starts the wait for p, whose loss s shows.
@@ -30,6 +32,7 @@ func (o *onlyTimer) lose(s *rule.Sight, p psn.PSN) {
 // see takes every request that leaves the requester and every response that reaches it.
 func (o *onlyTimer) see(s *rule.Sight) {
 	c := o.c
+	starts := o.starts(s)
 	switch {
 	case !o.waiting:
 	case c.Failed || o.psn.Less(c.UNA):
@@ -44,9 +47,23 @@ func (o *onlyTimer) see(s *rule.Sight) {
 		case !o.held(s.At):
 			c.Failf(rule.Requester, "%s is sent again only %v after %s", c.Rel(o.psn), s.At.Sub(o.at), o.what)
 		}
-	case s.Relation == rule.Again:
-		o.heard = s.At // of the burst that the lost one was in, which may wait for the line in its midst, and restarts the timer
+	case starts, s.Relation == rule.Again:
+		// The latter is of the burst that the lost one was in, which may wait for the line in its midst, and restarts the timer.
+		o.heard = s.At
 	}
+}
+
+// starts reports a request that asks for an answer while no other waits for one: before that no answer can come, and no timer runs.
+func (o *onlyTimer) starts(s *rule.Sight) bool {
+	if s.Point != trace.RequesterOut || !s.Pkt.AckReq {
+		return false
+	}
+	idle, last := !o.asks || o.asked.Less(o.c.UNA), s.Pkt.PSN.Add(max(1, o.c.Span(s.Pkt))-1)
+	if idle || o.asked.Less(last) {
+		o.asked = last
+	}
+	o.asks = true
+	return idle
 }
 
 func (o *onlyTimer) limit() vtime.Duration { return 4*o.c.Attr.TransportTimer() + rule.Patience }
@@ -55,7 +72,7 @@ func (o *onlyTimer) limit() vtime.Duration { return 4*o.c.Attr.TransportTimer() 
 func (o *onlyTimer) held(now vtime.Time) bool { return o.c.Port.Busy(o.heard.Add(o.limit()), now) }
 
 func (o *onlyTimer) end(at vtime.Time) {
-	if o.waiting && !o.c.Failed && !o.psn.Less(o.c.UNA) && at.Sub(o.heard) > o.limit() && !o.held(at) {
+	if o.waiting && !o.c.Failed && !o.c.GivenUp() && !o.psn.Less(o.c.UNA) && at.Sub(o.heard) > o.limit() && !o.held(at) {
 		o.c.FailAt(o.at, o.record, rule.Requester, o.c.Rel(o.psn)+" is never sent again after "+o.what)
 	}
 }

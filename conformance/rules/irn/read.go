@@ -86,6 +86,7 @@ type responses struct {
 	off   bool
 	last  vtime.Time
 	want  []answer
+	more  repeats
 }
 
 func (r *responses) sight(s *rule.Sight) {
@@ -109,10 +110,13 @@ func (r *responses) arrive(s *rule.Sight) {
 	r.last = s.At
 	why := r.take(p)
 	if n := len(r.want); n > 0 && why.acked() && r.want[n-1].why.acked() {
-		r.want[n-1].next = r.next
+		w := &r.want[n-1]
+		if w.alike++; w.next != r.next {
+			w.next, w.alike = r.next, 1
+		}
 		return
 	}
-	r.want = append(r.want, answer{why: why, named: p.PSN, next: r.next, at: s.At, index: s.Index})
+	r.want = append(r.want, answer{why: why, named: p.PSN, next: r.next, alike: 1, at: s.At, index: s.Index})
 }
 
 // answered compares a READ_(N)ACK: one that names the expected rPSN twice only acknowledges.
@@ -123,11 +127,14 @@ func (r *responses) answered(s *rule.Sight) {
 		c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(r.next))
 		return
 	}
+	if answers := len(r.want) > 0 && r.want[0].why.acked() && r.want[0].next.LessEq(p.PSN); pure && !answers && r.more.take(p.PSN) {
+		return
+	}
 	for len(r.want) > 0 {
 		w := r.want[0]
 		switch {
 		case pure && w.why.acked():
-			r.acked(p, w)
+			r.acked(s, w)
 			return
 		case !pure && !w.why.acked() && w.named == p.SACK.PSN:
 			r.want = r.want[:copy(r.want, r.want[1:])]
@@ -150,12 +157,14 @@ func (r *responses) answered(s *rule.Sight) {
 }
 
 // acked lets a READ_ACK answer responses that came in order, or again: those that it covers.
-func (r *responses) acked(p *roce.Packet, w answer) {
-	if p.PSN.LessEq(w.named) && w.why != old {
+func (r *responses) acked(s *rule.Sight, w answer) {
+	p := s.Pkt
+	if p.PSN.LessEq(w.named) && w.why != old && w.at <= r.c.Began(s) {
 		r.c.Failf(rule.Requester, "a READ_ACK says that %s is expected, and %s has come", r.c.Rel(p.PSN), r.c.Rel(w.named))
 	}
 	if !p.PSN.Less(w.next) {
 		r.want = r.want[:copy(r.want, r.want[1:])]
+		r.more.add(p.PSN, w.alike)
 	}
 }
 
@@ -240,7 +249,7 @@ func readOrder() rule.Rule {
 		Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
 		Source: rule.Source{Ref: early, Quote: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
 			"and is executed only after all before it."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
 		New: func(c *rule.Context) rule.Check {
 			e := execution{c: c}
 			return rule.Check{Sight: e.sight}

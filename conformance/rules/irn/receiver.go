@@ -39,8 +39,33 @@ type answer struct {
 	next  psn.PSN     // the expected one after it
 	since psn.PSN     // of a run of plain arrivals: the expected one after the first that is not acknowledged
 	msn   psn.MSN     // after it
+	alike int         // of a run of READ responses: the arrivals, duplicates but for the first, after which next was the expected one
 	at    vtime.Time
 	index uint64
+}
+
+// repeats counts the ACKs of one PSN that may still come: each duplicate draws its own, unless it is merged with the one before it. An
+// ACK that answers for several may be the first of so many; by the time of the others what they name may have been passed.
+type repeats struct {
+	psn  psn.PSN
+	left int
+}
+
+// add notes that an ACK of p has been taken for the answer to n arrivals.
+func (r *repeats) add(p psn.PSN, n int) {
+	if p != r.psn {
+		r.psn, r.left = p, 0
+	}
+	r.left += max(0, n-1)
+}
+
+// take reports whether an ACK of p may be one of the others, and counts it.
+func (r *repeats) take(p psn.PSN) bool {
+	if p != r.psn || r.left == 0 {
+		return false
+	}
+	r.left--
+	return true
 }
 
 // kind is what the two bits of the 2-bitmap say of a packet: "the 2-bitmap tracks whether a packet arrived and whether it is
@@ -145,6 +170,7 @@ type mirror struct {
 	last   vtime.Time
 	blind  bool // the responder refused something: nothing is compared until it has caught up
 	want   []answer
+	more   repeats
 }
 
 func newMirror(c *rule.Context) *mirror {
@@ -260,16 +286,21 @@ func (m *mirror) cumulative(s *rule.Sight) {
 		}
 		n++
 	}
-	if hit < 0 {
+	switch {
+	case hit >= 0:
+		m.accept(hit, s)
+	case !m.more.take(s.Pkt.PSN):
 		m.mismatched(n, s)
-		return
 	}
-	m.accept(hit, s)
 }
 
 // accept takes an ACK for the answer to the first i+1 arrivals.
 func (m *mirror) accept(i int, s *rule.Sight) {
+	alike := 0
 	for _, w := range m.want[:i+1] {
+		if w.why.acked() && w.next.Prev() == s.Pkt.PSN {
+			alike++
+		}
 		latest := w.at.Add(rule.Patience) // to be made: then it may have to wait for the line
 		switch late := s.At > latest && !m.c.PeerPort.Busy(latest, s.At); {
 		case !w.why.acked():
@@ -279,6 +310,7 @@ func (m *mirror) accept(i int, s *rule.Sight) {
 			m.match(&w, s)
 		}
 	}
+	m.more.add(s.Pkt.PSN, alike)
 	m.strike(i)
 }
 

@@ -1,6 +1,8 @@
 package lowar
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -87,7 +89,7 @@ func overhead() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			o := account{c: c}
 			st := newStream(c, false)
-			st.repair = o.repair
+			st.data, st.repair = o.coded, o.repair
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Pkt.Opcode == roce.LoWAR && !isRepair(s.Pkt) && !negotiates(s.Pkt.Repair.Type) && s.Out {
 					o.talk += s.Rec.WireBytes
@@ -106,7 +108,8 @@ func negotiates(t roce.RepairType) bool { return t == roce.RepairAnnounce || t =
 type account struct {
 	c                   *rule.Context
 	data, repairs, talk int
-	due                 float64 // what the repair packets may weigh
+	longest             []int // of the packets of each unit, in the block that is being sent
+	due                 int   // what the repair packets may weigh: as much as those
 	blocks              int
 	packets             int // repair packets
 }
@@ -122,6 +125,16 @@ const (
 	headers = 12 + 12 + 16 + 4
 )
 
+// coded takes a data packet: a unit is as long as the longest of its packets, so that the last of a message may be short for nothing.
+func (o *account) coded(s *rule.Sight, b *block) {
+	if b.n == 1 {
+		o.longest = slices.Grow(o.longest[:0], max(b.c, 1))[:max(b.c, 1)]
+		clear(o.longest)
+	}
+	unit := &o.longest[(b.n-1)%len(o.longest)]
+	*unit = max(*unit, s.Rec.WireBytes)
+}
+
 func (o *account) repair(s *rule.Sight, _ *roce.Repair, b *block) {
 	if b.n != b.r || b.r < 2 {
 		return
@@ -131,7 +144,9 @@ func (o *account) repair(s *rule.Sight, _ *roce.Repair, b *block) {
 	if b.repairs == 0 {
 		o.blocks++
 		o.data += b.wire
-		o.due += float64(b.wire) * float64(b.want()) / float64(b.n)
+		for _, n := range o.longest {
+			o.due += n
+		}
 	}
 }
 
@@ -140,8 +155,8 @@ func (o *account) end(vtime.Time) {
 		return
 	}
 	o.c.Met()
-	more := max(o.due*slack, float64(headers*o.packets))
-	if got := float64(o.repairs + o.talk); got > o.due+more || got < o.due*(1-slack) {
-		o.c.Failf(rule.Requester, "%d bytes beside %d of data; %d are due", o.repairs+o.talk, o.data, int(o.due))
+	off := int(slack * float64(o.due))
+	if got := o.repairs + o.talk; got > o.due+max(off, headers*o.packets) || got < o.due-off {
+		o.c.Failf(rule.Requester, "%d bytes beside %d of data; %d are due", got, o.data, o.due)
 	}
 }

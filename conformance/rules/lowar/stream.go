@@ -210,7 +210,11 @@ func (st *stream) finish() {
 		b.at = 0 // excused once
 		return
 	}
-	if b.repairs == 0 && !st.c.Offers(rule.Probes) && st.c.Decoders[0].Crowded() {
+	peer := st.c.Decoders[0]
+	if st.reads {
+		peer = st.c.Decoders[1]
+	}
+	if b.repairs == 0 && !st.c.Offers(rule.Probes) && peer.Crowded() {
 		return // nobody says whether there was a unit for it
 	}
 	if st.short != nil {

@@ -43,7 +43,7 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 		}
 	case w == toLocal && isACK(s.Pkt) && p.gap && p.exp.LessEq(x):
 		p.c.Failf(rule.Responder, "ACK of %s, and %s has not come", p.c.Rel(x), p.c.Rel(p.exp))
-	case w == toLocal && isNAK(s.Pkt) && p.gap:
+	case w == toLocal && isNAK(s.Pkt) && p.gap && !p.waited(s):
 		if g.naks++; x != p.exp {
 			p.c.Failf(rule.Responder, "NAK of %s, missing is %s", p.c.Rel(x), p.c.Rel(p.exp))
 		} else if g.naks > 1 {
@@ -149,16 +149,21 @@ func readNotCovered() rule.Rule {
 				return
 			}
 			p.c.Met()
-			covered := s.Pkt.PSN
-			if isACK(s.Pkt) {
-				covered = covered.Next()
-			}
-			if h := &p.holds[0]; h.first.Less(covered) {
-				p.c.Failf(rule.Responder, "an answer that acknowledges up to %s while the READ at %s waits for its data",
-					p.c.Rel(covered.Prev()), p.c.Rel(h.first))
+			covered := covers(s.Pkt)
+			for i := range p.holds {
+				if h := &p.holds[i]; h.first.Less(covered) && !p.followsData(h, covered, s.At) {
+					p.c.Failf(rule.Responder, "an answer that acknowledges up to %s while the READ at %s waits for its data",
+						p.c.Rel(covered.Prev()), p.c.Rel(h.first))
+					return
+				}
 			}
 		}}
 	})
+}
+
+// followsData reports an answer that stands in the line behind all data of a READ, which Local asked for again meanwhile.
+func (p *path) followsData(h *hold, covered psn.PSN, now vtime.Time) bool {
+	return h.left == h.end && p.outlives(h.again, covered, now)
 }
 
 func readReleases() rule.Rule {

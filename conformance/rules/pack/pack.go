@@ -8,6 +8,7 @@ package pack
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -88,6 +89,14 @@ func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.
 // isNAK reports a sequence NAK.
 func isNAK(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
+}
+
+// covers returns the PSN before which an ACK or NAK acknowledges everything.
+func covers(p *roce.Packet) psn.PSN {
+	if isACK(p) {
+		return p.PSN.Next()
+	}
+	return p.PSN
 }
 
 // isFatal reports a NAK that ends the QP.

@@ -129,13 +129,16 @@ func readPasses() rule.Rule {
 				return
 			}
 			p.c.Met()
-			d := &r.data
-			if d.len != s.Pkt.Len || d.sum != s.Sum || d.result != s.Pkt.Result {
+			got := answer{len: s.Pkt.Len, sum: s.Sum, result: s.Pkt.Result}
+			again := p.held(s.Pkt.PSN) != nil || r.asked && (o == roce.ReadRespFirst || o == roce.ReadRespOnly)
+			switch {
+			case !p.passed(r, s.At, got.same):
 				p.c.Failf(rule.Responder, "the data for %s are not those of Remote", p.c.Rel(s.Pkt.PSN))
-			}
-			// The rest of a READ that the box has asked for again has the opcodes of a READ of its own.
-			if h := p.held(s.Pkt.PSN); o != d.opcode && (h == nil || d.opcode.EndsMessage() != o.EndsMessage()) {
-				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN), d.opcode)
+			case !p.passed(r, s.At, func(a *answer) bool {
+				// The rest of a READ that the box or Local has asked for again has the opcodes of a READ of its own.
+				return got.same(a) && (o == a.opcode || again && a.opcode.EndsMessage() == o.EndsMessage())
+			}):
+				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN), r.data.opcode)
 			}
 		}}
 	})

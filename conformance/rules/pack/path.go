@@ -3,6 +3,7 @@ package pack
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -40,7 +41,11 @@ type path struct {
 	shown psn.MSN // newest MSN that Local was shown
 	asked psn.PSN // behind the newest request that wants an ACK and may be told of
 	gap   bool    // a request came ahead of exp and exp has not come
+	naked bool    // and Local has been told so
+	late  []late  // gaps that have closed before their NAK has left
 	real  bool    // Remote has answered something
+	stuck psn.PSN // the latest una that left for Remote again,
+	tries int     // and how often
 	fatal bool    // a fatal NAK went either way, or Remote's QP failed by requests of its own
 	holds []hold
 	slots []request
@@ -54,7 +59,29 @@ type path struct {
 type hold struct {
 	first, end, got, next, asked psn.PSN
 	since                        psn.PSN // where Local's latest request for it begins
+	left                         psn.PSN // behind the data that left last for Local, missed or not
+	again                        backlog // since Local has asked again
 }
+
+// backlog is what may still wait for the line to Local from before something happened: answers to requests that had come by then.
+type backlog struct {
+	since vtime.Time
+	end   psn.PSN // behind those requests
+}
+
+// outlives reports an answer that acknowledges what is before a PSN and has waited for the line since before b.
+func (p *path) outlives(b backlog, covered psn.PSN, now vtime.Time) bool {
+	return covered.LessEq(b.end) && p.c.PeerPort.Busy(b.since, now)
+}
+
+// late is a gap that has closed, and when: its NAK may be waiting for the line to Local.
+type late struct {
+	psn psn.PSN
+	at  vtime.Time
+}
+
+// mostLate bounds the gaps whose NAKs are looked out for.
+const mostLate = 64
 
 // request is one PSN that Local has used, with what is compared later.
 type request struct {
@@ -70,9 +97,10 @@ type request struct {
 	size    int         // bytes of the frame
 	ack     roce.Packet // the pseudo-ACK that named it, when hasACK
 	hasACK  bool
-	floor   psn.MSN // newest MSN that Local had seen before it
-	address address // of that
-	data    answer  // the latest response of Remote with this PSN
+	floor   psn.MSN  // newest MSN that Local had seen before it
+	address address  // of that
+	data    answer   // the latest response of Remote with this PSN
+	before  []answer // others, which may still wait for the line to Local
 }
 
 // answer is a READ response or atomic acknowledgement as it arrived from Remote.
@@ -82,11 +110,18 @@ type answer struct {
 	len    int
 	sum    uint32
 	result uint64
+	at     vtime.Time
+}
+
+// same reports equal data.
+func (a *answer) same(b *answer) bool {
+	return a.len == b.len && a.sum == b.sum && a.result == b.result
 }
 
 // management is what set-up messages have told.
 type management struct {
 	asked, connected, left bool
+	leaving                backlog // since the DREQ went to Remote
 	fromA                  bool    // A asked
 	reqStart, repStart     psn.PSN // as in the messages
 	local, remote          uint32
@@ -172,6 +207,18 @@ func (p *path) eligible() psn.PSN {
 // paper reports a box that keeps nothing, which the rules about its buffer do not fit.
 func (p *path) paper() bool { return p.c.Attr.Params["buffer"] == "0" }
 
+// spent reports whether the box has sent the oldest request that Remote has not acknowledged again as often as it may.
+func (p *path) spent() bool {
+	most := retries
+	if n, err := strconv.Atoi(p.c.Attr.Params["wan_retry"]); err == nil {
+		most = n
+	}
+	return most == 0 || p.stuck == p.una && p.tries >= most
+}
+
+// retries is how often the box sends a request again when it is not told.
+const retries = 7
+
 // mayBeFull reports whether the buffer may hold more than the box may promise: as it tells, or where it does not by what Remote
 // has not acknowledged.
 func (p *path) mayBeFull() bool {
@@ -179,11 +226,8 @@ func (p *path) mayBeFull() bool {
 		return p.probe["buf_bytes"] > p.probe["buffer"]
 	}
 	limit, err := unit.ParseSize(p.c.Attr.Params["buffer"])
-	return err == nil && unit.Size(p.exp.Sub(p.una)*(p.c.MTU+largestHeaders)) > limit
+	return err == nil && unit.Size(p.exp.Sub(p.una)*(p.c.MTU+rule.BoxHeaders)) > limit
 }
-
-// largestHeaders bounds the bytes of a frame beside its payload.
-const largestHeaders = 100
 
 // update moves past a packet.
 func (p *path) update(s *rule.Sight, w where) {
@@ -209,16 +253,20 @@ func (p *path) requested(s *rule.Sight) {
 	}
 	switch d := x.Sub(p.exp); {
 	case d > 0:
+		p.naked = p.naked && p.gap
 		p.gap = true
 		return
 	case d < 0:
-		if h := p.held(x); h != nil && x.Less(h.next) {
-			h.next, h.since = x, x
+		if h := p.held(x); h != nil {
+			p.askedAgain(h, x, s.At)
 		}
 		if s.Pkt.Opcode.IsRead() {
 			p.repeated(s)
 		}
 		return
+	}
+	if p.gap && !p.naked && len(p.late) < mostLate {
+		p.late = append(p.late, late{x, s.At})
 	}
 	p.gap = false
 	o, n := s.Pkt.Opcode, 1
@@ -234,10 +282,21 @@ func (p *path) requested(s *rule.Sight) {
 	r.packet.Payload = nil
 	switch {
 	case o.IsRead(), o.IsAtomic():
-		p.holds = append(p.holds, hold{first: x, end: p.exp, got: x, next: x, asked: p.asked, since: x})
+		p.holds = append(p.holds, hold{first: x, end: p.exp, got: x, next: x, asked: p.asked, since: x, left: x})
 	case s.Pkt.AckReq:
 		p.asked = p.exp
 	}
+}
+
+// askedAgain takes a request for what is left of h. Of several, answers may wait since before the first.
+func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
+	if x.Less(h.next) {
+		h.next, h.since = x, x
+	}
+	if !p.c.PeerPort.Busy(h.again.since, at) {
+		h.again.since = at
+	}
+	h.again.end = p.exp
 }
 
 // repeated notes a READ that Local sends again, perhaps for the rest of its data alone.
@@ -256,7 +315,7 @@ const aroundFrame = 24
 // begin sets all PSNs to the first.
 func (p *path) begin(x psn.PSN) {
 	p.begun, p.first, p.exp, p.max, p.una, p.acked, p.asked = true, x, x, x, x, x, x
-	p.count, p.holds, p.gap, p.slots = 0, nil, false, nil
+	p.count, p.tries, p.holds, p.gap, p.late, p.slots = 0, 0, nil, false, nil, nil
 }
 
 // answered takes a response on its way to Local.
@@ -269,13 +328,7 @@ func (p *path) answered(s *rule.Sight) {
 		p.shown = s.Pkt.AETH.MSN
 	}
 	if o != roce.Acknowledge {
-		if h := p.held(x); h != nil && x == h.next {
-			h.next = x.Next()
-			p.acked = psn.Max(p.acked, h.next)
-		}
-		for len(p.holds) > 0 && p.holds[0].next == p.holds[0].end {
-			p.holds = p.holds[:copy(p.holds, p.holds[1:])]
-		}
+		p.given(x)
 		return
 	}
 	switch a := s.Pkt.AETH.Syndrome; {
@@ -288,12 +341,42 @@ func (p *path) answered(s *rule.Sight) {
 		p.fatal = true
 	case a == roce.SyndromePSNSeqErr:
 		p.acked = psn.Max(p.acked, x)
+		p.naked = p.naked || p.gap && x == p.exp
+		p.late = slices.DeleteFunc(p.late, func(l late) bool { return l.psn == x })
 	}
+}
+
+// given takes data of a READ or atomic on their way to Local, and forgets what is answered in full.
+func (p *path) given(x psn.PSN) {
+	if h := p.held(x); h != nil {
+		if x.LessEq(h.left) {
+			h.left = x.Next()
+		}
+		if x == h.next {
+			h.next = x.Next()
+			p.acked = psn.Max(p.acked, h.next)
+		}
+	}
+	for len(p.holds) > 0 && p.holds[0].next == p.holds[0].end {
+		p.holds = p.holds[:copy(p.holds, p.holds[1:])]
+	}
+}
+
+// waited reports a NAK that leaves after what it asks for has come: the line was busy all the while, and it is said once.
+func (p *path) waited(s *rule.Sight) bool {
+	p.late = slices.DeleteFunc(p.late, func(l late) bool { return !p.c.PeerPort.Busy(l.at, s.At) })
+	return slices.ContainsFunc(p.late, func(l late) bool { return l.psn == s.Pkt.PSN })
 }
 
 // forwarded takes a request on its way to Remote.
 func (p *path) forwarded(s *rule.Sight) {
 	x := s.Pkt.PSN
+	if x == p.una && x.Less(p.max) {
+		if p.stuck != x {
+			p.stuck, p.tries = x, 0
+		}
+		p.tries++
+	}
 	if r := p.find(x); r != nil {
 		r.sent++
 		p.max = psn.Max(p.max, r.end)
@@ -311,7 +394,7 @@ func (p *path) acknowledged(s *rule.Sight) {
 		return
 	}
 	if o != roce.Acknowledge {
-		if h := p.held(x); h != nil && x == h.got {
+		if h := p.owed(); h != nil && x == h.got { // data of a later READ tell that this one's are lost
 			h.got = x.Next()
 			p.una = psn.Max(p.una, h.got)
 		}
@@ -331,20 +414,28 @@ func (p *path) acknowledged(s *rule.Sight) {
 	}
 }
 
+// owed is the first READ or atomic whose data have not all come; nil when there is none.
+func (p *path) owed() *hold {
+	for i := range p.holds {
+		if h := &p.holds[i]; h.got != h.end {
+			return h
+		}
+	}
+	return nil
+}
+
 // reach moves una, but not past a READ whose data have not come.
 func (p *path) reach(x psn.PSN) {
-	for i := range p.holds {
-		if h := &p.holds[i]; h.got != h.end && h.got.Less(x) {
-			x = h.got
-			break
-		}
+	if h := p.owed(); h != nil && h.got.Less(x) {
+		x = h.got
 	}
 	p.una = psn.Max(p.una, x)
 }
 
 // skips reports an acknowledgement of x that leaves a READ before it without its data: an implied NAK (IBTA 9.7.5.1).
 func (p *path) skips(x psn.PSN) bool {
-	return slices.ContainsFunc(p.holds, func(h hold) bool { return h.got != h.end && h.got.LessEq(x) })
+	h := p.owed()
+	return h != nil && h.got.LessEq(x)
 }
 
 // slotData remembers the latest data of Remote for a PSN.
@@ -353,8 +444,23 @@ func (p *path) slotData(s *rule.Sight) {
 	if !r.used || r.psn != s.Pkt.PSN {
 		*r = request{used: true, psn: s.Pkt.PSN, end: s.Pkt.PSN.Next(), count: p.count}
 	}
-	r.data = answer{true, s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result}
+	was := r.data
+	r.data = answer{true, s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result, s.At}
+	r.before = slices.DeleteFunc(r.before, func(a answer) bool {
+		return !p.c.PeerPort.Busy(a.at, s.At) || a.same(&was) && a.opcode == was.opcode
+	})
+	if was.seen && len(r.before) < mostAnswers {
+		r.before = append(r.before, was)
+	}
 }
+
+// passed finds the response of Remote that a response for Local passes on: the latest, or one that has waited for the line since.
+func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool {
+	return match(&r.data) || slices.ContainsFunc(r.before, func(a answer) bool { return p.c.PeerPort.Busy(a.at, now) && match(&a) })
+}
+
+// mostAnswers bounds the responses with one PSN that are remembered.
+const mostAnswers = 16
 
 // managed takes a set-up message where it enters or leaves the box.
 func (p *path) managed(s *rule.Sight) {
@@ -375,7 +481,9 @@ func (p *path) managed(s *rule.Sight) {
 			p.based, p.base, p.shown, p.fatal = true, 0, 0, false
 		}
 	case *roce.DREQ:
-		p.cm.left = p.cm.left || s.Out
+		if s.Out && !p.cm.left {
+			p.cm.left, p.cm.leaving = true, backlog{s.At, p.exp}
+		}
 	}
 }
 

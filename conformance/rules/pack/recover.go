@@ -40,7 +40,7 @@ func (l *losses) sight(s *rule.Sight, w where) {
 		l.open = false
 	case w == fromRemote && l.open && l.psn.Less(p.una):
 		l.open = false // what was on its way has filled the gap
-	case w == toLocal && isNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp):
+	case w == toLocal && isNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp) && !p.waited(s):
 		p.c.Failf(rule.Responder, "NAK of %s, which the box has: Local is bothered with a loss on the WAN", p.c.Rel(x))
 	}
 }
@@ -70,6 +70,7 @@ type quiet struct {
 	last  vtime.Time // the last request left
 	waits bool
 	cause bool       // something but silence lets the box go back
+	asked vtime.Time // when it came
 	next  psn.PSN    // behind the request that left last
 	wait  vtime.Time // end of an RNR wait
 }
@@ -80,7 +81,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 	switch {
 	case w == fromRemote && p.begun:
 		if !isACK(s.Pkt) || p.skips(s.Pkt.PSN) {
-			q.cause = true
+			q.cause, q.asked = true, s.At
 		}
 		if s.Pkt.PSN.In(p.una, p.max) {
 			q.since = s.At
@@ -90,19 +91,11 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 		}
 	case w == toRemote && p.begun:
 		if !q.waits || p.una == p.max {
-			q.since = q.begun(s)
+			q.since = p.c.Began(s)
 		}
 		q.back(s, rto)
 		q.waits, q.next, q.last = true, s.Pkt.PSN.Next(), s.At
 	}
-}
-
-// begun returns when a request began to leave: the port shows it when the line is done with it, and the timer runs from before.
-func (q *quiet) begun(s *rule.Sight) vtime.Time {
-	if rate := q.p.c.Attr.Path.Rate; rate > 0 {
-		return s.At.Add(-rate.Time(s.Rec.WireBytes))
-	}
-	return s.At
 }
 
 // back judges a request that leaves after a later one: what made the box go back was an answer of Remote, or silence.
@@ -111,13 +104,14 @@ func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 	if !q.waits || !x.Less(q.next) || x.Less(q.p.una) || rto == 0 {
 		return
 	}
+	began := q.p.c.Began(s)
 	if q.cause {
-		q.cause = false
+		q.cause = began < q.asked // it was leaving already, for an earlier cause
 		return
 	}
 	q.p.c.Met()
 	since := s.At.Sub(q.since)
-	q.since = q.begun(s)
+	q.since = began
 	if since < rto-rto/20 {
 		q.p.c.Failf(rule.Requester, "%s leaves again after a silence of %s, wan_rto is %s", q.p.c.Rel(x), since, rto)
 	}
@@ -126,7 +120,7 @@ func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 func (q *quiet) end(at vtime.Time) {
 	p := q.p
 	rto := vtime.Duration(p.probe["wan_rto_ps"])
-	if !q.waits || rto == 0 || p.fatal || p.probe[engine.BrokenPromise] > 0 || !p.una.Less(p.max) || at < q.wait.Add(2*rto) {
+	if !q.waits || rto == 0 || p.fatal || p.spent() || p.probe[engine.BrokenPromise] > 0 || !p.una.Less(p.max) || at < q.wait.Add(2*rto) {
 		return
 	}
 	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.last)) > 2*rto && last != nil && last.packet.AckReq {

@@ -75,7 +75,7 @@ func forgets() rule.Rule {
 			switch {
 			case w == setUp && p.cm.left:
 				p.c.Met()
-			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge:
+			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge && !p.outlives(p.cm.leaving, covers(s.Pkt), s.At):
 				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote", p.c.Rel(s.Pkt.PSN))
 			}
 		}}

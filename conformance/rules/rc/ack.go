@@ -65,7 +65,7 @@ func (a *ackDemand) sight(s *rule.Sight) {
 }
 
 func (a *ackDemand) end(at vtime.Time) {
-	if a.open && !a.c.Fatal && a.oldest.overdue(at) && !a.c.ReadsBehindBox() {
+	if a.open && !a.c.Fatal && a.oldest.overdue(at) && !a.c.BoxWaits() {
 		a.c.FailAt(a.oldest.at, a.oldest.record, rule.Responder, "no acknowledgement of "+a.c.Rel(a.oldest.psn))
 	}
 }
@@ -145,13 +145,14 @@ type ghost struct {
 	c          *rule.Context
 	armed, nak bool
 	psn        psn.PSN
+	at         vtime.Time
 }
 
 func (g *ghost) sight(s *rule.Sight) {
 	c, p := g.c, s.Pkt
 	if s.Point == trace.RequesterOut {
 		switch {
-		case !g.armed:
+		case !g.armed, c.Began(s) < g.at:
 		case s.Relation == rule.First && p.PSN != c.MAX:
 			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s", c.Rel(p.PSN), c.Rel(g.psn))
 		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.GoBackPoint(c.UNA)):
@@ -164,7 +165,7 @@ func (g *ghost) sight(s *rule.Sight) {
 	}
 	// The repeat of the newest acknowledgement is the normal answer to a duplicate.
 	if g.armed = !p.PSN.In(c.UNA, c.MAX) && p.PSN != c.UNA.Prev(); g.armed {
-		g.psn, g.nak = p.PSN, p.AETH.Syndrome == roce.SyndromePSNSeqErr
+		g.psn, g.at, g.nak = p.PSN, s.At, p.AETH.Syndrome == roce.SyndromePSNSeqErr
 		c.Met()
 	}
 }

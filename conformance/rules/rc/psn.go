@@ -141,7 +141,7 @@ func (w *wrapCheck) request(s *rule.Sight) {
 }
 
 func (w *wrapCheck) end(at vtime.Time) {
-	if w.waiting && w.asked.overdue(at) && !w.c.Fatal && !w.c.ReadsBehindBox() {
+	if w.waiting && w.asked.overdue(at) && !w.c.Fatal && !w.c.BoxWaits() {
 		w.c.FailAt(w.asked.at, w.asked.record, rule.Responder, "no answer to the first request beyond the wrap")
 	}
 }

@@ -330,9 +330,9 @@ type timerWatch struct {
 }
 
 func (t *timerWatch) sight(s *rule.Sight) {
-	t.settle(s.At)
 	p := s.Pkt
 	if s.Point == trace.RequesterOut {
+		t.settle(t.c.Began(s)) // it was no longer in the port since then, and the timer may have run for it
 		t.idle, t.apart = false, t.apart || readApart(p)
 		if t.pending == 2 && s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA) { // not a packet of an older burst
 			t.pending, t.asked = 1, false // what was asked before is asked again, or not awaited
@@ -346,6 +346,7 @@ func (t *timerWatch) sight(s *rule.Sight) {
 		}
 		return
 	}
+	t.settle(s.At)
 	if p.Opcode.NumberedApart() {
 		return
 	}

@@ -56,6 +56,10 @@ type stall struct {
 	freed  vtime.Time // when the first message has been answered since
 	reply  vtime.Time // latest response
 	posted vtime.Time // latest post
+	narrow bool       // as many READs and atomics were outstanding as may be
+	read   vtime.Time // when there was room for one again
+	tight  bool       // as many packets were in flight as the scheme was told to allow
+	flight vtime.Time // when there was room for one more again
 }
 
 func (w *stall) sight(s *rule.Sight) {
@@ -63,6 +67,17 @@ func (w *stall) sight(s *rule.Sight) {
 	w.m.Answered(c)
 	if w.full && w.freed == vtime.Never && w.m.Count() < c.Attr.QueueDepth {
 		w.freed = w.reply // the state moves after a sight, so it was the response before this one
+	}
+	if was := w.narrow; c.Attr.MaxRdAtomic > 0 {
+		if w.narrow = c.OutstandingReads() >= c.Attr.MaxRdAtomic; was && !w.narrow {
+			w.read = w.reply
+		}
+	}
+	if limit := c.FlightLimit(); limit > 0 {
+		was := w.tight
+		if w.tight = c.MAX.Sub(c.UNA) >= limit; was && !w.tight {
+			w.flight = w.reply
+		}
 	}
 	if s.Point == trace.RequesterIn {
 		w.reply = s.At
@@ -81,15 +96,21 @@ func (w *stall) sight(s *rule.Sight) {
 	w.full, w.freed = w.m.Count() >= c.Attr.QueueDepth, vtime.Never
 }
 
-// resume judges the message that follows a stall.
+// resume judges the message that follows a stall. A READ waits for those before it, too, when no more may be outstanding
+// (RC-READ-004); and any message waits for a packet to be acknowledged when no more may be in flight, as where READs are
+// acknowledged before their data come, or the data are there and the acknowledgement was lost.
 func (w *stall) resume(s *rule.Sight) {
-	c := w.c
-	latest := max(w.freed, w.posted).Add(rule.Patience) // to be wanted: then it may have to wait for the line
+	c, o := w.c, s.Pkt.Opcode
+	able := max(w.freed, w.posted, w.flight)
+	if o.IsRead() || o.IsAtomic() {
+		able = max(able, w.read)
+	}
+	latest := able.Add(rule.Patience) // to be wanted: then it may have to wait for the line
 	switch {
 	case w.freed == vtime.Never:
 		c.Failf(rule.Requester, "%s is sent while %d messages are outstanding", c.Rel(s.Pkt.PSN), w.m.Count())
 	case s.At > latest && !c.Port.Busy(latest, s.At):
-		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(w.freed))
+		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(able))
 	default:
 		c.Met()
 	}

@@ -15,12 +15,9 @@ func decisions() rule.Rule {
 		ID: "SRN-RTX-001", Level: rule.Must,
 		Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
 		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Quote: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
-		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "lost packets",
+		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn | rule.RequestIn | rule.ReadAckIn, Stimulus: "lost packets",
 		New: func(c *rule.Context) rule.Check {
-			if dropsAnswers(c) {
-				return rule.Check{}
-			}
-			d := decider{c: c, pipe: pipeWith(c.Attr.Params), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
+			d := decider{c: c, intake: intake{c: c}, off: dropsAnswers(c), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
 			return rule.Check{Sight: d.sight, Event: d.event, End: d.end}
 		},
 	})
@@ -37,22 +34,23 @@ const (
 
 // decider is the reference: what of the requests is acknowledged, and what may be sent again.
 type decider struct {
-	c     *rule.Context
-	begun bool
+	c      *rule.Context
+	intake intake
+	off    bool // what it cannot know may be lost: nothing is judged
+	begun  bool
 
 	una, next psn.PSN
 	sent      int                 // packets that have left
 	moves     []move              // of una, which the sender may not know of yet
 	known     psn.PSN             // una as far as it does
 	sacked    map[psn.PSN]hearing // and when that was said
-	pipe      pipe                // of the sender, through which answers pass as well
-	free      vtime.Time          // when it has taken all answers, at the latest
 	high      psn.PSN             // newest that was
 	again     map[psn.PSN]bool
 	recovery  bool
-	recover   psn.PSN // newest that had been sent when a packet was last sent again
-	quiet     bool    // until all is acknowledged: the peer has refused something
-	due       bool    // the packet due0 has to be sent again
+	recover   psn.PSN    // newest that had been sent when a packet was last sent again
+	quiet     bool       // until all is acknowledged: the peer has refused something
+	expired   vtime.Time // the timer: what began to leave before was wanted before
+	due       bool       // the packet due0 has to be sent again
 	due0      psn.PSN
 	dueAt     vtime.Time // from then on, at the latest
 	passed    int        // new packets since
@@ -63,16 +61,17 @@ func (d *decider) sight(s *rule.Sight) {
 	if !d.begun && c.Started {
 		d.start(c.Start)
 	}
+	taken := d.intake.sight(s)
 	switch {
-	case p.Opcode.NumberedApart() || c.Failed:
+	case p.Opcode.NumberedApart() || c.Failed || d.off || s.Point == trace.ResponderIn:
 	case s.Point == trace.RequesterOut && !p.PSN.Less(d.next):
 		d.fresh(s.At, p.PSN)
 	case s.Point == trace.RequesterOut && p.Opcode.IsRead() && p.PSN.Less(d.una):
 		// It asks once more for data that do not come.
 	case s.Point == trace.RequesterOut:
-		d.repeat(s.At, p.PSN)
+		d.repeat(s)
 	case s.Intact() && c.Addressed(s):
-		d.heard(s.At, p)
+		d.heard(taken, p)
 	}
 }
 
@@ -128,11 +127,12 @@ func (d *decider) fresh(now vtime.Time, p psn.PSN) {
 }
 
 // repeat judges a packet that is sent again.
-func (d *decider) repeat(now vtime.Time, p psn.PSN) {
+func (d *decider) repeat(s *rule.Sight) {
+	now, p := d.c.Began(s), s.Pkt.PSN
 	known, name := d.leaves(now), d.c.Rel(p)
 	said, arrived := d.sacked[p]
 	switch {
-	case d.quiet || p.Less(d.una) && !p.Less(known):
+	case d.quiet || p.Less(d.una) && !p.Less(known) || d.c.Began(s) < d.expired:
 		return
 	case p.Less(d.una):
 		d.c.Failf(rule.Requester, "%s is sent again although it is acknowledged", name)
@@ -151,9 +151,8 @@ func (d *decider) repeat(now vtime.Time, p psn.PSN) {
 	d.due = d.due && d.due0 != p
 }
 
-// heard takes an answer.
-func (d *decider) heard(now vtime.Time, p *roce.Packet) {
-	d.free = max(d.free, now).Add(d.pipe.time(p) + max(d.pipe.stall(), d.pipe.query))
+// heard takes an answer that has passed the pipeline at some time.
+func (d *decider) heard(at vtime.Time, p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	if !ok || d.next.LessEq(last) {
 		return
@@ -162,26 +161,26 @@ func (d *decider) heard(now vtime.Time, p *roce.Packet) {
 		d.quiet = true
 	}
 	if d.una.LessEq(last) {
-		d.advance(last.Next())
+		d.advance(at, last.Next())
 	}
 	if !rule.Selective(p) {
 		return
 	}
 	if q := p.SACK.PSN; q.In(d.una.Next(), d.next) {
 		if _, before := d.sacked[q]; !before {
-			d.sacked[q] = hearing{d.sent, d.free}
+			d.sacked[q] = hearing{d.sent, at}
 		}
 		d.high = psn.Max(d.high, q)
 	}
 	if p.PSN == d.una && !d.recovery && !d.quiet && !d.due {
-		d.due, d.due0, d.dueAt, d.passed = true, d.una, d.free, 0
+		d.due, d.due0, d.dueAt, d.passed = true, d.una, at, 0
 	}
 }
 
 // advance moves una, and ends recovery when what had been sent by the last retransmission is acknowledged.
-func (d *decider) advance(una psn.PSN) {
+func (d *decider) advance(at vtime.Time, una psn.PSN) {
 	d.una = una
-	d.moves = append(d.moves, move{hearing{d.sent, d.free}, una})
+	d.moves = append(d.moves, move{hearing{d.sent, at}, una})
 	d.high = psn.Max(d.high, una)
 	for p := range d.sacked {
 		if p.Less(una) {
@@ -200,7 +199,7 @@ func (d *decider) advance(una psn.PSN) {
 // taken for lost.
 func (d *decider) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && d.c.Mine(e) {
-		d.recovery, d.due = false, false
+		d.recovery, d.due, d.expired = false, false, e.At
 		d.high = psn.Max(d.high, d.next)
 		clear(d.again)
 	}
