@@ -56,12 +56,11 @@ type block struct {
 	base    psn.PSN
 	end     int     // packets in it; 0 until its last packet or a repair packet tells
 	top     int     // positions up to the last that came
-	partial bool    // a packet came that could not be added to a unit, so nothing can be repaired
 	arrived bitmap  // positions that came or were recovered
 	lost    bitmap  // positions that did not come
 	held    []int32 // positions to places in the ROB; none where nothing waits
 	waiting int     // places in use
-	units   []int32 // one for each residue of c that a packet came for
+	units   []int32 // one for each residue of c that a packet came for, or lacking
 }
 
 // announced is a change of r and c that takes effect with the block that begins at first or later.
@@ -90,8 +89,10 @@ func (d *decoder) resize() {
 	}
 }
 
-// none is an index that is not set.
-const none = int32(-1)
+const (
+	none    = int32(-1) // an index that is not set
+	lacking = int32(-2) // the unit of a residue of which a packet could not be added: it can repair nothing
+)
 
 // data takes a coded packet. "Every incoming data packet will be XORed with its decoding unit in the Decoding Buffer."
 // (IV-B2)
@@ -132,8 +133,8 @@ func (d *decoder) within(p *roce.Packet, at int) bool {
 }
 
 // record adds a packet to its unit and marks it: update-style, so that of the packet itself nothing has to be kept. When no
-// unit is free, or the packet is longer than one of this path can be, the block cannot repair anything any more, and is not
-// given up for that: it may be complete.
+// unit is free, or the packet is longer than one of this path can be, the others of its residue cannot be repaired any more, and
+// the block is not given up for that: they may all come.
 func (d *decoder) record(p *roce.Packet, at int) {
 	if d.arrived.has(at) {
 		return
@@ -144,15 +145,22 @@ func (d *decoder) record(p *roce.Packet, at int) {
 		d.end = at + 1
 	}
 	u := &d.units[at%d.code.c]
-	if *u == none {
-		*u, _ = d.host.decoding.bindOne(d.size)
-	}
 	raw := d.host.image(p)
-	if *u == none || len(raw) > d.size {
-		d.partial = true
-		return
+	if *u == none {
+		if i, ok := d.host.decoding.bindOne(d.size); ok {
+			*u = i
+		} else {
+			*u = lacking
+		}
 	}
-	d.host.decoding.all[*u].add(raw)
+	switch {
+	case *u == lacking:
+	case len(raw) > d.size:
+		d.host.decoding.release(d.units[at%d.code.c:][:1])
+		*u = lacking
+	default:
+		d.host.decoding.all[*u].add(raw)
+	}
 }
 
 // advance passes up the packet with PSN next and what waited for it.
@@ -212,7 +220,7 @@ func (d *decoder) open(p psn.PSN) {
 		d.code, d.soon.pending = d.soon.code, false
 		d.resize()
 	}
-	d.base, d.end, d.partial = p, 0, false
+	d.base, d.end = p, 0
 	d.arrived.clear()
 }
 
@@ -225,10 +233,10 @@ func (d *decoder) dissolve() {
 		d.top = 0
 	}
 	for i, u := range d.units {
-		if u != none {
+		if u >= 0 {
 			d.host.decoding.release(d.units[i : i+1])
-			d.units[i] = none
 		}
+		d.units[i] = none
 	}
 	for at := 0; d.waiting > 0; at++ {
 		if d.held[at] != none {

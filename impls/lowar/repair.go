@@ -110,10 +110,11 @@ func (d *decoder) recover(p *roce.Packet, at int, out *roce.Packet) bool {
 	raw := append(d.host.scratch[:0], p.Payload...)
 	d.host.scratch = raw
 	check := p.Repair.Check
-	if d.partial || len(raw) < bthLen || len(raw) > d.size {
+	i := d.units[at%d.code.c]
+	if i == lacking || len(raw) < bthLen || len(raw) > d.size {
 		return false
 	}
-	if i := d.units[at%d.code.c]; i != none {
+	if i != none {
 		u := &d.host.decoding.all[i]
 		if u.n > len(raw) {
 			return false

@@ -58,7 +58,7 @@ func (fl *flow) accept(f *roce.Frame) {
 	fl.gap, fl.naked = false, false
 	switch {
 	case s.fetch || !legal:
-		fl.holds.Push(hold{span{p.PSN, fl.exp}, p.PSN, p.PSN, fl.asked, fl.count, s.fetch})
+		fl.holds.Push(hold{span{p.PSN, fl.exp}, p.PSN, p.PSN, p.PSN, fl.asked, fl.count, s.fetch})
 	case p.AckReq:
 		fl.asked = point{p.PSN, fl.count, true}
 	}
@@ -115,12 +115,14 @@ func (fl *flow) ahead() {
 }
 
 // duplicate answers what Local has sent before, because an acknowledgement was lost on the LAN: with the newest one that
-// was given (IBTA 9.7.5.1.2). Remote has the request, or will have it from the buffer.
+// was given (IBTA 9.7.5.1.2). Remote has the request, or will have it from the buffer. What Local has not been told of waits for its
+// first answer still: an older one would come behind data that have gone (IBTA 9.7.5.1).
 func (fl *flow) duplicate(now vtime.Time, f *roce.Frame) {
 	op := f.Packet.Opcode
 	switch {
 	case op.IsRead() || op.IsAtomic():
 		fl.again(now, f)
+	case fl.acked.LessEq(f.Packet.PSN):
 	case fl.replay.until != 0:
 		fl.replay.owed = true
 	default:

@@ -180,6 +180,25 @@ func TestIllegalRequests(t *testing.T) {
 	}
 }
 
+// A duplicate of what Local has not been told of has no answer yet: the newest one there is would come behind data that have gone.
+func TestDuplicateBehindRead(t *testing.T) {
+	p := newPath(t, nil)
+	p.connect(0x11, 0x22, 0, 0)
+	p.put(engine.LAN, "SEND_ONLY psn=0 len=8 A")
+	p.put(engine.LAN, "READ_REQUEST psn=1 va=0x1000 rkey=0x7 dmalen=2048 A")
+	p.put(engine.LAN, "SEND_ONLY psn=3 len=8 A")
+	p.want(engine.LAN, "ACK psn=0 msn=1")
+	p.drain(engine.WAN)
+	p.put(engine.WAN, "READ_RESP_FIRST psn=1 msn=2 len=1024")
+	p.want(engine.LAN, "READ_RESP_FIRST psn=1 len=1024 msn=2")
+	p.put(engine.LAN, "SEND_ONLY psn=3 len=8 A")
+	p.want(engine.LAN, "")
+	p.put(engine.WAN, "READ_RESP_LAST psn=2 msn=2 len=1024")
+	p.want(engine.LAN, "READ_RESP_LAST psn=2 len=1024 msn=2; ACK psn=3 msn=3")
+	p.put(engine.LAN, "SEND_ONLY psn=3 len=8 A")
+	p.want(engine.LAN, "ACK psn=3 msn=3")
+}
+
 // Beyond its limits the box takes no more: requests of a flow, and flows.
 func TestLimits(t *testing.T) {
 	p := newPath(t, engine.Params{"buffer": "2KiB", "overrun": "64KiB", "flows": "2"})

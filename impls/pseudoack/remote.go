@@ -47,16 +47,15 @@ func (fl *flow) acknowledgement(now vtime.Time, f *roce.Frame) {
 // reports false.
 func (fl *flow) advance(now vtime.Time, upTo psn.PSN) bool {
 	to := upTo
-	for fl.holds.Len() > 0 {
-		h := fl.holds.At(0)
-		if h.fetch && h.next.Less(to) {
-			to = h.next
-		}
-		if h.fetch || to.Less(h.end) {
-			break
-		}
-		fl.holds.Drop() // a request that was not promised, and that Remote took all the same
+	if h := fl.owed(); h != nil && h.got.Less(to) {
+		to = h.got
 	}
+	for i := range fl.holds.Len() {
+		if h := fl.holds.At(i); !h.fetch && h.end.LessEq(to) {
+			h.next = h.end // a request that was not promised, and that Remote took all the same
+		}
+	}
+	fl.settle()
 	if fl.una.Less(to) {
 		fl.una = to
 		fl.progress(now)
