@@ -15,12 +15,11 @@ import (
 func (d *Decoder) recover(s *trace.Sight, at int) (made *trace.Sight, ok bool) {
 	h, sum := &s.Pkt.Repair, slices.Clone(s.Pkt.Payload)
 	check := h.Check
-	if u := &d.units[at%d.scheme.c]; u.lacking {
+	u := &d.units[at%d.scheme.c]
+	if u.lacking || u.bound && len(u.sum) > len(sum) {
 		return nil, false
-	} else if u.bound {
-		if len(u.sum) > len(sum) {
-			return nil, false
-		}
+	}
+	if u.bound {
 		sum = fold(sum, u.sum)
 		check -= u.check
 	}

@@ -83,17 +83,19 @@ func (c *Conversation) GivenUp() bool {
 
 // BoxWaits reports a box in the responder's place that need not answer yet: for READs or atomics that it has passed on and whose
 // data have not come, it can neither answer them nor, before them, what follows; and what it may not promise, it does not answer.
-func (c *Conversation) BoxWaits() bool { return c.AtBox && (c.OutstandingReads() > 0 || c.boxFull()) }
-
-// boxFull reports whether what a box has taken and not acknowledged may be more than it may promise: until its own peer has
-// acknowledged some of it, if that ever does, nothing is said of it.
-func (c *Conversation) boxFull() bool {
-	limit, err := unit.ParseSize(c.Attr.Params["buffer"])
-	return err == nil && limit > 0 && unit.Size(c.unanswered()*(c.MTU+BoxHeaders)) > limit
+func (c *Conversation) BoxWaits() bool {
+	return c.AtBox && (c.OutstandingReads() > 0 || c.Overfills(c.unanswered()))
 }
 
-// BoxHeaders bounds the bytes of a frame beside its payload, as a box counts them.
-const BoxHeaders = 100
+// Overfills reports whether so many packets may be more than a box with a buffer may promise: until its own peer has acknowledged
+// some of them, if that ever does, it says nothing of them.
+func (c *Conversation) Overfills(packets int) bool {
+	limit, err := unit.ParseSize(c.Attr.Params["buffer"])
+	return err == nil && limit > 0 && unit.Size(packets*(c.MTU+boxHeaders)) > limit
+}
+
+// boxHeaders bounds the bytes of a frame beside its payload, as a box counts them.
+const boxHeaders = 100
 
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }

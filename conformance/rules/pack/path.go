@@ -9,7 +9,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -225,8 +224,7 @@ func (p *path) mayBeFull() bool {
 	if p.told["buf_bytes"] {
 		return p.probe["buf_bytes"] > p.probe["buffer"]
 	}
-	limit, err := unit.ParseSize(p.c.Attr.Params["buffer"])
-	return err == nil && unit.Size(p.exp.Sub(p.una)*(p.c.MTU+rule.BoxHeaders)) > limit
+	return p.c.Overfills(p.exp.Sub(p.una))
 }
 
 // update moves past a packet.

@@ -132,7 +132,7 @@ func (d *decider) repeat(s *rule.Sight) {
 	known, name := d.leaves(now), d.c.Rel(p)
 	said, arrived := d.sacked[p]
 	switch {
-	case d.quiet || p.Less(d.una) && !p.Less(known) || d.c.Began(s) < d.expired:
+	case d.quiet || p.Less(d.una) && !p.Less(known) || now < d.expired:
 		return
 	case p.Less(d.una):
 		d.c.Failf(rule.Requester, "%s is sent again although it is acknowledged", name)
