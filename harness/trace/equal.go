@@ -6,17 +6,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// choose returns the packet that left before a time and whose delay would be closest to the last one, or the newest when
-// there was none. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
-// frames keep their order. When the frame could also be a copy of one that has arrived, a delay that no packet can have rules
-// that out, and where nobody knows what that is, one below half the last. Those that can have arrived by now, and that were sent
-// after what has arrived where no packet overtakes another, come first.
-func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
+// choose returns the packet that left before a time and whose delay would be closest to the typical one, or the newest
+// when none is known. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
+// frames keep their order. Where the frame is rather a copy of an original than they, they are out of the question, and those
+// that can have arrived by now, and that were sent after what has arrived where no packet overtakes another, come first.
+func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *flight {
 	var best *flight
 	var least vtime.Duration
 	for _, f := range waiting {
 		from, delay := f.rec.From, at.Sub(f.left())
-		if delay < 0 || orCopy && delay < m.possible(from) {
+		if delay < 0 || m.copyOf(original, at, delay) {
 			continue
 		}
 		if m.told && f.cause == "" {
@@ -36,16 +35,39 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, orCopy bool) *flight {
 	return best
 }
 
-// possible is the least delay that a packet can have, as far as it is known. With a deep queue the last one says little: a
-// sender that goes back fills it, and what is sent when it has emptied takes a fraction of the time.
-func (m *merger) possible(from Side) vtime.Duration {
-	switch {
-	case m.least[from] > 0:
-		return m.least[from] - slack
-	case m.known[from]:
-		return m.delay[from] / 2
+// copyOf reports whether what arrives so long after a packet left is rather a copy of an original, nil when there is none: when it
+// arrives earlier than a packet can. Where nobody knows what that is, or packets may overtake others, it is half of what is
+// typical, and the original has arrived since the packet left. With a deep queue the typical delay says little: a sender that goes
+// back fills it, and what is sent when it has emptied takes a fraction of the time.
+func (m *merger) copyOf(original *flight, at vtime.Time, delay vtime.Duration) bool {
+	if original == nil {
+		return false
 	}
-	return 0
+	from := original.rec.From
+	if m.least[from] > 0 {
+		return delay < m.least[from]-slack
+	}
+	return m.known[from] && delay < m.delay[from]/2 && at.Sub(original.rec.Recv) <= delay
+}
+
+// recent is what the last packets of a sender took.
+type recent struct {
+	delays [5]vtime.Duration
+	n      int
+}
+
+// typical takes one more delay and returns what is to be expected of the next: the same where no packet overtakes another, and
+// elsewhere the median, because one that overtakes says nothing of the others.
+func (r *recent) typical(d vtime.Duration, ordered bool) vtime.Duration {
+	r.delays[r.n%len(r.delays)] = d
+	r.n++
+	if ordered {
+		return d
+	}
+	sorted := r.delays
+	some := sorted[:min(r.n, len(sorted))]
+	slices.Sort(some)
+	return some[len(some)/2]
 }
 
 // straighten is told that f has arrived. Where no packet overtakes another, one that left after f and arrived before it shows that

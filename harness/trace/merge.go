@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"hash/crc32"
 	"slices"
 	"time"
@@ -27,7 +28,7 @@ type MergeOptions struct {
 	Window  vtime.Duration    // a packet that has not arrived for so long is dropped; zero: 500 ms
 	Fates   []LinkFate        // the link's log, in any order; nil when there is none
 	Partial bool              // the log is of a part of the link: packets may be lost and held back that it does not name
-	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what the last one took is
+	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
 	Ordered bool              // no packet overtakes another
 	Forged  []Forgery         // what the harness put on the link itself, in any order
 	Until   vtime.Time        // the taps watched until then at least; zero: until the last frame
@@ -95,8 +96,9 @@ type merger struct {
 	least   [2]vtime.Duration // of any packet, by sender; zero when not known
 	latest  [2]vtime.Time     // when the newest packet that has arrived had left, by sender
 	ordered bool              // no packet overtakes another
-	delay   [2]vtime.Duration // of the last match, by sender
-	known   [2]bool           // there was one
+	delay   [2]vtime.Duration // that is typical now, by sender
+	known   [2]bool           // there is one
+	recent  [2]recent
 
 	fates  []LinkFate // still to come
 	forged forgeries  // still to arrive
@@ -243,8 +245,11 @@ func (m *merger) arrive(f *flight) {
 		return
 	}
 	if b := m.exact[f.key]; b != nil {
-		orCopy := b.last != nil && (!m.told || b.last.cause != "") // a log tells what was copied
-		if sent := m.choose(b.waiting, m.now, orCopy); sent != nil {
+		original := b.last
+		if m.told && original != nil && original.cause == "" {
+			original = nil // a log tells what was copied
+		}
+		if sent := m.choose(b.waiting, m.now, original); sent != nil {
 			m.match(sent)
 			m.straighten(sent)
 			m.free = append(m.free, f)
@@ -260,11 +265,25 @@ func (m *merger) arrive(f *flight) {
 		m.early.push(f)
 		return
 	}
-	f.rec.Fate, f.rec.Cause, f.settled = Delivered, m.exact[f.key].last.cause, true
-	if f.rec.Cause == "" {
-		f.rec.Cause = "duplicate"
-	}
+	f.settled = true
+	m.copied(f, Delivered, m.exact[f.key].last)
+}
+
+// copied settles a copy of a packet that has arrived.
+func (m *merger) copied(f *flight, fate Fate, original *flight) {
+	f.rec.Copy, f.rec.Fate, f.rec.Cause = true, fate, cmp.Or(original.cause, "duplicate")
 	m.stats.Copies++
+}
+
+// damaged settles a copy that arrived in another form than it was made: links that do both corrupt copies like all packets.
+func (m *merger) damaged(f, original *flight) {
+	g, at := f.rec, f.rec.Recv
+	f.keepChange(&Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect})
+	r := original.rec
+	r.Sent, r.Recv, r.Changed = vtime.Never, at, nil
+	f.keep(&r)
+	f.changed = true
+	m.copied(f, Corrupted, original)
 }
 
 // explain decides about arrivals up to a time: no departure of the same bytes is to be expected any more.
@@ -283,14 +302,19 @@ func (m *merger) explain(until vtime.Time) {
 func (m *merger) strange(f *flight) {
 	f.settled = true
 	from := f.rec.From
-	sent := m.choose(m.waitingFor(f.loose), f.rec.Recv, false)
+	sent := m.choose(m.waitingFor(f.loose), f.rec.Recv, nil)
+	var original *flight
 	if sent == nil && f.rec.ICRC == Bad {
-		sent = m.similar(f)
+		if sent = m.similar(f, false); sent == nil {
+			original = m.similar(f, true)
+		}
 	}
 	switch {
 	case sent != nil:
 		m.change(sent, f)
 		f.dead = true
+	case original != nil:
+		m.damaged(f, original)
 	case m.gapNear(from, f.rec.Recv.Add(-m.window), f.rec.Recv):
 		f.rec.Fate, f.rec.Cause = Unknown, CauseCapture
 	default:
@@ -309,14 +333,14 @@ func (m *merger) waitingFor(k looseKey) []*flight {
 // similarBytes is how many bytes a corrupted frame may differ in to be recognised.
 const similarBytes = 8
 
-// similar finds the packet that was damaged in the very fields that identify it, among the frames of its length. It
-// looks at those in flight once for a frame that nothing else explains.
-func (m *merger) similar(f *flight) *flight {
+// similar finds the packet that was damaged in the very fields that identify it, among the frames of its length. It looks once, for
+// a frame that nothing else explains, at those in flight, and then at those that have arrived.
+func (m *merger) similar(f *flight, arrived bool) *flight {
 	var best *flight
 	least := similarBytes + 1
 	for i := range m.sent.n {
 		o := m.sent.at(i)
-		if o.rec.Sent > f.rec.Recv || o.matched || o.settled || o.rec.From != f.rec.From || len(o.rec.Raw) != len(f.rec.Raw) {
+		if o.rec.Sent > f.rec.Recv || o.matched != arrived || o.settled != arrived || o.rec.From != f.rec.From || len(o.rec.Raw) != len(f.rec.Raw) {
 			continue
 		}
 		if d := differing(o.rec.Raw, f.rec.Raw, least); d < least {
@@ -357,7 +381,7 @@ func (m *merger) change(f, got *flight) {
 // arrived remembers the delay, and that further frames with these bytes are copies.
 func (m *merger) arrived(f *flight) {
 	if from := f.rec.From; f.cause == "" { // what a script held back tells nothing about the others
-		m.delay[from], m.known[from] = f.rec.Recv.Sub(f.rec.Sent), true
+		m.delay[from], m.known[from] = m.recent[from].typical(f.rec.Recv.Sub(f.rec.Sent), m.ordered), true
 	}
 	m.latest[f.rec.From] = max(m.latest[f.rec.From], f.left())
 	f.settled, f.matched = true, true
