@@ -28,7 +28,8 @@ type flow struct {
 	sparse  bool       // one packet went before, although the queue has room for more: there was nothing more to send
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
-	every   int // ends keeps every so-manieth packet's time
+	every   int               // ends keeps every so-manieth packet's time
+	crossed [2]vtime.Duration // what the newest packet took, of requests and of answers
 }
 
 // judged are the sights of a flow.
@@ -36,7 +37,7 @@ const judged = rule.RequestOut | rule.ResponseOut | rule.ResponseIn
 
 // sight takes a request that leaves, or an answer to one.
 func (f *flow) sight(s *rule.Sight) {
-	if lostOnTheWay(s) {
+	if lostOnTheWay(s) || f.hastened(s) {
 		f.spoilt = true
 	}
 	switch {
@@ -48,6 +49,20 @@ func (f *flow) sight(s *rule.Sight) {
 		f.spoilt = f.spoilt || f.c.PeerPort.Packets != f.back+1
 		f.back = f.c.PeerPort.Packets
 	}
+}
+
+// hastened reports a packet and an answer, the newest of each, that together took less than the path's RTT: on a link where packets
+// overtake others the formula's time is not the one that counts.
+func (f *flow) hastened(s *rule.Sight) bool {
+	if s.Rec.Sent == vtime.Never || s.Rec.Recv == vtime.Never {
+		return false
+	}
+	way, other := 0, 1
+	if s.Point != trace.RequesterOut {
+		way, other = 1, 0
+	}
+	f.crossed[way] = s.Rec.Recv.Sub(s.Rec.Sent)
+	return f.crossed[other] > 0 && f.crossed[way]+f.crossed[other] < f.c.Attr.Path.RTT/100*99
 }
 
 // event notices work that is posted long after there was room for it: the queue waits for its user then. Before the first answer
