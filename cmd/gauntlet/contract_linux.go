@@ -124,9 +124,6 @@ func (c *contractCheck) talk(side int) func(context.Context) (string, error) {
 	}
 }
 
-// attempts is how often a run is made whose link was not what it should have been.
-const attempts = 5
-
 // operation is one that a load can consist of.
 func operation(declared string) string {
 	for _, op := range strings.Fields(declared) {

@@ -73,7 +73,7 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 	d.StringArrayVar(&f.params, "param", nil, "parameter of a scheme, impl:name=value; may be repeated")
 	d.Uint64Var(&f.seed, "seed", 1, "seed of every cell")
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
-	d.IntVar(&f.attempts, "attempts", 3, "runs of a cell until its link is valid; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", attempts, "runs of a cell until its link is valid; other outcomes are not repeated")
 	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
 	d.StringVar(&f.out, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")

@@ -69,7 +69,7 @@ instructions instead of time: real packets through a real kernel, and the same n
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.bench, "bench", "sim", "where to measure class E besides: sim (nowhere), netns, or lab (netns in a guest)")
 	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
-	d.IntVar(&f.attempts, "attempts", 3, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.guest.define(c)
 	complete(c, "bench", "sim", "netns", "lab")

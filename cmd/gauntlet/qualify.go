@@ -66,7 +66,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.bench, "bench", "sim", benchHelp)
 	d.StringVar(&k.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.out, "out", "", "report folder (default: a new one below runs/)")
-	d.IntVar(&k.attempts, "attempts", 3, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&k.attempts, "attempts", attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.seeds, "seeds", 3, "seeds of the runs of a target")
 	k.waivers.define(c)
 	d.BoolVar(&f.json, "json", false, "print the result as JSON")
