@@ -85,6 +85,7 @@ const exactTimes = `qp conn=1 start=70
 @6..8 A>B SEND_ONLY psn=+4 len=0
 @6 A>B SEND_ONLY psn=+4 len=0 copy cause=duplicate[0]
 @7 B>X CNP psn=+0
+@8.6 A>B SEND_ONLY psn=+4 len=0 copy cause=duplicate[0]
 @8..7.5 A>B SEND_ONLY psn=+5 len=1
 @9..8.5 A>B SEND_ONLY psn=+6 len=1 got SEND_ONLY psn=+6 len=1 icrc=bad
 A post wr=1 SEND len=4

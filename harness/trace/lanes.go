@@ -44,6 +44,7 @@ type lanes struct {
 	list []*lane
 	cur  *lane // whose frame was returned last
 	at   func(*Frame) vtime.Time
+	step vtime.Duration // by which a frame is later than the one before it at least
 	err  error
 }
 
@@ -76,7 +77,7 @@ func (l *lanes) fill(n *lane) {
 		}
 		return
 	}
-	n.at = max(n.last, l.at(&n.frame))
+	n.at = max(n.last.Add(l.step), l.at(&n.frame))
 }
 
 // next returns the lane with the earliest frame, which is valid until the next call; nil at the end. Frames of one time
@@ -97,13 +98,14 @@ func (l *lanes) next() *lane {
 	return l.cur
 }
 
-// wallLanes merges sources by their wall-clock times. Without a zero the first frame is at zero.
+// wallLanes merges sources by their wall-clock times. Without a zero the first frame is at zero. Frames of one time stamp are a
+// picosecond apart: the order in which a tap saw them is that in which its endpoint did, whatever the order in which they left.
 func wallLanes(sources []FrameSource, zero time.Time) *lanes {
 	l := newLanes(sources, func(*Frame) vtime.Time { return 0 })
 	if zero.IsZero() {
 		zero = l.earliest()
 	}
-	l.at = since(zero)
+	l.at, l.step = since(zero), 1
 	for _, n := range l.list {
 		if n.at != vtime.Never {
 			n.at = l.at(&n.frame)

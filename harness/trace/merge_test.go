@@ -134,6 +134,42 @@ func TestMergeCopies(t *testing.T) {
 	}
 }
 
+// What has one time stamp is in the order in which the tap saw it, not in that in which it left.
+func TestMergeKeepsTheOrderOfOneTimeStamp(t *testing.T) {
+	for name, text := range map[string]string{
+		"copy at once": `
+@1..5 A>B SEND_ONLY psn=+0 len=4
+@2..5.0002 A>B SEND_ONLY psn=+1 len=4
+@4.6001 A>B SEND_ONLY psn=+0 len=4 copy cause=duplicate
+`,
+		"copy behind the next": `
+@1..5 A>B SEND_ONLY psn=+0 len=4
+@2..6.0001 A>B SEND_ONLY psn=+1 len=4
+@5.6002 A>B SEND_ONLY psn=+0 len=4 copy cause=duplicate
+`,
+		"overtaken": `
+@1..5.0002 A>B SEND_ONLY psn=+0 len=4
+@2..5.0001 A>B SEND_ONLY psn=+1 len=4
+`,
+	} {
+		f := mustFixture(t, text, 0)
+		play := func(s Sink) error {
+			_, err := Merge(&f.Header, tapsOf(f), MergeOptions{Zero: epoch}, s)
+			return err
+		}
+		var order [2][]string
+		for i, p := range []func(Sink) error{playing(f), play} {
+			view := sightFunc(func(s *Sight) { order[i] = append(order[i], fmt.Sprint(s.Tap, s.Pkt.PSN, s.Rec.Copy)) })
+			if err := p(NewTimeline(&f.Header, view)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(order[0], order[1]); d != "" {
+			t.Errorf("%s (-want +got)\n%s", name, d)
+		}
+	}
+}
+
 // Where packets overtake others, what arrives as soon as it has left is no copy of one that arrived long ago, and what one that
 // overtook took says nothing of those after it.
 func TestMergeOvertakers(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 // memory is that of the packets in flight.
 //
 // At equal times, what waited comes before what the stream brings: an arrival precedes the completion and the packets
-// that it causes. Otherwise the order is that of the stream.
+// that it causes. A copy is the exception: it is in the stream where it arrives, but the link made it when it took the
+// original, and hands it over before all that it took later. Otherwise the order is that of the stream.
 //
 // A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, so Rec is not
 // the same pointer in both calls; Index tells that it is the same packet.
@@ -36,7 +37,11 @@ func NewTimeline(h *Header, v Viewer) *Timeline {
 // Packet implements Sink.
 func (t *Timeline) Packet(r *Record) {
 	now := r.Time()
-	t.release(now)
+	if r.Copy {
+		t.releaseAhead(r)
+	} else {
+		t.release(now)
+	}
 	out, in := t.sees(r, true), t.sees(r, false)
 	index := t.index
 	t.index++
@@ -78,15 +83,41 @@ func (t *Timeline) End(at vtime.Time) {
 
 // release shows every waiting sight that is not later than now.
 func (t *Timeline) release(now vtime.Time) {
-	for {
-		s := t.next(now)
-		if s == nil {
+	for s := t.next(now); s != nil; s = t.next(now) {
+		t.showWaiting(s)
+	}
+}
+
+// releaseAhead shows what precedes a copy: what waits for an earlier time, and up to its original what waits for the same. One that
+// was sent before the original, and arrives with its copy because others overtook it, should come first too: nothing tells it.
+func (t *Timeline) releaseAhead(r *Record) {
+	t.release(r.Time() - 1)
+	for o := t.original(r); o != nil; {
+		s := t.next(o.at)
+		t.showWaiting(s)
+		if s == o {
 			return
 		}
-		s.restore()
-		t.show(&s.rec, s.index, s.out)
-		t.free = append(t.free, s)
 	}
+}
+
+// original returns the packet that r is a copy of if it waits for the same time, as where the rate is unlimited, else nil.
+func (t *Timeline) original(r *Record) *slot {
+	at, q := r.Time(), &t.inOrder[r.From&1]
+	for i := 0; i < q.n && q.at(i).at == at; i++ {
+		if q.at(i).originalOf(r) {
+			return q.at(i)
+		}
+	}
+	if len(t.late) == 0 || t.late[0].at > at {
+		return nil
+	}
+	for _, s := range t.late {
+		if s.at == at && s.originalOf(r) {
+			return s
+		}
+	}
+	return nil
 }
 
 // next removes the earliest waiting sight, or returns nil when it is later than now.
@@ -130,6 +161,13 @@ func (t *Timeline) slot() *slot {
 	s := t.free[n-1]
 	t.free = t.free[:n-1]
 	return s
+}
+
+// showWaiting shows a sight whose time has come.
+func (t *Timeline) showWaiting(s *slot) {
+	s.restore()
+	t.show(&s.rec, s.index, s.out)
+	t.free = append(t.free, s)
 }
 
 // show builds the sight in place; the viewer must not keep it.

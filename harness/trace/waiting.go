@@ -92,6 +92,13 @@ func (s *slot) before(o *slot) bool {
 	return s.index < o.index
 }
 
+// originalOf reports whether s is the arrival of a packet that r is a copy of, as far as the headers tell.
+func (s *slot) originalOf(r *Record) bool {
+	p, c := &s.rec.Packet, &r.Packet
+	return !s.out && s.rec.From == r.From && s.rec.Conn == r.Conn && s.rec.Sum == r.Sum &&
+		p.BTH == c.BTH && p.AETH == c.AETH && p.SACK == c.SACK && p.IP == c.IP
+}
+
 // ring is a queue of pointers in a circular buffer whose size is a power of two.
 type ring[T any] struct {
 	buf  []*T

@@ -385,10 +385,10 @@ func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdi
 	} else {
 		r.Packet.Payload = nil // a trace without frames has lengths alone
 	}
-	if v.Copies > 0 && v.Fate == channel.Delivered {
+	w.out.record(r, f.ticket)
+	if v.Copies > 0 && v.Fate == channel.Delivered { // behind it, or they would precede it where nothing takes any time
 		w.out.copies(r, v.Copies, v.Gap)
 	}
-	w.out.record(r, f.ticket)
 }
 
 // recordBytes adds what the two taps saw of the frame.
