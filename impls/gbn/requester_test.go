@@ -486,6 +486,35 @@ var requesterScripts = []script{
 		< NAK psn=+0 PSN_SEQ_ERR
 		> WRITE_FIRST psn=+0 len=256`},
 
+	{"NAKs of what still waits for the line spend no retry", func(qp *engine.QP) {
+		qp.RetryCount = 1
+		set("nack_interval", "20us")(qp)
+	}, `
+		post 1 WRITE 512
+		> WRITE_FIRST psn=+0 len=256
+		> WRITE_LAST psn=+1 len=256 A
+		< NAK psn=+0 PSN_SEQ_ERR
+		retry=0
+		+20us
+		< NAK psn=+0 PSN_SEQ_ERR
+		> WRITE_FIRST psn=+0 len=256
+		< NAK psn=+0 PSN_SEQ_ERR
+		CQE 1 WRITE RETRY_EXC_ERR psn=+1
+		FATAL RETRY_EXC_ERR psn=+0`},
+	{"a NAK that comes with the timeout spends no retry of its own", func(qp *engine.QP) { qp.RetryCount = 1 }, `
+		post 1 WRITE 512
+		> WRITE_FIRST psn=+0 len=256
+		> WRITE_LAST psn=+1 len=256 A
+		+100us
+		TIMEOUT psn=+0
+		retry=0
+		< NAK psn=+0 PSN_SEQ_ERR
+		> WRITE_FIRST psn=+0 len=256
+		> WRITE_LAST psn=+1 len=256 A
+		< NAK psn=+0 PSN_SEQ_ERR
+		CQE 1 WRITE RETRY_EXC_ERR psn=+1
+		FATAL RETRY_EXC_ERR psn=+0`},
+
 	{"sequence NAKs spend retries", func(qp *engine.QP) { qp.RetryCount = 0 }, `
 		post 1 WRITE 512
 		> WRITE_FIRST psn=+0 len=256

@@ -16,6 +16,7 @@ type retry struct {
 	left    uint8      // timeouts and sequence NAKs that may still come (RC-TMO-002)
 	rnrLeft uint8      // RNR NAKs that may still come
 
+	back  bool       // the cursor was put back, so that snd_una is on its way again once the cursor has passed it
 	going bool       // snd_una was NAKed and is being retransmitted
 	since vtime.Time // when that began
 }
@@ -32,10 +33,11 @@ type retry struct {
 // goBack retransmits from una because the peer, explicitly or by implication, says that una is missing. One recovery of
 // a PSN runs at a time (GBN-RTX-005): what was in flight behind it may draw more NAKs, and stale responses of a READ show
 // the same gap again; restarting for each would multiply the waste and spend the retries. With
-// nack_interval a NAK that comes an interval later says that the retransmission was lost as well.
+// nack_interval a NAK that comes an interval later says that the retransmission was lost as well. While the retransmission
+// waits for its turn on the line, no NAK can say anything of it: a retry is spent for packets that leave (RC-TMO-002).
 func (r *Requester) goBack(now vtime.Time) {
 	repeat := r.cfg.nackInterval > 0 && now.Sub(r.retry.since) >= r.cfg.nackInterval
-	if r.retry.going && !repeat {
+	if r.retry.going && !repeat || r.retry.back && r.win.nxt.LessEq(r.win.una) {
 		return
 	}
 	if !r.spend() {
@@ -97,6 +99,7 @@ func (r *Requester) spend() bool {
 // for an answer, which may be long after now when the link is busy.
 func (r *Requester) rewind() {
 	r.timer.Stop()
+	r.retry.back = true
 	r.win.nxt = r.win.una
 	r.sq.seek(r.win.una)
 	if r.cfg.chunk > 0 && !r.sq.At(0).fetches() {
