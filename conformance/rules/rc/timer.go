@@ -81,6 +81,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 		return round{}, false
 	}
 	if follows || !r.oldest(p.PSN) {
+		r.asked = r.asked && (r.single || p.PSN != c.UNA) // with it goes what was asked for
 		r.touched = s.At
 		return round{}, false
 	}
@@ -105,15 +106,17 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	return begun, true
 }
 
-// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime.
-// The oldest packet begins a round of its own when the timer may have expired since, or a NAK asks for it while a burst passes.
+// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime, of
+// which more may have been acknowledged while that packet was in the port. The oldest packet begins a round of its own when the
+// timer may have expired since, or a NAK asks for it while a burst passes; with backto0 only if it begins a chunk, as a round does.
 func (r *rounds) follows(s *rule.Sight) bool {
 	c, p := r.c, s.Pkt.PSN
 	t := c.Attr.TransportTimer()
-	if p == c.UNA && (r.asked && !r.single || t > 0 && s.At.Sub(r.left) >= t-timerEarly(t)) {
+	skips := r.expected.Less(p) && (p == c.UNA || p.Less(c.UNA) && s.At.Sub(r.acked) <= c.Port.Wait())
+	if (p == c.UNA || skips) && (r.asked && !r.single || t > 0 && s.At.Sub(r.left) >= t-timerEarly(t)) && c.GoBackPoint(p) == p {
 		return false
 	}
-	return r.sent && (p == r.expected || r.expected.Less(p) && p == c.UNA)
+	return r.sent && (p == r.expected || skips)
 }
 
 // oldest reports whether a round begins with p: the oldest unacknowledged packet, one before it with backto0, or the request of
