@@ -60,6 +60,15 @@ func (m *position) take(p *roce.Packet, o roce.Opcode) {
 	}
 }
 
+// Filled returns how many bytes of its message the responder has taken before a request whose turn has come. What turns out not to
+// have been kept, and is taken once more, counts once.
+func (c *Conversation) Filled(p *roce.Packet) int {
+	if p.Opcode.StartsMessage() {
+		return 0
+	}
+	return c.responder.pos.bytes
+}
+
 // The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first three are
 // of packets that never reach the transport; a fault of order is one of the next three; the others are faults of length.
 const (

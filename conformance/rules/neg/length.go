@@ -121,21 +121,20 @@ func longSend() rule.Rule {
 type buffers struct {
 	c       *rule.Context
 	posted  []uint32
-	current int // length of the buffer that the SEND in progress fills; -1 when none is known
-	filled  int
+	current int  // length of the buffer that the SEND in progress fills; -1 when none is known
 	over    bool // a SEND was too long, and its receive has not completed
 }
 
 // overrun tells whether a request overflows its buffer; the NAK names that request.
 func (b *buffers) overrun(s *rule.Sight) int {
-	size, filled := b.current, b.filled
+	size := b.current
 	if s.Pkt.Opcode.StartsMessage() {
-		size, filled = -1, 0
+		size = -1
 		if len(b.posted) > 0 {
 			size = int(b.posted[0])
 		}
 	}
-	if s.Legal && s.Pkt.Opcode.IsSend() && size >= 0 && filled+s.Pkt.Len > size {
+	if s.Legal && s.Pkt.Opcode.IsSend() && size >= 0 && b.c.Filled(s.Pkt)+s.Pkt.Len > size {
 		return 1
 	}
 	return 0
@@ -149,13 +148,12 @@ func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
 	}
 	b.over = b.over || b.overrun(s) > 0
 	if s.Pkt.Opcode.StartsMessage() {
-		b.current, b.filled = -1, 0
+		b.current = -1
 	}
 	if rule.TakesReceive(s.Pkt.Opcode) && len(b.posted) > 0 {
 		b.current = int(b.posted[0])
 		b.posted = b.posted[:copy(b.posted, b.posted[1:])]
 	}
-	b.filled += s.Pkt.Len
 }
 
 // event follows the receives, and judges how the overrun one completes.

@@ -174,7 +174,6 @@ func receiveCompletion() rule.Rule {
 // arrivals are the messages that arrived whole and must complete a receive.
 type arrivals struct {
 	c     *rule.Context
-	bytes uint32  // of the open message
 	first psn.PSN // of the open message
 	due   []arrival
 }
@@ -183,7 +182,6 @@ type arrival struct {
 	event
 	first, last psn.PSN
 	bytes, imm  uint32
-	tail        uint32 // bytes of its last packet
 	hasImm      bool
 }
 
@@ -199,12 +197,11 @@ func (a *arrivals) sight(s *rule.Sight) {
 		return
 	}
 	if p.Opcode.StartsMessage() {
-		a.bytes, a.first = 0, p.PSN
+		a.first = p.PSN
 	}
-	a.bytes += uint32(p.Len)
 	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) && len(a.due) < queueLimit {
-		a.due = append(a.due, arrival{event: seen(s), first: a.first, last: p.PSN, bytes: a.bytes, imm: p.Imm,
-			tail: uint32(p.Len), hasImm: p.Opcode.HasImm()})
+		a.due = append(a.due, arrival{event: seen(s), first: a.first, last: p.PSN,
+			bytes: uint32(a.c.Filled(p) + p.Len), imm: p.Imm, hasImm: p.Opcode.HasImm()})
 	}
 }
 
@@ -213,7 +210,7 @@ func (a *arrivals) sight(s *rule.Sight) {
 func (a *arrivals) refuse(p psn.PSN) {
 	for i := range a.due {
 		if m := &a.due[i]; p.LessEq(m.last) {
-			a.bytes, a.first = m.bytes-m.tail, m.first
+			a.first = m.first
 			a.due = a.due[:i]
 			return
 		}
