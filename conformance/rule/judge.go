@@ -102,6 +102,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			c.reset(i, trace.Side(side), &h.Conns[i])
 			ports := &j.ports[h.Conns[i].Hop]
 			c.Port, c.PeerPort = &ports[side], &ports[trace.Side(side).Other()]
+			c.Port.queries = slices.Contains(opts.declared(trace.Side(side)), QueriesHost)
 			c.Alone = len(h.Conns) == 1
 			box, divided := h.Conns[i].Hop.Box()
 			first := divided && trace.Side(side) == trace.A

@@ -19,6 +19,8 @@ type Port struct {
 	since vtime.Time     // packets have left without a pause since then
 	last  vtime.Time     // the latest packet
 
+	queries bool // its endpoint is of a transport with QueriesHost
+
 	shares
 }
 

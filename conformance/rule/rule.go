@@ -92,6 +92,7 @@ const (
 	Responses = ResponseOut | ResponseIn
 	ReadAcks  = ReadAckOut | ReadAckIn
 	Accepts   = RequestIn | ReleaseIn
+	Arrivals  = RequestIn | ResponseIn | ReadAckIn    // everything an endpoint receives, but for repair packets
 	Emitted   = RequestOut | ResponseOut | ReadAckOut // everything an endpoint sends, but for repair packets
 )
 

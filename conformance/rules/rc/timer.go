@@ -264,7 +264,7 @@ func timerRestarts() rule.Rule {
 		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
 		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
 			"request is outstanding."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
 		New: func(c *rule.Context) rule.Check {
 			switch {
 			case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
@@ -272,7 +272,7 @@ func timerRestarts() rule.Rule {
 			case !c.Offers(rule.Timers):
 				return restartsSeen(c)
 			}
-			t := timerWatch{c: c, una: c.Start, newest: c.Start, deadline: vtime.Never, posted: vtime.Never}
+			t := timerWatch{c: c, intake: rule.NewIntake(c), una: c.Start, newest: c.Start, deadline: vtime.Never, posted: vtime.Never}
 			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
 		},
 	}
@@ -288,6 +288,9 @@ func restartsSeen(c *rule.Context) rule.Check {
 	}
 	return rule.Check{
 		Sight: func(s *rule.Sight) {
+			if !s.Point.AtRequester() {
+				return
+			}
 			idle := c.UNA == c.MAX && c.Started && c.OutstandingReads() == 0
 			begun, ok := r.sight(s)
 			start := s.At.Add(-begun.max)
@@ -316,6 +319,7 @@ func restartsSeen(c *rule.Context) rule.Check {
 // timer may stand still until one is sent that expects a response.
 type timerWatch struct {
 	c        *rule.Context
+	intake   rule.Intake
 	una      psn.PSN
 	reply    event // the latest response
 	plain    bool  // it only acknowledges
@@ -334,6 +338,10 @@ type timerWatch struct {
 
 func (t *timerWatch) sight(s *rule.Sight) {
 	p := s.Pkt
+	t.intake.Sight(s)
+	if !s.Point.AtRequester() {
+		return
+	}
 	if s.Point == trace.RequesterOut {
 		t.settle(t.c.Began(s)) // it was no longer in the port since then, and the timer may have run for it
 		t.idle, t.apart = false, t.apart || readApart(p)
@@ -375,10 +383,11 @@ func (t *timerWatch) moved() {
 }
 
 // settle judges the latest response that moved UNA when the time for the report is over, and what the timer may have been set for
-// since has left the port.
+// since has left the port. An endpoint that has not taken all that has arrived may not have heard of it, and its timer may tell the
+// turn of what waits.
 func (t *timerWatch) settle(now vtime.Time) {
 	t.moved()
-	if !t.due || now.Sub(t.shown.at) <= t.c.Port.Wait() || t.c.Failed || t.pending != 0 || t.apart {
+	if !t.due || now.Sub(max(t.shown.at, t.intake.Free())) <= t.c.Port.Wait() || t.c.Failed || t.pending != 0 || t.apart {
 		return
 	}
 	t.due = false
@@ -412,7 +421,7 @@ func (t *timerWatch) event(e *trace.Event) {
 		t.posted = e.At
 	case trace.Timeout:
 		t.pending = 2
-		unheard := t.c.UNA != t.c.Start && e.At.Sub(t.reply.at) <= rule.Drain
+		unheard := t.c.UNA != t.c.Start && e.At.Sub(max(t.reply.at, t.intake.Free())) <= rule.Drain
 		unsent := t.posted != vtime.Never && e.At.Sub(t.posted) <= t.c.Port.Wait()
 		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard && !unsent && !t.apart {
 			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")

@@ -15,9 +15,9 @@ func decisions() rule.Rule {
 		ID: "SRN-RTX-001", Level: rule.Must,
 		Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
 		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Quote: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
-		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn | rule.RequestIn | rule.ReadAckIn, Stimulus: "lost packets",
+		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
 		New: func(c *rule.Context) rule.Check {
-			d := decider{c: c, intake: intake{c: c}, off: dropsAnswers(c), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
+			d := decider{c: c, intake: rule.NewIntake(c), off: dropsAnswers(c), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
 			return rule.Check{Sight: d.sight, Event: d.event, End: d.end}
 		},
 	})
@@ -35,7 +35,7 @@ const (
 // decider is the reference: what of the requests is acknowledged, and what may be sent again.
 type decider struct {
 	c      *rule.Context
-	intake intake
+	intake rule.Intake
 	off    bool // what it cannot know may be lost: nothing is judged
 	begun  bool
 
@@ -61,7 +61,7 @@ func (d *decider) sight(s *rule.Sight) {
 	if !d.begun && c.Started {
 		d.start(c.Start)
 	}
-	taken := d.intake.sight(s)
+	taken := d.intake.Sight(s)
 	switch {
 	case p.Opcode.NumberedApart() || c.Failed || d.off || s.Point == trace.ResponderIn:
 	case s.Point == trace.RequesterOut && !p.PSN.Less(d.next):

@@ -36,7 +36,7 @@ const (
 // retransmissions must cost by its arrivals.
 type flow struct {
 	c    *rule.Context
-	pipe pipe
+	pipe rule.Pipe
 
 	high     psn.PSN        // newest packet that came out of order
 	packets  int            // that came
@@ -62,7 +62,7 @@ func (f *flow) sight(s *rule.Sight) {
 
 func (f *flow) arrived(s *rule.Sight) {
 	held, p := f.c.Held > 0, s.Pkt
-	f.each = f.pipe.time(p)
+	f.each = f.pipe.Time(p)
 	f.work += f.each
 	f.packets++
 	switch {
@@ -79,7 +79,7 @@ func (f *flow) answered(at vtime.Time) {
 	first := f.last == vtime.Never
 	f.last = at
 	switch {
-	case first || gap > 3*(f.pipe.stall()+f.each):
+	case first || gap > 3*(f.pipe.Stall()+f.each):
 		return // the flow stood still: a timeout, or nothing to send
 	case gap <= vtime.Duration(tightSlack*float64(f.each)):
 		f.tight++
@@ -94,7 +94,7 @@ func (f *flow) end(vtime.Time) {
 	}
 	mean := float64(f.work) / float64(f.packets)
 	got := 1 - float64(f.answers)*mean/float64(f.span)
-	cost := float64(f.refilled) * float64(f.pipe.stall())
+	cost := float64(f.refilled) * float64(f.pipe.Stall())
 	want := cost / (float64(f.work) + cost)
 	if got < want-tolerance || got > want+tolerance {
 		f.c.FailAt(f.last, rule.NoRecord, rule.Responder, percent(got, want))

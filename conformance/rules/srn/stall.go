@@ -52,7 +52,7 @@ func stalls() rule.Rule {
 // reports against its queries.
 type stallWatch struct {
 	c       *rule.Context
-	pipe    pipe
+	pipe    rule.Pipe
 	queries map[string]int64 // reported, by the prefix of the half
 
 	waiting bool // for the answer to
@@ -65,7 +65,7 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	if s.Point == trace.ResponderIn {
 		// It fills the hole, and what is held behind it is what the bitmap must be asked for.
 		if s.Relation == rule.InOrder && s.Legal && c.Held > 0 && !w.waiting {
-			w.waiting, w.psn, w.until = true, p.PSN, s.At.Add(w.pipe.stall())
+			w.waiting, w.psn, w.until = true, p.PSN, s.At.Add(w.pipe.Stall())
 		}
 		return
 	}
@@ -79,7 +79,7 @@ func (w *stallWatch) sight(s *rule.Sight) {
 		w.waiting = false
 		if s.At < w.until {
 			c.Failf(rule.Responder, "%s fills a hole and is answered %v before its %d queries of %v are over", c.Rel(w.psn),
-				w.until.Sub(s.At), w.pipe.queries, w.pipe.query)
+				w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
 			return
 		}
 		c.Met()
@@ -106,8 +106,8 @@ func (w *stallWatch) event(e *trace.Event) {
 	case name == "bitmap_queries":
 		w.queries[half] = e.Value
 	case name != "stalled_ps":
-	case e.Value != w.queries[half]*int64(w.pipe.query):
-		w.c.Failf(blame(half), "%d queries of %v have stalled the pipeline for %v", w.queries[half], w.pipe.query, vtime.Duration(e.Value))
+	case e.Value != w.queries[half]*int64(w.pipe.Query):
+		w.c.Failf(blame(half), "%d queries of %v have stalled the pipeline for %v", w.queries[half], w.pipe.Query, vtime.Duration(e.Value))
 	case e.Value > 0:
 		w.c.Met()
 	}
