@@ -89,10 +89,10 @@ type lastSeen struct {
 }
 
 // late reports whether a NAK for p leaves at a time when its sender had long had p: one that waits in the port while p arrives
-// was right when it was made.
+// was right when it was made, however many answers wait there before it.
 func (w *wrapCheck) late(p psn.PSN, now vtime.Time) bool {
 	a := w.arrived[p%64]
-	return p.Less(w.c.EPSN) && (a.psn != p || now.Sub(a.at) > rule.Drain)
+	return p.Less(w.c.EPSN) && (a.psn != p || now.Sub(a.at) > rule.Drain && !w.c.PeerPort.Busy(a.at, now))
 }
 
 // wrapped reports whether p lies after the latest wrap when looked at from q: q counts from 0 and p before it does not.
