@@ -70,9 +70,15 @@ func (e *episode) sight(s *rule.Sight) {
 	default:
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
-	if disturbed {
+	if disturbed || e.mended() {
 		e.abandon()
 	}
+}
+
+// mended reports whether something lost has been acknowledged without being sent again: a shim below, which codes, repaired it.
+func (e *episode) mended() bool {
+	next := e.first.Add(e.sent)
+	return e.open && next.Less(e.end) && next.Less(e.c.UNA)
 }
 
 // abandon ends the episode without a judgement.
