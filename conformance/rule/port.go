@@ -25,7 +25,7 @@ type Port struct {
 }
 
 const (
-	fullHeaders = 82 // bytes of a full packet on the line beside its payload, at most
+	fullHeaders = 104 // bytes of a full packet on the line beside its payload, at most: the RETH of a WRITE, and what a scheme adds
 	pauseSlack  = 100 * vtime.Microsecond
 )
 

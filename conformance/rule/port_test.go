@@ -17,7 +17,7 @@ func header(rate unit.Rate, conns int, known bool) *trace.Header {
 	return h
 }
 
-// At 100 Mb/s a full packet takes 88 us: sending each 150 us is busy, a gap of 300 us is not.
+// At 100 Mb/s a full packet takes 90 us: sending each 150 us is busy, a gap of 300 us is not.
 func TestPortIsBusyWithoutAPause(t *testing.T) {
 	const us = vtime.Time(vtime.Microsecond)
 	p := newPort(header(100*unit.Mbps, 5, true), trace.A)
@@ -35,7 +35,7 @@ func TestPortIsBusyWithoutAPause(t *testing.T) {
 	if p.sent(4300 * us); p.Busy(4000*us, 4300*us) || !p.Busy(4300*us, 4300*us) {
 		t.Error("the pause was not seen")
 	}
-	if want := 10 * (100 * unit.Mbps).Time(1106); p.Turn != want {
+	if want := 10 * (100 * unit.Mbps).Time(1128); p.Turn != want {
 		t.Errorf("a turn of five takes %v, want %v", p.Turn, want)
 	}
 }

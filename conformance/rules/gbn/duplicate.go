@@ -33,7 +33,7 @@ type duplicates struct {
 	acked   psn.PSN // the newest PSN acknowledged so far,
 	any     bool    // if any was
 	at      vtime.Time
-	turn    turn
+	awaited rule.Awaited
 	record  uint64
 	latest  payload // the newest arrival, when it was a duplicate
 	credit  int     // packets executed whose placement has not been reported
@@ -46,13 +46,13 @@ func (d *duplicates) sight(s *rule.Sight) {
 	case c.Fatal || c.RNRWait:
 		d.waiting = false // nothing, or something else, has to be said now
 	case s.Point == trace.ResponderOut:
-		d.turn.behind(s)
+		d.awaited.Behind(s)
 		d.answer(p)
 	case !s.Intact() || !isData(p.Opcode):
 	case s.Relation == rule.Duplicate:
 		d.latest = payload{p.PSN, p.Len, s.Sum}
 		if p.AckReq && !d.waiting && d.any && p.PSN.LessEq(d.acked) {
-			d.waiting, d.newest, d.at, d.turn, d.record = true, d.acked, s.At, turn{s.At}, s.Index
+			d.waiting, d.newest, d.at, d.awaited, d.record = true, d.acked, s.At, c.Await(s.At), s.Index
 		}
 	case s.Legal:
 		d.latest = payload{}
@@ -75,7 +75,7 @@ func (d *duplicates) answer(p *roce.Packet) {
 
 // overdue judges the waiting duplicate when its time has run out.
 func (d *duplicates) overdue(now vtime.Time) {
-	if d.waiting && d.turn.over(now) {
+	if d.waiting && d.awaited.Overdue(now) {
 		d.waiting = false
 		if !d.c.Fatal {
 			d.c.FailAt(d.at, d.record, rule.Responder, "a duplicate is not answered with an ACK of "+d.c.Rel(d.newest))

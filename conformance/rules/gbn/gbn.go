@@ -14,7 +14,6 @@ package gbn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Rules returns the family in the order of IDs.
@@ -49,17 +48,3 @@ func endsRecovery(p *roce.Packet) bool {
 
 // isData reports a packet of a SEND or WRITE.
 func isData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
-
-// turn is the time for which an answer has waited for nothing but its sender. Responses leave in the order of their requests, so
-// that of an ACK or NAK which waits behind the data of READs does not run yet.
-type turn struct{ since vtime.Time }
-
-// behind takes a response that leaves while the answer is awaited.
-func (t *turn) behind(s *rule.Sight) {
-	if s.Pkt.Opcode.IsReadResponse() && !t.over(s.At) {
-		t.since = s.At
-	}
-}
-
-// over reports whether the answer should have been seen by now.
-func (t *turn) over(now vtime.Time) bool { return now.Sub(t.since) >= rule.Patience }

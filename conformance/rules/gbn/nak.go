@@ -41,7 +41,7 @@ type gaps struct {
 	bad     bool // an illegal request stands at the expected PSN: its own NAK is what follows
 	psn     psn.PSN
 	at      vtime.Time
-	turn    turn
+	awaited rule.Awaited
 	record  uint64
 	past    [8]psn.PSN // expected PSNs of the latest gaps: their NAKs may leave after they have closed
 	n       int
@@ -55,7 +55,7 @@ func (g *gaps) sight(s *rule.Sight) {
 	case c.Fatal || s.Point == trace.ResponderOut && endsRecovery(s.Pkt):
 		g.waiting = false
 	case s.Point == trace.ResponderOut:
-		g.turn.behind(s)
+		g.awaited.Behind(s)
 		if isNAK(s.Pkt) {
 			g.named(s.Pkt.PSN)
 		}
@@ -63,7 +63,7 @@ func (g *gaps) sight(s *rule.Sight) {
 		g.bad = !s.Legal
 		g.close(s.At)
 	case s.Relation == rule.Ahead && !c.GapOpen && !c.RNRWait && !g.bad:
-		g.waiting, g.psn, g.at, g.turn, g.record = true, c.EPSN, s.At, turn{s.At}, s.Index
+		g.waiting, g.psn, g.at, g.awaited, g.record = true, c.EPSN, s.At, c.Await(s.At), s.Index
 		g.past[g.n%len(g.past)] = c.EPSN
 		g.n++
 	}
@@ -90,7 +90,7 @@ func (g *gaps) named(p psn.PSN) {
 
 // close ends the open gap, if any. A box has more reasons to be silent: a NAK acknowledges what is before it (PACK-GAP-001).
 func (g *gaps) close(at vtime.Time) {
-	if g.waiting && !g.c.AtBox && g.turn.over(at) && (!g.later || g.drawn) {
+	if g.waiting && !g.c.AtBox && g.awaited.Overdue(at) && (!g.later || g.drawn) {
 		g.c.FailAt(g.at, g.record, rule.Responder, "no NAK although "+g.c.Rel(g.psn)+" is missing")
 	}
 	g.waiting = false

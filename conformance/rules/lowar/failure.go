@@ -21,7 +21,7 @@ type hole struct {
 	at       vtime.Time
 	index    uint64
 	ahead    bool // the transport has seen a packet behind it
-	since    vtime.Time
+	awaited  rule.Awaited
 	naks     int
 }
 
@@ -56,7 +56,7 @@ func (h *hole) arrived(s *rule.Sight) {
 	case s.Pkt.PSN == h.psn, h.psn.Less(h.c.EPSN):
 		h.close(s.At)
 	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.psn.Less(s.Pkt.PSN) && !h.ahead: // beyond its reach it says nothing
-		h.ahead, h.since = true, s.At
+		h.ahead, h.awaited = true, h.c.Await(s.At)
 	}
 }
 
@@ -67,7 +67,7 @@ func (h *hole) close(now vtime.Time) {
 	case h.naks > 0 && h.quiet:
 	case h.naks > 0:
 		h.c.Met()
-	case h.ahead && now.Sub(h.since) > rule.Patience:
+	case h.ahead && h.awaited.Overdue(now):
 		h.c.FailAt(h.at, h.index, rule.Responder, h.c.Rel(h.psn)+" cannot be recovered, and no NAK asks for it")
 	}
 }
@@ -80,6 +80,7 @@ func repeatsNAKs(c *rule.Context) bool {
 
 func (h *hole) response(s *rule.Sight) {
 	c := h.c
+	h.awaited.Behind(s)
 	last, ok := rule.Acknowledged(s.Pkt)
 	switch {
 	case !ok:
@@ -97,7 +98,7 @@ func (h *hole) response(s *rule.Sight) {
 }
 
 func (h *hole) end(at vtime.Time) {
-	if h.open && h.naks == 0 && h.ahead && at.Sub(h.since) > rule.Patience && !h.c.Fatal && !h.c.Failed {
+	if h.open && h.naks == 0 && h.ahead && h.awaited.Overdue(at) && !h.c.Fatal && !h.c.Failed {
 		h.c.FailAt(h.at, h.index, rule.Responder, h.c.Rel(h.psn)+" cannot be recovered, and no NAK asks for it")
 	}
 }
