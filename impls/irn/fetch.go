@@ -70,7 +70,7 @@ func (r *Responder) executeFetch(p *roce.Packet, s shape) verdict {
 		return v
 	}
 	if r.fetches.Len() == r.qp.MaxDestRd {
-		r.out.ack(r.fetches.At(0).end()) // only the READ_(N)ACKs are lost
+		r.out.ack(r.out.missing(r.fetches.At(0).end())) // only the READ_(N)ACKs are lost
 		r.fetches.forget(r.out.una)
 	}
 	x := fetch{kind: s.kind, packets: 1, va: p.RETH.VA, length: p.RETH.DMALen, sn: r.readSN, msn: r.msn.Next()}

@@ -59,6 +59,9 @@ func (s *sender) room() bool { return s.inFlight() < s.cap }
 // holds reports whether p was sent and is not acknowledged.
 func (s *sender) holds(p psn.PSN) bool { return p.In(s.una, s.next) }
 
+// missing returns the first PSN from p on that no NACK has named.
+func (s *sender) missing(p psn.PSN) psn.PSN { return s.sacked.nextClear(p, s.next) }
+
 // sent notes that next has left, and returns its PSN.
 func (s *sender) sent() psn.PSN {
 	p := s.next
