@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -15,6 +16,11 @@ type Port struct {
 
 	Packets uint64 // that have left so far, of all QPs
 
+	// Again is how long requests that were sent again have taken the line so far. Where those go before everything else, a turn takes
+	// so much longer; 0 when the rate is not known.
+	Again vtime.Duration
+
+	rate  unit.Rate      // of the line; 0 when not known
 	full  vtime.Duration // a full packet on the line; 0 when not known
 	since vtime.Time     // packets have left without a pause since then
 	last  vtime.Time     // the latest packet
@@ -39,7 +45,7 @@ func newPort(h *trace.Header, side trace.Side) Port {
 		return Port{}
 	}
 	full := end.QP.Path.Rate.Time(end.QP.MTU + fullHeaders)
-	return Port{full: full, Turn: 2 * full * vtime.Duration(len(h.Conns))}
+	return Port{rate: end.QP.Path.Rate, full: full, Turn: 2 * full * vtime.Duration(len(h.Conns))}
 }
 
 // pause reports whether the port was idle between its latest packet and now. A line that is full leaves no more than a
@@ -55,6 +61,13 @@ func (p *Port) sent(at vtime.Time) {
 	}
 	p.last = at
 	p.Packets++
+}
+
+// again notes that a request leaves once more.
+func (p *Port) again(pkt *roce.Packet) {
+	if p.full > 0 {
+		p.Again += p.rate.Time(pkt.WireLen(false))
+	}
 }
 
 // Wait is how long a packet may wait in the port behind others, such as READ responses of the same endpoint, or for a turn of

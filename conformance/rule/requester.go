@@ -139,6 +139,7 @@ func (c *Conversation) observeRequest(s *Sight) {
 func (c *Conversation) requestSent(s *Sight) {
 	r, p := &c.requester, s.Pkt
 	if s.Relation == Again {
+		c.Port.again(p)
 		if s.Sent != nil {
 			s.Sent.Times++
 			s.Sent.Latest = s.At
