@@ -187,7 +187,8 @@ func (w *waste) arrival(s *rule.Sight) {
 		return
 	}
 	switch {
-	case s.Relation == rule.Ahead, s.Relation == rule.Duplicate && !s.Pkt.PSN.Less(w.psn):
+	case s.Pkt.PSN.Less(w.psn): // another loss, before it, is why this is discarded
+	case s.Relation == rule.Ahead, s.Relation == rule.Duplicate:
 		w.discarded++
 	case s.Relation == rule.InOrder && w.inFlight >= 0 && w.end.LessEq(s.Pkt.PSN.Next()):
 		w.open = false
