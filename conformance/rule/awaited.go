@@ -2,9 +2,8 @@ package rule
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// Awaited is an ACK or NAK that a responder owes, and the time for which it has waited for nothing but its sender. Responses leave in the
-// order of their requests, so while it waits behind the data of READs that time does not run yet. The
-// zero value is no answer.
+// Awaited is an ACK or NAK that a responder owes, and the time for which it has waited for nothing but its sender. Responses leave
+// in the order of their requests, so while it waits behind the data of READs that time does not run yet. The zero value is no answer.
 type Awaited struct {
 	port  *Port
 	since vtime.Time
