@@ -3,6 +3,7 @@ package gb1
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -57,6 +58,9 @@ func (e *episode) check() rule.Check {
 func (e *episode) sight(s *rule.Sight) {
 	c := e.c
 	e.finish()
+	if e.mended(s.Pkt) {
+		e.abandon()
+	}
 	e.busy = e.busy && c.UNA.Less(e.calm)
 	disturbed := s.Rec.Fate == trace.Injected
 	switch s.Point {
@@ -70,15 +74,17 @@ func (e *episode) sight(s *rule.Sight) {
 	default:
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
-	if disturbed || e.mended() {
+	if disturbed {
 		e.abandon()
 	}
 }
 
-// mended reports whether something lost has been acknowledged without being sent again: a shim below, which codes, repaired it.
-func (e *episode) mended() bool {
+// mended reports whether something lost is acknowledged, or named by a RACK, without being sent again: a shim below, which codes,
+// repaired it.
+func (e *episode) mended(p *roce.Packet) bool {
 	next := e.first.Add(e.sent)
-	return e.open && next.Less(e.end) && next.Less(e.c.UNA)
+	named := isRACK(p) && p.SACK.PSN.In(next, e.end)
+	return e.open && (named || next.Less(e.end) && next.Less(e.c.UNA))
 }
 
 // abandon ends the episode without a judgement.
