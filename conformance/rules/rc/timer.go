@@ -332,6 +332,7 @@ type timerWatch struct {
 	idle     bool  // nothing was outstanding then, or has been sent since
 	restart  bool  // a timer was set since
 	deadline vtime.Time
+	set      vtime.Time // when a timer was set last
 	posted   vtime.Time // the latest request
 	apart    bool       // there was a READ with a timer of its own: what is told is the earlier of two, or the READ's
 }
@@ -387,7 +388,7 @@ func (t *timerWatch) moved() {
 // turn of what waits.
 func (t *timerWatch) settle(now vtime.Time) {
 	t.moved()
-	if !t.due || now.Sub(max(t.shown.at, t.intake.Free())) <= t.c.Port.Wait() || t.c.Failed || t.pending != 0 || t.apart {
+	if !t.due || now.Sub(max(t.shown.at, t.set, t.intake.Free())) <= t.c.Port.Wait() || t.c.Failed || t.pending != 0 || t.apart {
 		return
 	}
 	t.due = false
@@ -416,7 +417,9 @@ func (t *timerWatch) event(e *trace.Event) {
 	switch e.Kind {
 	case trace.Timer:
 		t.deadline = e.Deadline
-		t.restart = t.restart || e.Deadline != vtime.Never
+		if e.Deadline != vtime.Never {
+			t.restart, t.set = true, e.At
+		}
 	case trace.Post:
 		t.posted = e.At
 	case trace.Timeout:
