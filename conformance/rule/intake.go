@@ -50,16 +50,12 @@ func PipeWith(params engine.Params) Pipe {
 // Stall is how long a retransmission stalls its receiver.
 func (p *Pipe) Stall() vtime.Duration { return vtime.Duration(p.Queries) * p.Query }
 
-// framing is the bytes of a packet on the line outside its transport headers and payload: preamble, Ethernet, IPv4, UDP,
-// ICRC, FCS and gap.
-const framing = 8 + 14 + 20 + 8 + 4 + 4 + 12
-
 // Time is how long a packet takes without queries.
 func (p *Pipe) Time(pkt *roce.Packet) vtime.Duration {
 	if p.rate == 0 {
 		return 0
 	}
-	return p.rate.Time(pkt.TransportLen() + framing)
+	return p.rate.Time(pkt.WireLen(false))
 }
 
 // pipeline is the receive pipeline of an endpoint as its tap shows it: what arrives for any of its QPs, requests and answers alike,

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -64,9 +63,9 @@ func (p *Port) sent(at vtime.Time) {
 }
 
 // again notes that a request leaves once more.
-func (p *Port) again(pkt *roce.Packet) {
-	if p.full > 0 {
-		p.Again += p.rate.Time(pkt.WireLen(false))
+func (p *Port) again(s *Sight) {
+	if p.rate > 0 {
+		p.Again += p.rate.Time(s.Rec.WireBytes)
 	}
 }
 

@@ -91,11 +91,8 @@ func (c *Conversation) BoxWaits() bool {
 // some of them, if that ever does, it says nothing of them.
 func (c *Conversation) Overfills(packets int) bool {
 	limit, err := unit.ParseSize(c.Attr.Params["buffer"])
-	return err == nil && limit > 0 && unit.Size(packets*(c.MTU+boxHeaders)) > limit
+	return err == nil && limit > 0 && unit.Size(packets*(c.MTU+fullHeaders)) > limit
 }
-
-// boxHeaders bounds the bytes of a frame beside its payload, as a box counts them.
-const boxHeaders = 100
 
 // OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }
@@ -139,7 +136,7 @@ func (c *Conversation) observeRequest(s *Sight) {
 func (c *Conversation) requestSent(s *Sight) {
 	r, p := &c.requester, s.Pkt
 	if s.Relation == Again {
-		c.Port.again(p)
+		c.Port.again(s)
 		if s.Sent != nil {
 			s.Sent.Times++
 			s.Sent.Latest = s.At

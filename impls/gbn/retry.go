@@ -16,7 +16,7 @@ type retry struct {
 	left    uint8      // timeouts and sequence NAKs that may still come (RC-TMO-002)
 	rnrLeft uint8      // RNR NAKs that may still come
 
-	back  bool       // the cursor was put back, so that snd_una is on its way again once the cursor has passed it
+	back  bool       // the cursor was put back to this snd_una, which is on its way again once the cursor has passed it
 	going bool       // snd_una was NAKed and is being retransmitted
 	since vtime.Time // when that began
 }

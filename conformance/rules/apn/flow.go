@@ -29,7 +29,7 @@ type flow struct {
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
 	every   int               // ends keeps every so-manieth packet's time
-	crossed [2]vtime.Duration // what the newest packet took, of requests and of answers
+	crossed [2]vtime.Duration // what the newest packet took, of requests and of answers; one that overtakes may take nothing
 }
 
 // judged are the sights of a flow.
