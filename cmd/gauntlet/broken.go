@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
 	"github.com/rdma-gauntlet/gauntlet/impls/broken/all"
 )
 

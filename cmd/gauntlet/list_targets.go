@@ -5,8 +5,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 type targetRow struct {

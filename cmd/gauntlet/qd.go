@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/openapn"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // qdFlags are the flags of qd, as text where a unit has to be read.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/matrix"
 )
 
 // TestSelfcheck leaves out the broken engines, which packages below impls/broken run at three starts each.

@@ -12,12 +12,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/losstape"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // tapeFlags are the flags of the commands that run a scenario.

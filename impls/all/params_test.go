@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 )
 
 // values are what somebody may write for a parameter: nothing, nonsense, and the ends of what numbers, sizes, times, rates and

@@ -3,7 +3,7 @@ package fasr_test
 import (
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario/scenariotest"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenariotest"
 	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
 )
 

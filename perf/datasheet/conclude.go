@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // readTransport lists what the device's packets belong to, the most frequent first.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 )
 
 // axis maps values onto pixels and says where the labels go. Values run from 0, which all our figures start at.

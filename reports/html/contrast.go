@@ -6,9 +6,9 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 var contrastPage = template.Must(template.New("contrast.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/contrast.tmpl"))

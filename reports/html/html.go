@@ -13,8 +13,8 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // The assets: the page, its style and script, and uPlot (MIT, https://github.com/leeoniya/uPlot), which draws plots of

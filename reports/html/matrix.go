@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 var matrixPage = template.Must(template.New("matrix.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/matrix.tmpl"))

@@ -6,8 +6,8 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/perf.tmpl"))

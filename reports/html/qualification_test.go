@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 func writeQualification(t *testing.T, q *model.Qualification) string {

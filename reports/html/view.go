@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // view is what the page shows, in its order.

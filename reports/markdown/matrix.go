@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Matrix writes a matrix as a table of goodput and verdicts, an implementation per row and a link per column, and the cells

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Perf writes the papers' claims as a table, one line per number, with the reasons below.

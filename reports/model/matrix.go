@@ -2,8 +2,8 @@ package model
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Matrix is every implementation over every link: what the runs found, side by side. It is written as matrix.json.

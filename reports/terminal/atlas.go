@@ -5,8 +5,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Atlas writes a line for each link: what to take, what it makes of the line, and by how much the best leads.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Changes writes a comparison: a line for each number that is not the same, and what the others come to.

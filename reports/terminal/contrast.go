@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Contrast writes a device and an engine side by side: the numbers, what the captures say of them, and what did not pass.

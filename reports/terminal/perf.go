@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Perf writes the papers' claims: a table with a line per number, then why numbers of papers are not reproduced and what

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
-	"github.com/rdma-gauntlet/gauntlet/reports/quantity"
 )
 
 // Qualification writes the verdict, why it is what it is, the rules by family, and the targets.

@@ -3,8 +3,8 @@ package fasr
 import (
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	rulesfasr "github.com/rdma-gauntlet/gauntlet/conformance/rules/fasr"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/impls/fasr"
 )
 

@@ -3,8 +3,8 @@ package irn
 import (
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	rulesirn "github.com/rdma-gauntlet/gauntlet/conformance/rules/irn"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/impls/irn"
 )
 

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	ruleslowar "github.com/rdma-gauntlet/gauntlet/conformance/rules/lowar"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
 	"github.com/rdma-gauntlet/gauntlet/impls/lowar"
 )

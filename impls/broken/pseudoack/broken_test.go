@@ -3,8 +3,8 @@ package pseudoack
 import (
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	rulespack "github.com/rdma-gauntlet/gauntlet/conformance/rules/pack"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 )
 
 func TestMutants(t *testing.T) { brokentest.Mutants(t, Family()) }

@@ -3,8 +3,8 @@ package rciwarp
 import (
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/rciw"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
 )
 

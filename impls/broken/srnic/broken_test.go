@@ -3,8 +3,8 @@ package srnic
 import (
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	rulessrn "github.com/rdma-gauntlet/gauntlet/conformance/rules/srn"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/impls/srnic"
 )
 

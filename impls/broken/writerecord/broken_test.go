@@ -3,8 +3,8 @@ package writerecord
 import (
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/diw"
-	"github.com/rdma-gauntlet/gauntlet/impls/broken/brokentest"
 	"github.com/rdma-gauntlet/gauntlet/impls/writerecord"
 )
 
