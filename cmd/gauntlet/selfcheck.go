@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
@@ -190,15 +191,16 @@ func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.
 		return nil, err
 	}
 	impls := [2]engine.Implementation{impl, impl}
-	if _, err := spec.Fit(impls); err != nil {
+	r := &meta.Recording{Name: impl.Name, Options: judging.Declared(impls, spec.Params)}
+	play := judging.Run{Job: bench.Job{Spec: spec, Impls: impls, Bytes: true}, Bench: sim.Bench{},
+		Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
+			r.Header = h
+			return r, nil
+		}}
+	if _, err := play.Prepare(); err != nil {
 		return nil, err
 	}
-	r := &meta.Recording{Name: impl.Name, Options: rule.Options{Features: impl.DeclaresWith(spec.Params)}}
-	job := bench.Job{Spec: spec, Impls: impls, Bytes: true, Open: func(h trace.Header) (trace.Sink, error) {
-		r.Header = h
-		return r, nil
-	}}
-	_, err = sim.Bench{}.Run(ctx, &job)
+	_, err = play.Play(ctx)
 	return r, err
 }
 

@@ -3,19 +3,17 @@
 package brokentest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // Outcome is a run that has been judged.
@@ -28,23 +26,11 @@ type Outcome struct {
 // work: then the verdicts over what it did count.
 func Judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation) *Outcome {
 	t.Helper()
-	impls := [2]engine.Implementation{impl, impl}
-	if _, err := spec.Fit(impls); err != nil {
+	o, err := judging.Simulate(t.Context(), spec, impl, rules.All())
+	if err != nil && !errors.Is(err, sim.ErrLimit) {
 		t.Fatal(err)
 	}
-	o := &Outcome{map[string]rule.Verdict{}, impl.DeclaresWith(spec.Params)}
-	var judge *rule.Judge
-	job := bench.Job{Spec: spec, Impls: impls, Bytes: true, Open: func(h trace.Header) (trace.Sink, error) {
-		judge = rule.NewJudge(h, rules.All(), rule.Options{Features: o.declared})
-		return trace.NewTimeline(&h, judge), nil
-	}}
-	if _, err := (sim.Bench{}).Run(context.Background(), &job); err != nil && !errors.Is(err, sim.ErrLimit) {
-		t.Fatal(err)
-	}
-	for _, v := range judge.Verdicts() {
-		o.Verdicts[v.Rule] = v
-	}
-	return o
+	return &Outcome{o.ByRule(), o.Features}
 }
 
 // Clean fails for each of the rules that a right engine breaks, and for one that judges it although it needs a feature that

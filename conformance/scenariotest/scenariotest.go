@@ -13,6 +13,7 @@
 package scenariotest
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -21,8 +22,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -62,19 +65,19 @@ func rewriting() bool {
 
 // runner is one file in progress.
 type runner struct {
-	spec  *scenario.Spec
-	impl  engine.Implementation
-	start psn.PSN
-	world *sim.World
-	trace trace.Collector
-	lens  *trace.Timeline // shows the run to the rules as it goes
-	court *rule.Judge
+	spec   *scenario.Spec
+	impl   engine.Implementation
+	start  psn.PSN
+	world  *sim.World
+	trace  trace.Collector
+	judged trace.Sink // shows the run to the rules as it goes
+	played *judging.Outcome
 }
 
 // Packet implements trace.Sink.
 func (r *runner) Packet(p *trace.Record) {
 	r.trace.Packet(p)
-	r.lens.Packet(p)
+	r.judged.Packet(p)
 }
 
 // Event implements trace.Sink. What the harness says about itself is for the rules and not for the drawing: its regions,
@@ -83,11 +86,30 @@ func (r *runner) Event(e *trace.Event) {
 	if e.Kind != trace.Probe && (e.Kind != trace.Memory || e.Value != 0) {
 		r.trace.Event(e)
 	}
-	r.lens.Event(e)
+	r.judged.Event(e)
 }
 
 // End implements trace.Sink.
-func (r *runner) End(at vtime.Time) { r.lens.End(at) }
+func (r *runner) End(at vtime.Time) { r.judged.End(at) }
+
+// steps bounds the events of a ladder: more than that is no drawing.
+const steps = 1_000_000
+
+// stage is the simulator as a bench that keeps its world, for the variables of the engines, and draws what it shows the rules.
+type stage struct{ *runner }
+
+// Run implements bench.Bench.
+func (s stage) Run(_ context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
+	w, err := sim.New(job.Spec, job.Impls, sim.Options{Bytes: job.Bytes, Sink: s.runner, Steps: steps})
+	if err != nil {
+		return nil, err
+	}
+	if s.judged, err = job.Open(w.Header()); err != nil {
+		return nil, err
+	}
+	s.world = w
+	return nil, w.Run()
+}
 
 // command runs one block of a file. Blocks other than run and vars are scenario statements.
 func (r *runner) command(t *testing.T, d *datadriven.TestData) string {
@@ -134,19 +156,23 @@ func (r *runner) run(d *datadriven.TestData) string {
 		return "error: " + err.Error() + "\n"
 	}
 	impls := [2]engine.Implementation{r.impl, r.impl}
-	_, err := r.spec.Fit(impls)
-	if err != nil {
+	play := judging.Run{Job: bench.Job{Spec: r.spec, Impls: impls, Bytes: true}, Bench: stage{r}, Rules: rules.All()}
+	if _, err := play.Prepare(); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	r.world, err = sim.New(r.spec, impls, sim.Options{Bytes: true, Sink: r, Steps: 1_000_000})
-	if err != nil {
-		return "error: " + err.Error() + "\n"
+	r.world = nil
+	outcome, failure := play.Play(context.Background())
+	if r.world == nil { // it did not begin
+		return "error: " + failure.Error() + "\n"
 	}
-	h := r.world.Header()
-	r.court = rule.NewJudge(h, rules.All(), rule.Options{Features: r.features()})
-	r.lens = trace.NewTimeline(&h, r.court)
+	r.played = outcome
+	return r.draw(detail, failure)
+}
+
+// draw draws what was played, with the error that ended it, if any.
+func (r *runner) draw(detail bool, failure error) string {
 	var out strings.Builder
-	failure := r.world.Run()
+	h := r.world.Header()
 	if err := trace.Ladder(&out, &h, r.trace.Records, r.trace.Events, trace.LadderOptions{AllEvents: detail}); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
@@ -184,7 +210,7 @@ func (r *runner) judge(d *datadriven.TestData) string {
 		return "error: judge: nothing has run yet\n"
 	}
 	var out strings.Builder
-	for _, v := range r.court.Verdicts() {
+	for _, v := range r.played.Verdicts {
 		if v.Status != rule.Fail && v.Status != rule.Error && !d.HasArg(v.Rule) {
 			continue
 		}
@@ -198,9 +224,4 @@ func (r *runner) judge(d *datadriven.TestData) string {
 		out.WriteString("\n")
 	}
 	return out.String()
-}
-
-// features is what the implementation declares with the parameters that the file sets.
-func (r *runner) features() []string {
-	return r.impl.DeclaresWith(r.spec.Params)
 }

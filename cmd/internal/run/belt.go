@@ -45,7 +45,7 @@ type batch struct {
 	users   atomic.Int32 // receivers that have not finished with it
 }
 
-// newBelt starts a belt to sinks. It has to be stopped.
+// newBelt starts a belt to sinks. It has to be waited for.
 func newBelt(sinks ...trace.Sink) *belt {
 	b := &belt{empty: make(chan *batch, batches)}
 	for range batches {
@@ -83,9 +83,9 @@ func (b *belt) End(at vtime.Time) {
 	b.pass()
 }
 
-// stop waits until everything has been received; a bench that broke may not have ended its trace. It returns the first
-// receiver's panic.
-func (b *belt) stop() (first error) {
+// Wait implements judging.Waiter: it stops the belt and waits until everything has been received; a bench that broke may not
+// have ended its trace. It returns the first receiver's panic.
+func (b *belt) Wait() (first error) {
 	b.pass()
 	for _, l := range b.lanes {
 		close(l.ready)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -105,7 +106,7 @@ func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
 		}
 		impls[side] = impl
 	}
-	return rule.Options{Features: features(impls, given), Ends: ends(impls, given)}
+	return judging.Declared(impls, given)
 }
 
 // describe says what kind of trace it is.

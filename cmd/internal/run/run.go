@@ -11,10 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -70,39 +69,33 @@ const autoPackets = 1_000_000
 // bench that cannot run the Spec on this machine is asked first, and then nothing is left behind.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
-	notes, err := o.Spec.Fit(o.Impls)
+	p := &pipeline{options: &o}
+	play := &judging.Run{Bench: guarded{o.Bench}, Rules: o.Rules, Judges: judges, Sink: p.open,
+		Job: bench.Job{Spec: o.Spec, Impls: o.Impls, Link: o.Link, Progress: o.Progress}}
+	notes, err := play.Prepare()
 	r := newResult(&o, started)
-	if err != nil {
-		settle(r, err)
-		return r, err
-	}
 	r.Warnings = append(r.Warnings, notes...)
-	job := &bench.Job{Spec: o.Spec, Impls: o.Impls, Bytes: o.codec(), Link: o.Link, Progress: o.Progress}
-	f, err := o.prepare(job)
+	if err == nil {
+		p.folder, err = o.openFolder()
+	}
 	if err != nil {
 		settle(r, err)
 		return r, err
 	}
-	p := &pipeline{options: &o, folder: f}
-	job.Taps, job.Open = f.sub("taps"), p.open
-	ev, err := o.run(ctx, job)
-	err = p.close(r, ev, err)
+	play.Job.Bytes, play.Job.Taps = o.codec(), p.folder.sub("taps")
+	outcome, err := play.Play(ctx)
+	err = p.close(r, outcome, err)
 	r.Wall = time.Since(started).Seconds()
 	settle(r, err)
-	if finishErr := f.finish(r); err == nil && finishErr != nil {
+	if finishErr := p.folder.finish(r); err == nil && finishErr != nil {
 		err = finishErr
 		settle(r, err)
 	}
 	return r, err
 }
 
-// prepare asks the bench and opens the run folder.
-func (o *Options) prepare(job *bench.Job) (*folder, error) {
-	if c, ok := o.Bench.(bench.Checker); ok {
-		if err := c.Check(job); err != nil {
-			return nil, err
-		}
-	}
+// openFolder opens the run folder and writes what is run.
+func (o *Options) openFolder() (*folder, error) {
 	f, err := openFolder(o.Folder)
 	if err != nil {
 		return nil, err
@@ -110,14 +103,25 @@ func (o *Options) prepare(job *bench.Job) (*folder, error) {
 	return f, f.write("spec.txt", []byte(o.Spec.String()))
 }
 
-// run is the bench's part. An engine that panics breaks its own run, not a matrix of them.
-func (o *Options) run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
+// guarded is a bench on which an engine that panics breaks its own run, and not a matrix of them.
+type guarded struct{ bench.Bench }
+
+// Check implements bench.Checker.
+func (g guarded) Check(job *bench.Job) error {
+	if c, ok := g.Bench.(bench.Checker); ok {
+		return c.Check(job)
+	}
+	return nil
+}
+
+// Run implements bench.Bench.
+func (g guarded) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = broken(p, debug.Stack())
 		}
 	}()
-	return o.Bench.Run(ctx, job)
+	return g.Bench.Run(ctx, job)
 }
 
 // codec decides whether packets have bytes.
@@ -160,29 +164,11 @@ func newResult(o *Options, started time.Time) *model.Result {
 	}
 }
 
-// settle gives the run its status: the worst verdict of a required rule; INVALID when the link or the capture was not
-// what the Spec says; ERROR when the harness broke.
+// settle gives the run its status.
 func settle(r *model.Result, err error) {
-	worst := rule.Pass
-	for _, v := range r.Verdicts {
-		if v.Status >= rule.XPass || v.Status == rule.Fail && v.Required {
-			worst = max(worst, v.Status)
-		}
-	}
-	for _, c := range r.Certificates {
-		if !c.Valid {
-			worst = max(worst, rule.Invalid)
-			r.Reason = cmp.Or(r.Reason, "link certificate "+c.When+" the run: "+c.Reason)
-		}
-	}
-	if err != nil {
-		worst, r.Reason = rule.Error, oneLine(err)
-	}
-	r.Status = worst.String()
+	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
+	r.Status, r.Reason = status.String(), reason
 }
-
-// oneLine prints joined errors in a line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure, 3 INVALID or ERROR.
 func ExitCode(r *model.Result) int {
@@ -211,7 +197,6 @@ func Measured(s *scenario.Spec) metrics.Options {
 type pipeline struct {
 	options *Options
 	folder  *folder
-	judges  [judges]*rule.Judge
 	metrics *metrics.Collector
 	store   *store
 	struck  struck
@@ -222,42 +207,32 @@ type pipeline struct {
 const judges = 2
 
 // open builds the pipeline when the bench knows what its trace is like.
-func (p *pipeline) open(h trace.Header) (trace.Sink, error) {
+func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, error) {
 	o := p.options
-	for i := range p.judges {
-		share := o.Rules[i*len(o.Rules)/judges : (i+1)*len(o.Rules)/judges]
-		p.judges[i] = rule.NewJudge(h, share, rule.Options{Features: features(o.Impls, o.Spec.Params), Ends: ends(o.Impls, o.Spec.Params),
-			BlackBox: foreign(&o.Impls[0]) || foreign(&o.Impls[1])})
-	}
 	p.metrics = metrics.NewCollector(&h, Measured(o.Spec))
 	var err error
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
 	}
-	second := trace.Views{p.judges[1]}
+	second := trace.Views{seated[1]}
 	if o.Watch != nil {
 		second = append(second, o.Watch(&h))
 	}
 	p.struck.by = map[string]bool{}
-	p.belt = newBelt(tee{trace.NewTimeline(&h, both{p.judges[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
+	p.belt = newBelt(tee{trace.NewTimeline(&h, both{seated[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
 	return p.belt, nil
 }
 
 // close turns what the pipeline saw into the result. Of several errors the first says why the run broke.
-func (p *pipeline) close(r *model.Result, ev *bench.Evidence, err error) error {
-	if ev != nil {
-		fill(r, ev)
-	}
+func (p *pipeline) close(r *model.Result, o *judging.Outcome, err error) error {
+	take(r, &o.Evidence)
 	if p.belt != nil {
-		for _, step := range []func() error{p.belt.stop, p.store.close} {
-			if stepErr := step(); err == nil {
-				err = stepErr
-			}
+		if storeErr := p.store.close(); err == nil {
+			err = storeErr
 		}
+		r.Verdicts = o.Verdicts
 		p.fill(r)
-		if ev != nil {
-			r.Processor = model.NewProcessor(ev.Processor, r.PayloadBytes)
-		}
+		r.Processor = model.NewProcessor(o.Evidence.Processor, r.PayloadBytes)
 		if ladderErr := drawLadders(r, p.folder); err == nil {
 			err = ladderErr
 		}
@@ -269,11 +244,8 @@ func (p *pipeline) close(r *model.Result, ev *bench.Evidence, err error) error {
 	return err
 }
 
-// fill takes what the consumers made of the trace into the result.
+// fill takes what the consumers made of the trace into the result, and waives verdicts.
 func (p *pipeline) fill(r *model.Result) {
-	for _, j := range p.judges {
-		r.Verdicts = append(r.Verdicts, j.Verdicts()...)
-	}
 	waive := rule.Waive
 	if p.options.Several {
 		waive = rule.Excuse
@@ -291,8 +263,8 @@ func (p *pipeline) fill(r *model.Result) {
 	}
 }
 
-// fill takes a bench's evidence into the result.
-func fill(r *model.Result, ev *bench.Evidence) {
+// take takes a bench's evidence into the result.
+func take(r *model.Result, ev *bench.Evidence) {
 	r.Certificates = ev.Certificates
 	r.Notes = append(r.Notes, ev.Notes...)
 	r.Environment = append(r.Environment, facts(ev.Environment)...)
@@ -308,26 +280,4 @@ func facts(pairs [][2]string) []model.Fact {
 		out[i] = model.Fact{Name: p[0], Value: p[1]}
 	}
 	return out
-}
-
-// foreign reports an implementation that this program describes and does not have.
-func foreign(i *engine.Implementation) bool { return i.New == nil && i.NewHost == nil }
-
-// features is what both implementations declare, for rules that need one.
-func features(impls [2]engine.Implementation, given engine.Params) []string {
-	other := impls[1].DeclaresWith(given)
-	return slices.DeleteFunc(impls[0].DeclaresWith(given), func(f string) bool { return !slices.Contains(other, f) })
-}
-
-// ends is what each of two different implementations declares; nil when they are the same one, and for a path with a box,
-// which is an end as well.
-func ends(impls [2]engine.Implementation, given engine.Params) *[2]rule.End {
-	if impls[0].Name == impls[1].Name || impls[0].NewBox != nil {
-		return nil
-	}
-	var out [2]rule.End
-	for side := range impls {
-		out[side] = rule.End{Features: impls[side].DeclaresWith(given), Accepts: impls[side].Accepts}
-	}
-	return &out
 }

@@ -313,7 +313,7 @@ func TestBeltKeepsOrderAndBytes(t *testing.T) {
 		b.Packet(r)
 	}
 	b.End(7777)
-	must(t, b.stop())
+	must(t, b.Wait())
 	if d := cmp.Diff(direct.Events, carried.Events); d != "" {
 		t.Error(d)
 	}
@@ -346,7 +346,7 @@ func TestBeltReportsAPanic(t *testing.T) {
 	for range 10 * batchRecords * batches {
 		b.Packet(&trace.Record{})
 	}
-	if err := b.stop(); err == nil || err.Error() != "run: panic: metrics: no slot" || seen != 3 {
+	if err := b.Wait(); err == nil || err.Error() != "run: panic: metrics: no slot" || seen != 3 {
 		t.Errorf("%v after %d records", err, seen)
 	}
 }
@@ -358,7 +358,7 @@ func TestBeltAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100*batchRecords, func() { b.Packet(r) }); n != 0 {
 		t.Errorf("%g allocations per record", n)
 	}
-	must(t, b.stop())
+	must(t, b.Wait())
 }
 
 func BenchmarkBelt(b *testing.B) {
@@ -368,7 +368,7 @@ func BenchmarkBelt(b *testing.B) {
 	for b.Loop() {
 		belt.Packet(r)
 	}
-	_ = belt.stop()
+	_ = belt.Wait()
 }
 
 // A waiver may name a device in its role, whether the run is made or judged again.

@@ -1,0 +1,125 @@
+// Package judging plays a Spec on a bench and judges its trace by rules: the shortest way from an implementation to
+// verdicts. A Go test that checks an engine needs Simulate and the list of package rules; see its example.
+//
+// A Run is the same with every choice open: the bench, two different implementations, and who else sees the trace. The
+// conformance suite, the tests of broken engines, the ladders and the program's own pipeline all stand on it.
+//
+// It keeps no files and measures nothing: a run folder, metrics and reports are the caller's, who gets the trace through
+// Run.Sink. It applies no waivers either.
+package judging
+
+import (
+	"context"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Run is a Spec on a bench, and the rules that judge its trace. Prepare it, then Play it once.
+type Run struct {
+	Job   bench.Job // the Spec, the implementations at A and B, and how the bench is to play them; Play sets Open
+	Bench bench.Bench
+	Rules []rule.Rule
+
+	// Judges is how many judges share the rules, in the order of the rules; 0 is one. No rule knows of another, so that the
+	// verdicts are the same for any number, and a Sink may give each judge a goroutine of its own.
+	Judges int
+
+	// Sink returns where the trace goes: to the judges, each of which has to see all of it through a trace.Timeline, and to
+	// whoever else wants it. Nil shows it to the judges alone, on the goroutine of the bench.
+	Sink func(h trace.Header, judges []trace.Viewer) (trace.Sink, error)
+}
+
+// Waiter is a Sink that may be behind the bench. Play waits for it before it asks the judges, and returns its error when
+// the bench has none.
+type Waiter interface {
+	trace.Sink
+	Wait() error
+}
+
+// Simulate plays a Spec in virtual time with the same implementation at both ends, every packet encoded, and judges its
+// trace. It fits the Spec to the implementation. The outcome holds as far as the run got, also when an error comes with
+// it, such as sim.ErrLimit of an engine that never comes to an end; it is nil when the run did not begin.
+func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation, rules []rule.Rule) (*Outcome, error) {
+	r := Run{Job: bench.Job{Spec: spec, Impls: [2]engine.Implementation{impl, impl}, Bytes: true}, Bench: sim.Bench{}, Rules: rules}
+	if _, err := r.Prepare(); err != nil {
+		return nil, err
+	}
+	return r.Play(ctx)
+}
+
+// Prepare fits the Spec to the implementations and asks the bench whether it can play it. Nothing has been made when it
+// returns. The notes say what was chosen for the Spec; the error may be bench.ErrUnsupported.
+func (r *Run) Prepare() (notes []string, err error) {
+	if notes, err = r.Job.Spec.Fit(r.Job.Impls); err != nil {
+		return nil, err
+	}
+	if c, ok := r.Bench.(bench.Checker); ok {
+		err = c.Check(&r.Job)
+	}
+	return notes, err
+}
+
+// Play plays a Run that is prepared, and judges its trace. The outcome is never nil and holds as far as the run got, also
+// when an error comes with it. It has no verdicts when the bench broke before its trace began.
+func (r *Run) Play(ctx context.Context) (*Outcome, error) {
+	var judges []*rule.Judge
+	var sink trace.Sink
+	r.Job.Open = func(h trace.Header) (_ trace.Sink, err error) {
+		seated := r.seat(h)
+		if sink, err = r.open(h, seated); err == nil {
+			judges = seated
+		}
+		return sink, err
+	}
+	evidence, err := r.Bench.Run(ctx, &r.Job)
+	if w, ok := sink.(Waiter); ok {
+		if waitErr := w.Wait(); err == nil {
+			err = waitErr
+		}
+	}
+	o := &Outcome{Features: r.declared().Features}
+	if evidence != nil {
+		o.Evidence = *evidence
+	}
+	for _, j := range judges {
+		o.Verdicts = append(o.Verdicts, j.Verdicts()...)
+	}
+	return o, err
+}
+
+// seat makes the judges and divides the rules between them.
+func (r *Run) seat(h trace.Header) []*rule.Judge {
+	judges := make([]*rule.Judge, max(1, r.Judges))
+	for i := range judges {
+		share := r.Rules[i*len(r.Rules)/len(judges) : (i+1)*len(r.Rules)/len(judges)]
+		judges[i] = rule.NewJudge(h, share, r.declared())
+	}
+	return judges
+}
+
+// open returns where the trace goes.
+func (r *Run) open(h trace.Header, judges []*rule.Judge) (trace.Sink, error) {
+	views := make(trace.Views, len(judges))
+	for i, j := range judges {
+		views[i] = j
+	}
+	switch {
+	case r.Sink != nil:
+		return r.Sink(h, views)
+	case len(views) == 1:
+		return trace.NewTimeline(&h, views[0]), nil
+	}
+	return trace.NewTimeline(&h, views), nil
+}
+
+// declared is what the rules are told of the implementations.
+func (r *Run) declared() rule.Options {
+	o := Declared(r.Job.Impls, r.Job.Spec.Params)
+	o.BlackBox = foreign(&r.Job.Impls[trace.A]) || foreign(&r.Job.Impls[trace.B])
+	return o
+}

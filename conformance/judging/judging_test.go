@@ -1,0 +1,212 @@
+package judging_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+)
+
+const lossy = "seed 3\nlink rate=100M delay=5ms\nloss random p=2e-2\nload write msg=64KiB count=20\n"
+
+func parse(t *testing.T, text string) *scenario.Spec {
+	t.Helper()
+	s, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// onSim is a run of go-back-N over a lossy link in virtual time.
+func onSim(t *testing.T) *judging.Run {
+	t.Helper()
+	g := gbn.Implementation()
+	return &judging.Run{Job: bench.Job{Spec: parse(t, lossy), Impls: [2]engine.Implementation{g, g}, Bytes: true}, Bench: sim.Bench{}, Rules: rules.All()}
+}
+
+func play(t *testing.T, r *judging.Run) (*judging.Outcome, error) {
+	t.Helper()
+	if _, err := r.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return r.Play(t.Context())
+}
+
+// TestSimulate tells a right engine from a wrong one.
+func TestSimulate(t *testing.T) {
+	right, err := judging.Simulate(t.Context(), parse(t, lossy), gbn.Implementation(), rules.All())
+	if err != nil || len(right.Failed()) > 0 || len(right.Verdicts) != len(rules.All()) {
+		t.Fatalf("right engine: %v, %v, %d verdicts", err, right.Failed(), len(right.Verdicts))
+	}
+	for _, v := range brokengbn.Family().Variants {
+		if !slices.Contains(v.Catches, "GBN-NAK-002") {
+			continue
+		}
+		wrong, err := judging.Simulate(t.Context(), parse(t, lossy), v.Impl, rules.All())
+		if err != nil && !errors.Is(err, sim.ErrLimit) {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(wrong.Failed(), func(v rule.Verdict) bool { return v.Rule == "GBN-NAK-002" }) {
+			t.Errorf("%s: GBN-NAK-002 is not among those that failed", v.Name)
+		}
+		return
+	}
+	t.Fatal("no engine breaks GBN-NAK-002")
+}
+
+// TestJudgesShareTheRules gives the same verdicts in the same order, however many judges there are.
+func TestJudgesShareTheRules(t *testing.T) {
+	one, err := play(t, onSim(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{2, 3, len(rules.All()) + 1} {
+		r := onSim(t)
+		r.Judges = n
+		several, err := play(t, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(one.Verdicts, several.Verdicts); d != "" {
+			t.Errorf("%d judges: (-one +several)\n%s", n, d)
+		}
+	}
+}
+
+// late is a sink that has everything when it is waited for, and an error then.
+type late struct {
+	trace.Collector
+	to  trace.Sink
+	err error
+}
+
+func (l *late) Wait() error {
+	for i := range l.Records {
+		l.to.Packet(&l.Records[i])
+	}
+	return l.err
+}
+
+// TestSinkIsWaitedFor judges what a sink passes on after the bench has ended.
+func TestSinkIsWaitedFor(t *testing.T) {
+	r := onSim(t)
+	l := &late{err: errors.New("disk full")}
+	r.Sink = func(h trace.Header, judges []trace.Viewer) (trace.Sink, error) {
+		l.to = trace.NewTimeline(&h, judges[0])
+		return l, nil
+	}
+	o, err := play(t, r)
+	if !errors.Is(err, l.err) {
+		t.Errorf("error %v, want that of the sink", err)
+	}
+	if v := o.ByRule()["WIRE-ICRC-001"]; v.Met == 0 && len(l.Records) > 0 {
+		t.Errorf("the judge saw none of %d packets: %+v", len(l.Records), v)
+	}
+}
+
+// failing is a bench that breaks, before its trace begins or after.
+type failing struct{ open bool }
+
+var errBench = errors.New("no such device")
+
+func (f failing) Run(_ context.Context, job *bench.Job) (*bench.Evidence, error) {
+	if f.open {
+		if _, err := job.Open(trace.Header{}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errBench
+}
+
+// TestBrokenBench returns what there is: verdicts when the trace had begun, and never none in place of an outcome.
+func TestBrokenBench(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		r := onSim(t)
+		r.Bench = failing{open}
+		o, err := play(t, r)
+		if !errors.Is(err, errBench) || o == nil || (len(o.Verdicts) > 0) != open {
+			t.Errorf("trace begun: %v: %v, %+v", open, err, o)
+		}
+	}
+	r := onSim(t)
+	r.Sink = func(trace.Header, []trace.Viewer) (trace.Sink, error) { return nil, errBench }
+	if o, err := play(t, r); !errors.Is(err, errBench) || len(o.Verdicts) > 0 {
+		t.Errorf("no sink: %v, %d verdicts", err, len(o.Verdicts))
+	}
+}
+
+// TestPrepareAsksTheBench refuses what the simulator has not, before anything is made.
+func TestPrepareAsksTheBench(t *testing.T) {
+	r := onSim(t)
+	r.Job.Spec.Params = engine.Params{engine.TCPParam: engine.KernelTCP}
+	if _, err := r.Prepare(); !errors.Is(err, bench.ErrUnsupported) {
+		t.Errorf("error %v, want %v", err, bench.ErrUnsupported)
+	}
+	if o, err := judging.Simulate(t.Context(), r.Job.Spec, gbn.Implementation(), nil); o != nil || err == nil {
+		t.Errorf("simulated all the same: %v, %v", o, err)
+	}
+}
+
+// TestDeclared takes what both ends declare, and tells two different ones apart.
+func TestDeclared(t *testing.T) {
+	find := func(name string) engine.Implementation {
+		i, ok := all.Find(name)
+		if !ok {
+			t.Fatalf("no implementation %s", name)
+		}
+		return i
+	}
+	g, irn := find("gbn"), find("irn")
+	if o := judging.Declared([2]engine.Implementation{g, g}, nil); o.Ends != nil || !slices.Equal(o.Features, g.Declares()) {
+		t.Errorf("gbn with itself: %+v", o)
+	}
+	o := judging.Declared([2]engine.Implementation{g, irn}, nil)
+	if o.Ends == nil || !slices.Equal(o.Ends[1].Features, irn.Declares()) || !slices.Contains(o.Features, "rc") || len(o.Features) >= len(g.Declares()) {
+		t.Errorf("gbn with irn: %+v", o)
+	}
+}
+
+func TestSettle(t *testing.T) {
+	verdict := func(s rule.Status, required bool) []rule.Verdict {
+		return []rule.Verdict{{Status: s, Required: required}}
+	}
+	bad := []certify.Certificate{{Valid: true}, {When: "after", Reason: "rate"}, {When: "later", Reason: "delay"}}
+	for _, c := range []struct {
+		verdicts     []rule.Verdict
+		certificates []certify.Certificate
+		err          error
+		status       rule.Status
+		reason       string
+	}{
+		{nil, nil, nil, rule.Pass, ""},
+		{verdict(rule.Inconclusive, true), nil, nil, rule.Pass, ""},
+		{verdict(rule.Fail, false), nil, nil, rule.Pass, ""},
+		{verdict(rule.XFail, true), nil, nil, rule.Pass, ""},
+		{verdict(rule.Fail, true), nil, nil, rule.Fail, ""},
+		{verdict(rule.XPass, false), nil, nil, rule.XPass, ""},
+		{verdict(rule.Error, false), nil, nil, rule.Error, ""},
+		{verdict(rule.Fail, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
+		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Error, "no such device; no such device"},
+	} {
+		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status || reason != c.reason {
+			t.Errorf("%+v: %v, %q", c, status, reason)
+		}
+	}
+}
