@@ -155,8 +155,9 @@ func (f *conformFlags) register(b *benchOnDemand) (*conformTable, []suite.Spec, 
 	t.peer = f.peer
 	cfg := suite.Config{Implementations: impls, Reference: f.reference(impls), Scenarios: scenarios.All(), Bench: f.bench,
 		Features: f.declarations(impls), Peer: f.peer, Lacks: f.known.lacks,
-		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*model.Result, error) {
-			return f.run(ctx, b, impl, sc, s)
+		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*suite.Result, error) {
+			r, err := f.run(ctx, b, impl, sc, s)
+			return run.ForSuite(r), err
 		},
 		Observe: func(o *suite.Outcome) {
 			if f.views != nil {

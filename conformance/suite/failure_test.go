@@ -24,7 +24,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // breaker returns an engine that is there to break a rule, as the registry would list it.
@@ -53,7 +52,7 @@ func TestBrokenEnginesFail(t *testing.T) {
 			o := suite.Options{JUnit: filepath.Join(dir, "junit.xml"), JSON: filepath.Join(dir, "suite.json")}
 			find := func(string) (engine.Implementation, bool) { return impl, true }
 			out := outcomes(t, suite.Config{Implementations: []string{impl.Name}, Bench: "sim", Scenarios: pick(t, c.scenario),
-				Run: play(sim.Bench{}, "sim", find)}, o, false)
+				Run: play(sim.Bench{}, find)}, o, false)
 			if len(out) != 1 || out[0].Status != rule.Fail || !strings.Contains(out[0].Reason, c.rule) {
 				t.Fatalf("%v: want FAIL for %s", out, c.rule)
 			}
@@ -125,24 +124,24 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		result *model.Result
+		result *suite.Result
 		err    error
 		want   rule.Status
 	}{
-		{"all passed", &model.Result{Status: "PASS", Verdicts: judged(rule.Pass)}, nil, rule.Pass},
-		{"not exercised", &model.Result{Status: "PASS", Verdicts: judged(rule.Inconclusive)}, nil, rule.Inconclusive},
-		{"not judged", &model.Result{Status: "PASS"}, nil, rule.Inconclusive},
-		{"waived", &model.Result{Status: "PASS", Verdicts: judged(rule.XFail)}, nil, rule.Pass},
-		{"waived and passes", &model.Result{Status: "XPASS", Verdicts: judged(rule.XPass)}, nil, rule.Fail},
-		{"link out of bounds", &model.Result{Status: "INVALID", Reason: "rate", Verdicts: judged(rule.Pass)}, nil, rule.Invalid},
-		{"check panicked", &model.Result{Status: "ERROR", Verdicts: judged(rule.Error)}, nil, rule.Error},
-		{"harness broke", &model.Result{Status: "ERROR", Verdicts: judged(rule.Pass)}, errors.New("no such device"), rule.Error},
+		{"all passed", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.Pass)}, nil, rule.Pass},
+		{"not exercised", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.Inconclusive)}, nil, rule.Inconclusive},
+		{"not judged", &suite.Result{Status: rule.Pass}, nil, rule.Inconclusive},
+		{"waived", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.XFail)}, nil, rule.Pass},
+		{"waived and passes", &suite.Result{Status: rule.XPass, Verdicts: judged(rule.XPass)}, nil, rule.Fail},
+		{"link out of bounds", &suite.Result{Status: rule.Invalid, Reason: "rate", Verdicts: judged(rule.Pass)}, nil, rule.Invalid},
+		{"check panicked", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Error)}, nil, rule.Error},
+		{"harness broke", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Pass)}, errors.New("no such device"), rule.Error},
 		{"nothing came", nil, nil, rule.Error},
-		{"not on this bench", &model.Result{Status: "ERROR"}, fmt.Errorf("marks: %w", bench.ErrUnsupported), rule.NotApplicable},
+		{"not on this bench", &suite.Result{Status: rule.Error}, fmt.Errorf("marks: %w", bench.ErrUnsupported), rule.NotApplicable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := outcomes(t, suite.Config{Implementations: []string{"x"}, Reference: []string{"x"}, Bench: "none", Scenarios: named,
-				Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error) {
+				Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
 					return c.result, c.err
 				},
 			}, suite.Options{}, c.want == rule.Pass || c.want == rule.NotApplicable)
@@ -156,8 +155,8 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 // TestForeignDevice does not hold a device to the scenarios' promise: what it could not be driven to is no failure of its.
 func TestForeignDevice(t *testing.T) {
 	out := outcomes(t, suite.Config{Implementations: []string{"x"}, Bench: "none", Scenarios: pick(t, "loss-middle"),
-		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error) {
-			return &model.Result{Status: "PASS"}, nil
+		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
+			return &suite.Result{Status: rule.Pass}, nil
 		}}, suite.Options{}, true)
 	if len(out) != 1 || !out[0].Passed() {
 		t.Errorf("%v: want PASS", out)
@@ -167,7 +166,7 @@ func TestForeignDevice(t *testing.T) {
 func TestSelection(t *testing.T) {
 	globals.Reset()
 	register(t, suite.Config{Implementations: []string{"x", "y"}, Bench: "none", Scenarios: scenarios.All(),
-		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error) {
+		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
 			return nil, nil
 		}})
 	for _, c := range []struct {
@@ -208,7 +207,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 
 func TestRegisterRefuses(t *testing.T) {
 	globals.Reset()
-	run := func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error) {
+	run := func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
 		return nil, nil
 	}
 	bad := scenarios.New("bad", "# Bad.\nlink speed=1\n")

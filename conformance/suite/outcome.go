@@ -12,8 +12,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
+
+// Result is what the suite has to know of a run: how it went as a whole, what every rule says of it, and how to find it again.
+type Result struct {
+	Status   rule.Status    // INVALID or ERROR when the run is not to be trusted; else the verdicts decide
+	Reason   string         // of such a status
+	Verdicts []rule.Verdict // of every rule that judged the run
+	Seed     uint64
+	SpecHash string
+	Folder   string // run folder, "" when nothing was kept
+}
 
 // Outcome is what a spec found out, and what its report entry holds.
 type Outcome struct {
@@ -51,7 +60,7 @@ func (o *Outcome) Passed() bool { return o.Status == rule.Pass }
 
 // judge turns the result of a run into the outcome of a spec. Strict says that a rule which the scenario names and the
 // run did not exercise counts against it.
-func judge(impl, where string, sc *scenarios.Scenario, r *model.Result, err error, strict bool) *Outcome {
+func judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, strict bool) *Outcome {
 	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: where}
 	if err == nil && r == nil {
 		err = fmt.Errorf("suite: the run returned neither a result nor an error")
@@ -87,13 +96,10 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 
 // settle gives the outcome its status: that of the run when it is not to be trusted, else the worst of the verdicts that
 // count. Advice that was not followed (SHOULD) is reported and does not count.
-func (o *Outcome) settle(r *model.Result, named []string, strict bool) {
+func (o *Outcome) settle(r *Result, named []string, strict bool) {
 	switch r.Status {
-	case rule.Invalid.String():
-		o.Status, o.Reason = rule.Invalid, r.Reason
-		return
-	case rule.Error.String():
-		o.Status, o.Reason = rule.Error, r.Reason
+	case rule.Invalid, rule.Error:
+		o.Status, o.Reason = r.Status, r.Reason
 		return
 	}
 	var failed, unseen []string

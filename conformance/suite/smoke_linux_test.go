@@ -16,7 +16,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // registerSmoke adds a few scenarios with real packets, labelled netns. Without privilege they are skipped, and say why.
@@ -32,7 +31,7 @@ func registerSmoke(t *testing.T) {
 	})
 	register(t, suite.Config{Implementations: []string{"gbn"}, Reference: []string{"gbn"}, Bench: "netns",
 		Scenarios: pick(t, "ops-every-length", "loss-middle", "read-response-lost", "rnr-retry", "error-opcode-order"),
-		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*model.Result, error) {
+		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*suite.Result, error) {
 			if why := netns.Privileged(); why != nil {
 				ginkgo.Skip("no real packets: " + why.Error())
 			}
@@ -40,16 +39,16 @@ func registerSmoke(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return untilValid(play(&netns.Bench{Self: self}, "netns", all.Find))(ctx, impl, sc, s)
+			return untilValid(play(&netns.Bench{Self: self}, all.Find))(ctx, impl, sc, s)
 		}})
 }
 
 // untilValid plays a scenario up to three times until the link is what the scenario says. On a busy machine it may never
 // be; then the runs say nothing about the implementation, and the spec is skipped with the reason.
 func untilValid(p player) player {
-	return func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (r *model.Result, err error) {
+	return func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (r *suite.Result, err error) {
 		for range 3 {
-			if r, err = p(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid.String() {
+			if r, err = p(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid {
 				return r, err
 			}
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Config says what to run, where, and how.
@@ -43,7 +42,7 @@ type Config struct {
 	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness broke, or
 	// with bench.ErrUnsupported that the bench has no such thing: then the scenario is NOT-APPLICABLE. A
 	// result that comes with it is reported as far as it got.
-	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error)
+	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*Result, error)
 
 	// Observe is called with the outcome of each spec when it is known, if not nil.
 	Observe func(*Outcome)
@@ -89,7 +88,7 @@ func Register(cfg Config) error {
 func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Scenario) {
 	ginkgo.GinkgoHelper()
 	spec, err := sc.Spec()
-	var r *model.Result
+	var r *Result
 	if err == nil {
 		spec.Impl = [2]string{impl, cmp.Or(cfg.Peer, impl)}
 		if what := cfg.lack(spec); what != "" {

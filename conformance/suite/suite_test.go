@@ -10,7 +10,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/extensions/globals"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
@@ -19,18 +19,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // player is the type of suite.Config.Run.
-type player = func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*model.Result, error)
+type player = func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error)
 
 // play returns a player of scenarios on b, by implementations that find knows.
-func play(b bench.Bench, name string, find func(string) (engine.Implementation, bool)) player {
-	return func(ctx context.Context, impl string, _ *scenarios.Scenario, s *scenario.Spec) (*model.Result, error) {
+func play(b bench.Bench, find func(string) (engine.Implementation, bool)) player {
+	return func(ctx context.Context, impl string, _ *scenarios.Scenario, s *scenario.Spec) (*suite.Result, error) {
 		i, _ := find(impl)
-		return run.Execute(ctx, run.Options{Spec: s, Bench: b, Name: name, Impls: [2]engine.Implementation{i, i},
-			Rules: rules.All(), Codec: run.CodecOn})
+		r := judging.Run{Job: bench.Job{Spec: s, Impls: [2]engine.Implementation{i, i}, Bytes: true}, Bench: b, Rules: rules.All()}
+		if _, err := r.Prepare(); err != nil {
+			return nil, err
+		}
+		o, err := r.Play(ctx)
+		status, reason := judging.Settle(o.Verdicts, o.Evidence.Certificates, err)
+		return &suite.Result{Status: status, Reason: reason, Verdicts: o.Verdicts, Seed: s.Seed, SpecHash: s.Hash()}, err
 	}
 }
 
@@ -39,7 +43,7 @@ func play(b bench.Bench, name string, find func(string) (engine.Implementation, 
 func TestConformance(t *testing.T) {
 	globals.Reset()
 	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: scenarios.All(), Bench: "sim", Features: declared(),
-		Run: play(sim.Bench{}, "sim", all.Find)})
+		Run: play(sim.Bench{}, all.Find)})
 	registerSmoke(t)
 	specs, reports := fromFlags()
 	ginkgo.RunSpecs(t, "conformance", specs, reports)

@@ -1,0 +1,19 @@
+package run
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// ForSuite is what the conformance suite has to know of a result; nil of none.
+func ForSuite(r *model.Result) *suite.Result {
+	if r == nil {
+		return nil
+	}
+	out := &suite.Result{Reason: r.Reason, Verdicts: r.Verdicts, Seed: r.Seed, SpecHash: r.SpecHash, Folder: r.Folder}
+	if err := out.Status.UnmarshalText([]byte(r.Status)); err != nil {
+		out.Status, out.Reason = rule.Error, err.Error()
+	}
+	return out
+}
