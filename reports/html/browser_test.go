@@ -13,12 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
@@ -81,15 +86,34 @@ func simulated(t *testing.T) *model.Result {
 		}
 	}
 	s.FitTimeout()
+	var numbers *metrics.Collector
 	g := gbn.Implementation()
-	r, err := run.Execute(t.Context(), run.Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: [2]engine.Implementation{g, g}, Rules: rules.All()})
+	run := judging.Run{Job: bench.Job{Spec: s, Impls: [2]engine.Implementation{g, g}, Bytes: true}, Bench: sim.Bench{}, Rules: rules.All(),
+		Sink: func(h trace.Header, judges []trace.Viewer) (trace.Sink, error) {
+			numbers = metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}})
+			return trace.NewTimeline(&h, trace.Views{judges[0], numbers}), nil
+		}}
+	if _, err := run.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	o, err := run.Play(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Lost == 0 || len(r.Sequences) != 2 {
-		t.Fatalf("%d lost, %d plots: not the run that this test needs", r.Lost, len(r.Sequences))
+	r := &model.Result{Format: model.FormatVersion, Started: "2026-01-31T12:00:00Z", Bench: "sim", Impl: s.Impl, Spec: s.String(), SpecHash: s.Hash(), Seed: s.Seed,
+		Summary: numbers.Summary(), Timeline: numbers.Timeline(), Sequences: numbers.Sequences(), Verdicts: o.Verdicts, Status: rule.Pass.String(),
+		Notes: o.Evidence.Notes, Environment: facts(o.Evidence.Environment), Counters: facts(o.Evidence.Counters), Warnings: s.Warnings()}
+	if r.Lost == 0 || len(r.Sequences) != 2 || len(o.Failed()) > 0 {
+		t.Fatalf("%d lost, %d plots, %d broken: not the run that this test needs", r.Lost, len(r.Sequences), len(o.Failed()))
 	}
 	return r
+}
+
+func facts(pairs [][2]string) (out []model.Fact) {
+	for _, p := range pairs {
+		out = append(out, model.Fact{Name: p[0], Value: p[1]})
+	}
+	return out
 }
 
 func text(t *testing.T, r *model.Result) string {
