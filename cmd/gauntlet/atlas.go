@@ -20,7 +20,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/reports/csv"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
@@ -142,7 +141,7 @@ func transport(s string) (atlas.Transport, error) {
 }
 
 // conclude writes the files and prints the map.
-func (f *atlasFlags) conclude(ctx context.Context, m *model.Atlas) error {
+func (f *atlasFlags) conclude(ctx context.Context, m *atlas.Map) error {
 	dir := f.out
 	if dir == "" {
 		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-atlas")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
 // A loss in a hundred over ten round trips' worth of packets: whoever resends only what is missing is far ahead.
@@ -19,7 +19,7 @@ func TestAtlas(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "map", "atlas.json"))
 	must(t, err)
-	var m model.Atlas
+	var m atlas.Map
 	must(t, json.Unmarshal(text, &m))
 	c := &m.Cells[0]
 	if g := c.Entry("gbn"); g.Tied || g.Behind.Low < 1 || c.Entry("irn:cap=1024").Share.Value < 0.6 || c.Product != 227 {

@@ -19,7 +19,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/csv"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // figuresFlags are the flags of figures.
@@ -99,7 +98,7 @@ func (f *figuresFlags) plan(wanted []targets.Figure, bar *progress) (*figures.Pl
 }
 
 // conclude writes the files and says where they are.
-func (f *figuresFlags) conclude(ctx context.Context, m *model.Figures) error {
+func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	dir := f.out
 	if dir == "" {
 		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-figures")

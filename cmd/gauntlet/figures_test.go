@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Three cheap figures, with runs and with accounts, whose models are close.
@@ -21,7 +21,7 @@ func TestFigures(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "f", "figures.json"))
 	must(t, err)
-	var m model.Figures
+	var m figures.Set
 	must(t, json.Unmarshal(text, &m))
 	for _, f := range m.Figures {
 		for _, c := range f.Panels[0].Curves {

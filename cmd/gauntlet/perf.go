@@ -14,7 +14,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
@@ -147,11 +146,11 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 }
 
 // conclude writes the files, prints the table and turns the status into an exit code.
-func (f *perfFlags) conclude(ctx context.Context, m *model.Perf) error {
+func (f *perfFlags) conclude(ctx context.Context, m *suite.Result) error {
 	var errs []error
 	for _, out := range []struct {
 		path  string
-		write func(io.Writer, *model.Perf) error
+		write func(io.Writer, *suite.Result) error
 	}{{f.html, html.Perf}, {f.markdown, markdown.Perf}, {f.gobench, goBench}} {
 		if out.path != "" {
 			errs = append(errs, writeFile(out.path, func(w io.Writer) error { return out.write(w, m) }))
@@ -169,9 +168,9 @@ func (f *perfFlags) conclude(ctx context.Context, m *model.Perf) error {
 		return exit{exitBroken, "perf: interrupted"}
 	}
 	switch m.Status {
-	case model.Broken:
+	case suite.Broken:
 		return exit{code: exitFailure}
-	case model.Open, model.Unknown:
+	case suite.Open, suite.Unknown:
 		return exit{code: exitBroken}
 	}
 	return nil

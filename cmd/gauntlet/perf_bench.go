@@ -6,13 +6,13 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // goBench writes every number in Go's benchmark format, a line for each seed, so that benchstat compares two files of them:
 //
 //	BenchmarkPT-LW-05/40_ms/goodput_ratio 1 1.25 ratio
-func goBench(w io.Writer, m *model.Perf) error {
+func goBench(w io.Writer, m *suite.Result) error {
 	out := benchfmt.NewWriter(w)
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
@@ -66,8 +65,8 @@ The exit code is 1 when a number has regressed.`,
 }
 
 // compareFiles reads both results and compares them.
-func compareFiles(old, now string, rule stats.Rule) (*model.Changes, error) {
-	var results [2]*model.Perf
+func compareFiles(old, now string, rule stats.Rule) (*suite.Changes, error) {
+	var results [2]*suite.Result
 	for i, path := range []string{old, now} {
 		p, err := readPerf(path)
 		if err != nil {
@@ -82,7 +81,7 @@ func compareFiles(old, now string, rule stats.Rule) (*model.Changes, error) {
 const mostPerf = 64 << 20
 
 // readPerf reads what perf --json wrote.
-func readPerf(path string) (*model.Perf, error) {
+func readPerf(path string) (*suite.Result, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("perf: %w", err)
@@ -94,13 +93,13 @@ func readPerf(path string) (*model.Perf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("perf: %w", err)
 	}
-	var p model.Perf
+	var p suite.Result
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, fmt.Errorf("perf: %s: %w; want what perf --json wrote", path, err)
 	}
 	switch {
-	case p.Format != model.FormatVersion:
-		return nil, fmt.Errorf("perf: %s: format %d; this program reads %d", path, p.Format, model.FormatVersion)
+	case p.Format != suite.FormatVersion:
+		return nil, fmt.Errorf("perf: %s: format %d; this program reads %d", path, p.Format, suite.FormatVersion)
 	case len(p.Claims) == 0:
 		return nil, fmt.Errorf("perf: %s: no claims; want what perf --json wrote", path)
 	}

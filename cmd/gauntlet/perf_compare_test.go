@@ -13,11 +13,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // trial measures FaSR over a lossy link, with the given window where the scenario says 500. Each trial loses other packets.
-func trial(t *testing.T, n int, window string) *model.Perf {
+func trial(t *testing.T, n int, window string) *suite.Result {
 	t.Helper()
 	text := fmt.Sprintf("impl fasr\nparam window=500\nlink rate=100G delay=3us queue=400000\nloss A>B random p=%g\nqp qd=64 rto=18us\nload write msg=8KiB\nrun for=1ms",
 		0.01+float64(n)/10_000)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // A number of class E is measured in virtual time and with real packets, and the two agree. A host that is too busy to emulate
@@ -21,7 +21,7 @@ func TestPerfWithRealPackets(t *testing.T) {
 	if strings.Contains(got.Trouble, "INVALID") {
 		t.Skip("this host is too busy: ", got.Trouble)
 	}
-	if o.code != 0 || got.Status != model.Holds || got.Gap == nil || math.Abs(got.Gap.Value) > 0.1 {
+	if o.code != 0 || got.Status != suite.Holds || got.Gap == nil || math.Abs(got.Gap.Value) > 0.1 {
 		t.Errorf("exit %d, %+v, gap %+v\n%s", o.code, got, got.Gap, o.stderr)
 	}
 }

@@ -11,13 +11,12 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // perfOf reads what perf --json prints.
-func perfOf(t *testing.T, o exited) *model.Perf {
+func perfOf(t *testing.T, o exited) *suite.Result {
 	t.Helper()
-	var m model.Perf
+	var m suite.Result
 	if err := json.Unmarshal([]byte(o.stdout), &m); err != nil {
 		t.Fatalf("exit %d, %v\n%s%s", o.code, err, o.stdout, o.stderr)
 	}
@@ -30,7 +29,7 @@ func TestPerf(t *testing.T) {
 	o := gauntlet(t, dir, "perf", "--target", "PT-NT-02,PT-NT-04,PT-FS-04,PT-FS-15", "--seeds", "2", "--json",
 		"--html", "out/perf.html", "--markdown", "out/perf.md", "--gobench", "out/perf.txt")
 	m := perfOf(t, o)
-	if o.code != 0 || m.Status != model.Holds || len(m.Claims) != 4 || m.Runs != 5 || m.Count(model.Reported) != 1 {
+	if o.code != 0 || m.Status != suite.Holds || len(m.Claims) != 4 || m.Runs != 5 || m.Count(suite.Reported) != 1 {
 		t.Fatalf("exit %d, %+v\n%s", o.code, m, o.stderr)
 	}
 	for name, want := range map[string]string{"perf.html": "PT-NT-02", "perf.md": "| PT-FS-04 | V |"} {

@@ -23,7 +23,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Transport is an implementation and its parameters.
@@ -121,11 +120,11 @@ func costliest(links []Link) []Link {
 func (p *Plan) Runs() *batch.Batch { return p.runs }
 
 // Measure makes the runs. The result is complete also when ctx ends: cells that were not run say so.
-func (p *Plan) Measure(ctx context.Context) *model.Atlas {
+func (p *Plan) Measure(ctx context.Context) *Map {
 	started := time.Now()
 	p.runs.Run(ctx)
 	o := &p.options
-	m := &model.Atlas{Format: model.FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Margin: o.Margin,
+	m := &Map{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Margin: o.Margin,
 		Seeds: o.Batch.Seeds, Law: string(o.Law), Runs: len(p.runs.Specs())}
 	for _, t := range o.Transports {
 		m.Transports = append(m.Transports, t.Name)
@@ -141,11 +140,11 @@ func (p *Plan) Measure(ctx context.Context) *model.Atlas {
 var share = targets.Metric{Name: "share of ceiling", Runs: 1, Of: func(r []targets.Run) float64 { return targets.OfCeiling(&r[0]) }}
 
 // cell compares the transports over one link.
-func (p *Plan) cell(l Link) model.AtlasCell {
-	c := model.AtlasCell{RateBps: float64(l.Rate), RTTNs: int64(l.RTT / vtime.Nanosecond), Loss: float64(l.Loss), Burst: l.Burst, Product: l.product()}
+func (p *Plan) cell(l Link) Cell {
+	c := Cell{RateBps: float64(l.Rate), RTTNs: int64(l.RTT / vtime.Nanosecond), Loss: float64(l.Loss), Burst: l.Burst, Product: l.product()}
 	for i := range p.options.Transports {
 		t := &p.options.Transports[i]
-		e := model.AtlasEntry{Transport: t.Name, Scenario: l.scenario(t, p.options.Law)}
+		e := Entry{Transport: t.Name, Scenario: l.scenario(t, p.options.Law)}
 		var err error
 		if e.Values, _, err = p.runs.Values(&share, []string{e.Scenario}); err == nil {
 			e.Share, err = stats.Mean(e.Values, p.options.Confidence)
@@ -153,7 +152,7 @@ func (p *Plan) cell(l Link) model.AtlasCell {
 		if err != nil {
 			e.Values, e.Trouble, c.Trouble = nil, err.Error(), err.Error()
 			if errors.Is(err, context.Canceled) {
-				c.Trouble = model.NotRun
+				c.Trouble = batch.NotRun
 			}
 		}
 		c.Entries = append(c.Entries, e)
@@ -165,7 +164,7 @@ func (p *Plan) cell(l Link) model.AtlasCell {
 }
 
 // decide finds the best, those that are tied with it, and by how much it leads the next.
-func (p *Plan) decide(c *model.AtlasCell) {
+func (p *Plan) decide(c *Cell) {
 	best := 0
 	for i := range c.Entries {
 		if c.Entries[i].Share.Value > c.Entries[best].Share.Value {

@@ -14,7 +14,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // options is one link and three transports, whose share of the line under a seed is what values says.
@@ -36,7 +35,7 @@ func options(values map[string][]float64) Options {
 	return o
 }
 
-func measure(t *testing.T, ctx context.Context, o Options) *model.Atlas {
+func measure(t *testing.T, ctx context.Context, o Options) *Map {
 	t.Helper()
 	p, err := New(o)
 	if err != nil {
@@ -149,7 +148,7 @@ func TestTrouble(t *testing.T) {
 		}
 		return inner(ctx, s)
 	}
-	if m := measure(t, ctx, o); m.Left() != 1 || m.Cells[0].Pick != "gbn" || m.Cells[1].Trouble != model.NotRun {
+	if m := measure(t, ctx, o); m.Left() != 1 || m.Cells[0].Pick != "gbn" || m.Cells[1].Trouble != batch.NotRun {
 		t.Errorf("%d left, %+v", m.Left(), m.Cells)
 	}
 }

@@ -31,6 +31,9 @@ type Options struct {
 	Progress func(share float64, what string)
 }
 
+// NotRun is the trouble of what an interrupt left out, in the results of those who share a batch.
+const NotRun = "not run"
+
 // MostSeeds bounds Options.Seeds.
 const MostSeeds = 1000
 

@@ -12,7 +12,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Options say what to measure.
@@ -59,10 +58,10 @@ func New(o Options) (*Plan, error) {
 func (p *Plan) Runs() *batch.Batch { return p.runs }
 
 // Measure makes the runs and reads the points. The result is complete also when ctx ends: points that were not run say so.
-func (p *Plan) Measure(ctx context.Context) *model.Figures {
+func (p *Plan) Measure(ctx context.Context) *Set {
 	started := time.Now()
 	p.runs.Run(ctx)
-	m := &model.Figures{Format: model.FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: p.options.Confidence,
+	m := &Set{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: p.options.Confidence,
 		Seeds: p.options.Batch.Seeds, Runs: len(p.runs.Specs())}
 	for i := range p.options.Figures {
 		m.Figures = append(m.Figures, p.figure(&p.options.Figures[i]))
@@ -71,12 +70,12 @@ func (p *Plan) Measure(ctx context.Context) *model.Figures {
 	return m
 }
 
-func (p *Plan) figure(f *targets.Figure) model.Figure {
-	out := model.Figure{ID: f.ID, Source: f.Source, Title: f.Title, Conditions: f.Conditions, Says: f.Says, Missing: f.Missing}
+func (p *Plan) figure(f *targets.Figure) Figure {
+	out := Figure{ID: f.ID, Source: f.Source, Title: f.Title, Conditions: f.Conditions, Says: f.Says, Missing: f.Missing}
 	for _, panel := range f.Panels {
-		q := model.Panel{Title: panel.Title, X: model.Axis(panel.X), Y: model.Axis(panel.Y)}
+		q := Panel{Title: panel.Title, X: Axis(panel.X), Y: Axis(panel.Y)}
 		for _, mark := range panel.Marks {
-			q.Marks = append(q.Marks, model.Mark(mark))
+			q.Marks = append(q.Marks, Mark(mark))
 		}
 		for i := range panel.Curves {
 			q.Curves = append(q.Curves, p.curve(&panel.Curves[i], panel.X.Log))
@@ -86,8 +85,8 @@ func (p *Plan) figure(f *targets.Figure) model.Figure {
 	return out
 }
 
-func (p *Plan) curve(c *targets.Curve, log bool) model.Curve {
-	out := model.Curve{Name: c.Name, Model: sampled(c, log)}
+func (p *Plan) curve(c *targets.Curve, log bool) Curve {
+	out := Curve{Name: c.Name, Model: sampled(c, log)}
 	for n := range c.Ours {
 		out.Ours = append(out.Ours, p.point(c, n))
 	}
@@ -98,9 +97,9 @@ func (p *Plan) curve(c *targets.Curve, log bool) model.Curve {
 }
 
 // point reads one number.
-func (p *Plan) point(c *targets.Curve, n int) model.Measure {
+func (p *Plan) point(c *targets.Curve, n int) Measure {
 	at, metric := &c.Ours[n], c.MetricAt(n)
-	m := model.Measure{X: at.X, Scenarios: at.Runs}
+	m := Measure{X: at.X, Scenarios: at.Runs}
 	if c.Model != nil {
 		y := c.Model(at.X)
 		m.Model = &y
@@ -112,7 +111,7 @@ func (p *Plan) point(c *targets.Curve, n int) model.Measure {
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		m.Trouble = model.NotRun
+		m.Trouble = batch.NotRun
 	case err != nil:
 		m.Trouble = err.Error()
 	default:

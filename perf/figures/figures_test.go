@@ -9,7 +9,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // All figures measured by runs that take no time: every point gets its number from its runs, and none is left out.
@@ -56,7 +55,7 @@ func TestEveryPointHasANumber(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	p, _ = New(o)
-	if reasons, n := p.Measure(cancelled).Troubles(); n < 150 || reasons[0] != model.NotRun {
+	if reasons, n := p.Measure(cancelled).Troubles(); n < 150 || reasons[0] != batch.NotRun {
 		t.Errorf("interrupted: %d points, %v", n, reasons)
 	}
 }

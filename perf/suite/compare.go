@@ -6,17 +6,16 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Compare relates every measured number of now to the same number of before. Both must come from the same scenarios and
 // seeds: then both have met the same losses, and what is left of a difference is the program's. Numbers that only one of
 // them has are left out; those whose conditions differ are inconclusive and say so.
-func Compare(before, now *model.Perf, rule stats.Rule) (*model.Changes, error) {
-	out := &model.Changes{Format: model.FormatVersion, Old: name(before), New: name(now), Confidence: rule.Confidence, Margin: rule.Margin}
+func Compare(before, now *Result, rule stats.Rule) (*Changes, error) {
+	out := &Changes{Format: FormatVersion, Old: name(before), New: name(now), Confidence: rule.Confidence, Margin: rule.Margin}
 	for i := range now.Claims {
 		c := &now.Claims[i]
-		k := slices.IndexFunc(before.Claims, func(o model.Claim) bool { return o.ID == c.ID })
+		k := slices.IndexFunc(before.Claims, func(o Claim) bool { return o.ID == c.ID })
 		if k < 0 {
 			continue
 		}
@@ -34,12 +33,12 @@ func Compare(before, now *model.Perf, rule stats.Rule) (*model.Changes, error) {
 }
 
 // name is the version and commit of a result.
-func name(p *model.Perf) string {
+func name(p *Result) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %.12s", p.Version, p.Commit))
 }
 
 // find returns the number of the same title; nil when there is none.
-func find(c *model.Claim, like *model.Measured) *model.Measured {
+func find(c *Claim, like *Measured) *Measured {
 	for i := range c.Measured {
 		if m := &c.Measured[i]; m.Title() == like.Title() {
 			return m
@@ -49,9 +48,9 @@ func find(c *model.Claim, like *model.Measured) *model.Measured {
 }
 
 // change compares one number.
-func change(id string, old, now *model.Measured, rule stats.Rule) model.Change {
-	out := model.Change{ID: id, Title: now.Title(), Unit: now.Unit, Random: now.Random, Decision: stats.Inconclusive}
-	for _, side := range []*model.Measured{old, now} {
+func change(id string, old, now *Measured, rule stats.Rule) Change {
+	out := Change{ID: id, Title: now.Title(), Unit: now.Unit, Random: now.Random, Decision: stats.Inconclusive}
+	for _, side := range []*Measured{old, now} {
 		if side.Estimate == nil {
 			out.Reason = "not measured: " + side.Trouble
 			return out

@@ -8,13 +8,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 var rule = stats.Rule{Confidence: 0.95, Margin: 0.01}
 
 // result measures a random and an exact number, with goodput scaled by a factor.
-func result(t *testing.T, factor float64, seeds int) *model.Perf {
+func result(t *testing.T, factor float64, seeds int) *Result {
 	any := targets.Bound{Low: 0, High: 1e9}
 	o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{
 		{Name: "random", Metric: rate, Runs: []string{lossy}, Bound: any}, {Name: "exact", Metric: rate, Runs: []string{clean}, Bound: any},
@@ -56,11 +55,11 @@ func TestCompare(t *testing.T) {
 
 // What was measured otherwise is not compared, and says why.
 func TestCompareNeedsTheSameRuns(t *testing.T) {
-	for want, spoil := range map[string]func(*model.Measured){
-		"other conditions": func(m *model.Measured) { m.Scenarios = []string{clean + "\nseed 3"} },
-		"others; pairs":    func(m *model.Measured) { m.Seeds, m.Values = m.Seeds[1:], m.Values[1:] },
-		"not measured":     func(m *model.Measured) { m.Estimate, m.Trouble = nil, "out of memory" },
-		"was 0":            func(m *model.Measured) { m.Values[0] = 0 },
+	for want, spoil := range map[string]func(*Measured){
+		"other conditions": func(m *Measured) { m.Scenarios = []string{clean + "\nseed 3"} },
+		"others; pairs":    func(m *Measured) { m.Seeds, m.Values = m.Seeds[1:], m.Values[1:] },
+		"not measured":     func(m *Measured) { m.Estimate, m.Trouble = nil, "out of memory" },
+		"was 0":            func(m *Measured) { m.Values[0] = 0 },
 	} {
 		old := result(t, 1, 6)
 		spoil(&old.Claims[0].Measured[0])

@@ -16,7 +16,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Options say what to measure.
@@ -48,14 +47,14 @@ type Real struct {
 
 // Measure runs what the targets need and judges them. The result is complete also when ctx ends: what was not run is an
 // ERROR that says so.
-func Measure(ctx context.Context, o Options) (*model.Perf, error) {
+func Measure(ctx context.Context, o Options) (*Result, error) {
 	started := time.Now()
 	p, err := newPlan(&o)
 	if err != nil {
 		return nil, err
 	}
 	p.runs.Run(ctx)
-	m := &model.Perf{Format: model.FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.runs.Specs())}
+	m := &Result{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.runs.Specs())}
 	if p.real != nil {
 		p.real.Run(ctx)
 		m.Emulated, m.RealRuns = o.Real.Bench, len(p.real.Specs())
@@ -123,8 +122,8 @@ func (p *plan) add(t *targets.Target, c *targets.Check) error {
 }
 
 // claim judges the checks of one target.
-func (p *plan) claim(t *targets.Target) model.Claim {
-	c := model.Claim{ID: t.ID, Source: t.Source, Claim: t.Claim, Reason: t.Reason}
+func (p *plan) claim(t *targets.Target) Claim {
+	c := Claim{ID: t.ID, Source: t.Source, Claim: t.Claim, Reason: t.Reason}
 	var letters []string
 	for _, class := range t.Classes() {
 		letters = append(letters, string(class))
@@ -138,8 +137,8 @@ func (p *plan) claim(t *targets.Target) model.Claim {
 }
 
 // measured reads one number and judges it.
-func (p *plan) measured(t *targets.Target, c *targets.Check) model.Measured {
-	m := model.Measured{Name: c.Name, Class: string(t.ClassOf(c)), Metric: c.Metric.Name, Unit: c.Metric.Unit, LowerIsBetter: c.Metric.LowerIsBetter,
+func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
+	m := Measured{Name: c.Name, Class: string(t.ClassOf(c)), Metric: c.Metric.Name, Unit: c.Metric.Unit, LowerIsBetter: c.Metric.LowerIsBetter,
 		Paper: known(c.Paper), Model: known(c.Model), Low: known(c.Bound.Low), High: known(c.Bound.High), Scenarios: c.Runs}
 	values, err := p.values(c, &m)
 	var e stats.Estimate
@@ -147,7 +146,7 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) model.Measured {
 		e, err = stats.Mean(values, p.options.Confidence)
 	}
 	if err != nil {
-		m.Status, m.Trouble = model.Unknown, err.Error()
+		m.Status, m.Trouble = Unknown, err.Error()
 		return m
 	}
 	m.Values, m.Estimate = values, &e
@@ -160,7 +159,7 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) model.Measured {
 
 // emulate takes the real runs of a check into m: their number, and the gap to virtual time, seed by seed, because both have met
 // the same losses. The number has to keep the same bound.
-func (p *plan) emulate(c *targets.Check, m *model.Measured) {
+func (p *plan) emulate(c *targets.Check, m *Measured) {
 	values, _, err := p.real.Values(&c.Metric, c.Runs)
 	var e, gap stats.Estimate
 	if err == nil {
@@ -170,11 +169,11 @@ func (p *plan) emulate(c *targets.Check, m *model.Measured) {
 		gap, err = stats.Mean(gaps(values, m.Values), p.options.Confidence)
 	}
 	if err != nil {
-		m.Status, m.Trouble = model.Unknown, p.options.Real.Bench+": "+err.Error()
+		m.Status, m.Trouble = Unknown, p.options.Real.Bench+": "+err.Error()
 		return
 	}
 	m.RealValues, m.Real, m.Gap = values, &e, &gap
-	m.Status = model.Worse(m.Status, verdict(e, m, c, targets.Emulated))
+	m.Status = Worse(m.Status, verdict(e, m, c, targets.Emulated))
 }
 
 // gaps is by which share each real number is above that of the same seed in virtual time. One in which chance has no part
@@ -188,7 +187,7 @@ func gaps(real, virtual []float64) []float64 {
 }
 
 // values returns the numbers of a check: one for each seed, or the one that needs no run.
-func (p *plan) values(c *targets.Check, m *model.Measured) ([]float64, error) {
+func (p *plan) values(c *targets.Check, m *Measured) ([]float64, error) {
 	switch {
 	case c.Account != "":
 		x, ok := p.options.Accounts[c.Account]
@@ -208,16 +207,16 @@ func (p *plan) values(c *targets.Check, m *model.Measured) ([]float64, error) {
 }
 
 // verdict holds an estimate against the bound. One run in which chance has a part is no proof of a failure.
-func verdict(e stats.Estimate, m *model.Measured, c *targets.Check, class targets.Class) string {
+func verdict(e stats.Estimate, m *Measured, c *targets.Check, class targets.Class) string {
 	switch {
 	case !class.Gates():
-		return model.Reported
+		return Reported
 	case c.Bound.Holds(e.Value):
-		return model.Holds
+		return Holds
 	case m.Random && e.N == 1, e.High >= c.Bound.Low && e.Low <= c.Bound.High:
-		return model.Open
+		return Open
 	}
-	return model.Broken
+	return Broken
 }
 
 // rounding is by how much a paper's number may differ from ours and still be taken for the same: they print two digits.
@@ -229,9 +228,9 @@ func finding(x float64, c *targets.Check) string {
 	case c.Paper == 0:
 		return ""
 	case math.Abs(x/c.Paper-1) <= rounding, c.Bound.Holds(x) && c.Bound.Holds(c.Paper):
-		return model.Reproduced
+		return Reproduced
 	}
-	return model.NotReproduced
+	return NotReproduced
 }
 
 // known is nil for what there is not: JSON has neither infinities nor an absent number.

@@ -13,7 +13,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 const (
@@ -43,7 +42,7 @@ func options(list []targets.Target) Options {
 		}}
 }
 
-func measure(t *testing.T, o Options) *model.Perf {
+func measure(t *testing.T, o Options) *Result {
 	t.Helper()
 	m, err := Measure(t.Context(), o)
 	if err != nil {
@@ -63,15 +62,15 @@ func TestVerdicts(t *testing.T) {
 		check           targets.Check
 		status, finding string
 	}{
-		{"exact", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(10_000, 10_000), Paper: 10_000}, model.Holds, model.Reproduced},
-		{"mean 92.5", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(92, 93)}, model.Holds, ""},
-		{"reaches in", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(93, 100)}, model.Open, ""},
-		{"outside", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 97}, model.Broken, model.Reproduced},
-		{"not gated", targets.Hardware, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 200}, model.Reported, model.NotReproduced},
-		{"both are high", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(35, math.Inf(1)), Paper: 35}, model.Holds, model.Reproduced},
-		{"of the model", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Model: 5, Bound: bound(4, 6), Paper: 9}, model.Holds, model.NotReproduced},
-		{"account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "size", Bound: bound(4, 6)}, model.Broken, ""},
-		{"no account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "weight", Bound: bound(4, 6)}, model.Unknown, ""},
+		{"exact", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(10_000, 10_000), Paper: 10_000}, Holds, Reproduced},
+		{"mean 92.5", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(92, 93)}, Holds, ""},
+		{"reaches in", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(93, 100)}, Open, ""},
+		{"outside", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 97}, Broken, Reproduced},
+		{"not gated", targets.Hardware, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 200}, Reported, NotReproduced},
+		{"both are high", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(35, math.Inf(1)), Paper: 35}, Holds, Reproduced},
+		{"of the model", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Model: 5, Bound: bound(4, 6), Paper: 9}, Holds, NotReproduced},
+		{"account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "size", Bound: bound(4, 6)}, Broken, ""},
+		{"no account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "weight", Bound: bound(4, 6)}, Unknown, ""},
 	} {
 		m := measure(t, options(one(tt.class, tt.check)))
 		if got := m.Claims[0]; got.Status != tt.status || got.Finding != tt.finding || m.Status != tt.status {
@@ -129,13 +128,13 @@ func TestTrouble(t *testing.T) {
 		}(),
 	} {
 		m := measure(t, o)
-		if got := m.Claims[0].Measured[0]; got.Status != model.Unknown || !strings.Contains(got.Trouble, want) {
+		if got := m.Claims[0].Measured[0]; got.Status != Unknown || !strings.Contains(got.Trouble, want) {
 			t.Errorf("%+v, want trouble with %q", got, want)
 		}
 	}
 	o := options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: targets.Bound{Low: 200, High: 300}}))
 	o.Seeds = 1
-	if m := measure(t, o); m.Status != model.Open {
+	if m := measure(t, o); m.Status != Open {
 		t.Errorf("%s from one seed outside the bound", m.Status)
 	}
 	for _, seeds := range []int{0, -1, batch.MostSeeds + 1} {
@@ -155,7 +154,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m, err := Measure(ctx, options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: targets.Bound{High: 1}})))
-	if err != nil || m.Status != model.Unknown || !strings.Contains(m.Claims[0].Measured[0].Trouble, "canceled") {
+	if err != nil || m.Status != Unknown || !strings.Contains(m.Claims[0].Measured[0].Trouble, "canceled") {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -189,11 +188,11 @@ func TestRealPackets(t *testing.T) {
 		err    error
 		status string
 	}{
-		{"alike", 90, 1, nil, model.Holds},
-		{"slower and within", 80, 0.9, nil, model.Holds},
-		{"slower and outside", 90, 0.9, nil, model.Broken},
-		{"virtual time outside", 97, 1.1, nil, model.Broken},
-		{"no valid link", 90, 1, errors.New("INVALID: late"), model.Unknown},
+		{"alike", 90, 1, nil, Holds},
+		{"slower and within", 80, 0.9, nil, Holds},
+		{"slower and outside", 90, 0.9, nil, Broken},
+		{"virtual time outside", 97, 1.1, nil, Broken},
+		{"no valid link", 90, 1, errors.New("INVALID: late"), Unknown},
 	} {
 		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("e", targets.Emulated, tt.low)}},
 			{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("v", 0, 80)}}})
@@ -206,7 +205,7 @@ func TestRealPackets(t *testing.T) {
 		}}
 		m := measure(t, o)
 		got, other := m.Claims[0].Measured[0], m.Claims[1].Measured[0]
-		if got.Status != tt.status || made != 4 || m.RealRuns != 4 || m.Emulated != "netns" || other.Status != model.Holds || other.Real != nil {
+		if got.Status != tt.status || made != 4 || m.RealRuns != 4 || m.Emulated != "netns" || other.Status != Holds || other.Real != nil {
 			t.Errorf("%s: %+v, %d runs, beside %+v; want %s", tt.name, got, made, other, tt.status)
 		}
 		if tt.err == nil && (math.Abs(got.Gap.Value-(tt.real-1)) > 1e-9 || got.Gap.High-got.Gap.Low > 1e-9 || len(got.RealValues) != 4) {

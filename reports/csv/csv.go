@@ -7,12 +7,13 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
+	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Atlas writes a line for each transport over each link.
-func Atlas(w io.Writer, m *model.Atlas) error {
+func Atlas(w io.Writer, m *atlas.Map) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"rate_bps", "rtt_s", "loss", "burst_packets", "product_packets", "transport", "share_of_line", "share_low", "share_high", "seeds",
 		"tied_for_best", "pick", "best_over_this", "best_over_this_low", "best_over_this_high", "trouble"}}
@@ -40,7 +41,7 @@ func estimate(e *stats.Estimate) []string {
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // Figure writes a line for each point of a figure: ours, the model where it is drawn, and the paper's.
-func Figure(w io.Writer, f *model.Figure) error {
+func Figure(w io.Writer, f *figures.Figure) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"figure", "panel", "curve", "kind", "x_name", "x_unit", "x", "y_name", "y_unit", "y", "y_low", "y_high", "seeds", "trouble"}}
 	for i := range f.Panels {

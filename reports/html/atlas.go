@@ -9,16 +9,16 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
 var atlasPage = template.Must(template.New("atlas.tmpl").Funcs(template.FuncMap{"count": count, "plural": plural}).ParseFS(assets, "assets/atlas.tmpl"))
 
 // Atlas writes the page of an atlas: the map and its table.
-func Atlas(w io.Writer, m *model.Atlas) error {
+func Atlas(w io.Writer, m *atlas.Map) error {
 	b := bufio.NewWriter(w)
 	drawing, _, _ := drawAtlas(m)
-	v := &atlasView{Atlas: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Drawing: drawing,
+	v := &atlasView{Map: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Drawing: drawing,
 		Margin: quantity.Share(m.Margin), Confidence: quantity.Share(m.Confidence)}
 	for i := range m.Cells {
 		v.Rows = append(v.Rows, newAtlasRow(m, &m.Cells[i]))
@@ -30,14 +30,14 @@ func Atlas(w io.Writer, m *model.Atlas) error {
 }
 
 // AtlasSVG writes the map alone, as a file that other documents can hold.
-func AtlasSVG(w io.Writer, m *model.Atlas) error {
+func AtlasSVG(w io.Writer, m *atlas.Map) error {
 	drawing, width, height := drawAtlas(m)
 	return export(w, drawing, width, height)
 }
 
 // atlasView is what the page shows.
 type atlasView struct {
-	*model.Atlas
+	*atlas.Map
 	Policy             string
 	Style              template.CSS
 	Drawing            template.HTML
@@ -58,7 +58,7 @@ type atlasShare struct {
 	Best bool
 }
 
-func newAtlasRow(m *model.Atlas, c *model.AtlasCell) atlasRow {
+func newAtlasRow(m *atlas.Map, c *atlas.Cell) atlasRow {
 	r := atlasRow{Link: fmt.Sprintf("%s, %s, loss %s, burst %d", quantity.Rate(c.RateBps), quantity.Duration(c.RTTNs), quantity.Share(c.Loss), c.Burst),
 		Pick: c.Pick, Lead: c.Verdict(), Trouble: c.Trouble}
 	for _, name := range m.Transports {
@@ -85,11 +85,11 @@ const (
 type panel struct {
 	rate  float64
 	burst int
-	cells []*model.AtlasCell
+	cells []*atlas.Cell
 }
 
 // panels divides the cells.
-func panels(m *model.Atlas) (out []panel) {
+func panels(m *atlas.Map) (out []panel) {
 	for i := range m.Cells {
 		c := &m.Cells[i]
 		if n := len(out); n == 0 || out[n-1].rate != c.RateBps || out[n-1].burst != c.Burst {
@@ -114,7 +114,7 @@ func (p *panel) axes() (losses []float64, rtts []int64) {
 }
 
 // drawAtlas draws the map, and returns its size.
-func drawAtlas(m *model.Atlas) (drawing template.HTML, width, height float64) {
+func drawAtlas(m *atlas.Map) (drawing template.HTML, width, height float64) {
 	all := panels(m)
 	width, height = atlasWide, legendTall
 	for i := range all {
@@ -132,7 +132,7 @@ func drawAtlas(m *model.Atlas) (drawing template.HTML, width, height float64) {
 }
 
 // atlasLegend names the transports in the order in which ties are decided, with the number of links that each is picked for.
-func (c *canvas) atlasLegend(m *model.Atlas) {
+func (c *canvas) atlasLegend(m *atlas.Map) {
 	x := 0.0
 	for i, name := range m.Transports {
 		n := 0
@@ -149,7 +149,7 @@ func (c *canvas) atlasLegend(m *model.Atlas) {
 }
 
 // panel draws one grid below y and returns where it ends.
-func (c *canvas) panel(m *model.Atlas, p *panel, y float64) float64 {
+func (c *canvas) panel(m *atlas.Map, p *panel, y float64) float64 {
 	losses, rtts := p.axes()
 	burst := "losses one by one"
 	if p.burst > 1 {
@@ -176,7 +176,7 @@ func (c *canvas) panel(m *model.Atlas, p *panel, y float64) float64 {
 }
 
 // link draws one cell: a bar with the colours of all that are tied, the pick, what it makes of the line, and its lead.
-func (c *canvas) link(m *model.Atlas, cell *model.AtlasCell, x, y, wide float64) {
+func (c *canvas) link(m *atlas.Map, cell *atlas.Cell, x, y, wide float64) {
 	const bar, tall = 7.0, atlasRowTop - 4
 	if cell.Trouble != "" {
 		c.rect("blank", x, y, wide, tall)
@@ -207,7 +207,7 @@ func short(s string) string {
 }
 
 // describeAtlas says in words how often each transport is picked.
-func describeAtlas(m *model.Atlas) string {
+func describeAtlas(m *atlas.Map) string {
 	picks := map[string]int{}
 	for i := range m.Cells {
 		picks[m.Cells[i].Pick]++

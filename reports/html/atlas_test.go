@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
@@ -72,7 +72,7 @@ func TestExportStandsAlone(t *testing.T) {
 }
 
 func TestAtlasOdd(t *testing.T) {
-	for name, m := range map[string]*model.Atlas{"nothing": {}, "no entries": {Transports: []string{"a"}, Cells: []model.AtlasCell{{Trouble: "x"}}}} {
+	for name, m := range map[string]*atlas.Map{"nothing": {}, "no entries": {Transports: []string{"a"}, Cells: []atlas.Cell{{Trouble: "x"}}}} {
 		var b strings.Builder
 		if err := Atlas(&b, m); err != nil || strings.Contains(b.String(), "NaN") {
 			t.Errorf("%s: %v", name, err)

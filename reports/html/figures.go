@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 )
 
 var figuresPage = template.Must(template.New("figures.tmpl").Funcs(template.FuncMap{"count": count, "plural": plural}).ParseFS(assets, "assets/figures.tmpl"))
 
 // Figures writes the page of the papers' figures, each with its table.
-func Figures(w io.Writer, m *model.Figures) error {
+func Figures(w io.Writer, m *figures.Set) error {
 	b := bufio.NewWriter(w)
-	v := &figuresView{Figures: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
+	v := &figuresView{Set: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
 	for i := range m.Figures {
 		v.Views = append(v.Views, newFigureView(&m.Figures[i]))
 	}
@@ -28,14 +28,14 @@ func Figures(w io.Writer, m *model.Figures) error {
 }
 
 // FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file that other documents can hold.
-func FigureSVG(w io.Writer, f *model.Figure) error {
+func FigureSVG(w io.Writer, f *figures.Figure) error {
 	drawing, width, height := drawFigure(f, true)
 	return export(w, drawing, width, height)
 }
 
 // figuresView is what the page shows.
 type figuresView struct {
-	*model.Figures
+	*figures.Set
 	Policy string
 	Style  template.CSS
 	Views  []figureView
@@ -43,7 +43,7 @@ type figuresView struct {
 
 // figureView is one figure.
 type figureView struct {
-	*model.Figure
+	*figures.Figure
 	Drawing template.HTML
 	Rows    []figureRow
 	Trouble string
@@ -52,7 +52,7 @@ type figureView struct {
 // figureRow is one point as text.
 type figureRow struct{ Panel, Curve, X, Paper, Model, Ours string }
 
-func newFigureView(f *model.Figure) figureView {
+func newFigureView(f *figures.Figure) figureView {
 	v := figureView{Figure: f}
 	v.Drawing, _, _ = drawFigure(f, false)
 	for i := range f.Panels {
@@ -68,7 +68,7 @@ func newFigureView(f *model.Figure) figureView {
 }
 
 // figureRows lists the measured points, and those that only the paper has.
-func figureRows(p *model.Panel, c *model.Curve) (rows []figureRow) {
+func figureRows(p *figures.Panel, c *figures.Curve) (rows []figureRow) {
 	paper := map[float64]float64{}
 	for _, xy := range c.Paper {
 		paper[xy[0]] = xy[1]
@@ -107,7 +107,7 @@ const (
 )
 
 // drawFigure draws all panels, and returns the size. A drawing that stands alone says what it is and under which conditions.
-func drawFigure(f *model.Figure, alone bool) (drawing template.HTML, width, height float64) {
+func drawFigure(f *figures.Figure, alone bool) (drawing template.HTML, width, height float64) {
 	columns := min(2, max(1, len(f.Panels)))
 	rows := (len(f.Panels) + columns - 1) / columns
 	width = 2 * plotWide
@@ -160,7 +160,7 @@ func (c *canvas) key(y float64) {
 }
 
 // room is the width that the names of the curves take, at the right of a panel, and at most half of it.
-func room(p *model.Panel, wide float64) float64 {
+func room(p *figures.Panel, wide float64) float64 {
 	const letter, before = 7.4, 34
 	longest := 0
 	for i := range p.Curves {
@@ -170,7 +170,7 @@ func room(p *model.Panel, wide float64) float64 {
 }
 
 // plot draws one panel at (left, top).
-func (c *canvas) plot(p *model.Panel, left, top, wide float64) {
+func (c *canvas) plot(p *figures.Panel, left, top, wide float64) {
 	xs, ys := extents(p)
 	x := newScale(xs, p.X.Log, false, left+plotLeft, left+wide-room(p, wide))
 	y := newScale(ys, p.Y.Log, true, top+plotTall-plotFoot, top+plotTop)
@@ -202,7 +202,7 @@ func (c *canvas) plot(p *model.Panel, left, top, wide float64) {
 }
 
 // curve draws the model, then ours with its intervals, then the paper's points.
-func (c *canvas) curve(k *model.Curve, colour int, x, y *scale) {
+func (c *canvas) curve(k *figures.Curve, colour int, x, y *scale) {
 	line := fmt.Sprintf("l%d", colour)
 	if len(k.Model) > 0 {
 		c.path("modelled "+line, polyline(k.Model, x, y))
@@ -243,7 +243,7 @@ func polyline(points [][2]float64, x, y *scale) string {
 }
 
 // names writes the name of each curve where it ends, and moves apart those that would cover each other.
-func (c *canvas) names(p *model.Panel, x, y *scale) {
+func (c *canvas) names(p *figures.Panel, x, y *scale) {
 	type end struct {
 		at, y  float64
 		colour int
@@ -284,7 +284,7 @@ func compare(a, b float64) int {
 }
 
 // last is the value at which a curve ends.
-func last(k *model.Curve) (float64, bool) {
+func last(k *figures.Curve) (float64, bool) {
 	for i := len(k.Ours) - 1; i >= 0; i-- {
 		if e := k.Ours[i].Estimate; e != nil {
 			return e.Value, true
@@ -309,11 +309,11 @@ func (c *canvas) diamond(class string, x, y float64) {
 }
 
 // describeFigure says in words where each curve begins and ends.
-func describeFigure(f *model.Figure) string {
+func describeFigure(f *figures.Figure) string {
 	var parts []string
 	for _, p := range f.Panels {
 		for _, k := range p.Curves {
-			var ours []model.Measure
+			var ours []figures.Measure
 			for _, o := range k.Ours {
 				if o.Estimate != nil {
 					ours = append(ours, o)

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
@@ -46,12 +46,12 @@ func TestPointsByKind(t *testing.T) {
 
 // Names of curves that end together do not cover each other.
 func TestNamesAreApart(t *testing.T) {
-	var curves []model.Curve
+	var curves []figures.Curve
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		curves = append(curves, model.Curve{Name: name, Ours: []model.Measure{{X: 1, Estimate: &stats.Estimate{Value: 0.01}}, {X: 2, Estimate: &stats.Estimate{Value: 1}}}})
+		curves = append(curves, figures.Curve{Name: name, Ours: []figures.Measure{{X: 1, Estimate: &stats.Estimate{Value: 0.01}}, {X: 2, Estimate: &stats.Estimate{Value: 1}}}})
 	}
 	curves[0].Ours[1].Estimate.Value = 0
-	f := model.Figure{ID: "X", Panels: []model.Panel{{Curves: curves}}}
+	f := figures.Figure{ID: "X", Panels: []figures.Panel{{Curves: curves}}}
 	drawing, _, _ := drawFigure(&f, false)
 	seen := map[string]bool{}
 	for _, at := range regexp.MustCompile(`class="name[^>]* y="([0-9.]+)"`).FindAllStringSubmatch(string(drawing), -1) {
@@ -82,7 +82,7 @@ func TestScalesHoldTheirValues(t *testing.T) {
 }
 
 func TestFigureWithoutAnything(t *testing.T) {
-	for _, f := range []model.Figure{{ID: "X"}, {ID: "X", Panels: []model.Panel{{}}}, {ID: "X", Panels: []model.Panel{{X: model.Axis{Log: true}, Y: model.Axis{Log: true}, Curves: []model.Curve{{Name: "a"}}}}}} {
+	for _, f := range []figures.Figure{{ID: "X"}, {ID: "X", Panels: []figures.Panel{{}}}, {ID: "X", Panels: []figures.Panel{{X: figures.Axis{Log: true}, Y: figures.Axis{Log: true}, Curves: []figures.Curve{{Name: "a"}}}}}} {
 		var b strings.Builder
 		if err := FigureSVG(&b, &f); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
 			t.Errorf("%v\n%s", err, b.String())

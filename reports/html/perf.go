@@ -7,13 +7,14 @@ import (
 	"io"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/perf.tmpl"))
 
 // Perf writes the page of the papers' claims.
-func Perf(w io.Writer, m *model.Perf) error {
+func Perf(w io.Writer, m *suite.Result) error {
 	b := bufio.NewWriter(w)
 	if err := perfPage.Execute(b, newPerfView(m)); err != nil {
 		return err
@@ -23,7 +24,7 @@ func Perf(w io.Writer, m *model.Perf) error {
 
 // perfView is what the page shows.
 type perfView struct {
-	*model.Perf
+	*suite.Result
 	Policy string
 	Style  template.CSS
 	Counts []model.Fact
@@ -33,21 +34,21 @@ type perfView struct {
 
 // claimView is one claim with its numbers as text.
 type claimView struct {
-	*model.Claim
+	*suite.Claim
 	Rows []measuredView
 }
 
 // measuredView is one line of the table.
 type measuredView struct {
-	*model.Measured
+	*suite.Measured
 	What, PaperText, ModelText, Ours, Bound string
 
 	RealText, Gap string // of class E, with real packets
 }
 
-func newPerfView(m *model.Perf) *perfView {
-	v := &perfView{Perf: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Made: quantity.Runs(m.Runs, m.RealRuns, m.Emulated)}
-	for _, status := range []string{model.Holds, model.Broken, model.Open, model.Unknown, model.Reported} {
+func newPerfView(m *suite.Result) *perfView {
+	v := &perfView{Result: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Made: quantity.Runs(m.Runs, m.RealRuns, m.Emulated)}
+	for _, status := range []string{suite.Holds, suite.Broken, suite.Open, suite.Unknown, suite.Reported} {
 		if n := m.Count(status); n > 0 {
 			v.Counts = append(v.Counts, model.Fact{Name: status, Value: fmt.Sprint(n)})
 		}
@@ -62,7 +63,7 @@ func newPerfView(m *model.Perf) *perfView {
 	return v
 }
 
-func newMeasuredView(m *model.Measured) measuredView {
+func newMeasuredView(m *suite.Measured) measuredView {
 	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper), ModelText: orDash(m.Model), Ours: m.Trouble, Bound: quantity.Bounds(m.Low, m.High)}
 	if m.Estimate != nil {
 		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 )
 
 // scale maps the values of a plot onto pixels, evenly or by their logarithms.
@@ -47,7 +47,7 @@ func (s *extent) positive(log bool, values ...float64) {
 }
 
 // extents are the ranges of both axes over everything that a panel shows.
-func extents(p *model.Panel) (x, y extent) {
+func extents(p *figures.Panel) (x, y extent) {
 	x, y = newExtent(), newExtent()
 	for _, c := range p.Curves {
 		for _, o := range c.Ours {
@@ -109,7 +109,7 @@ func (s *scale) rounded(n int) []float64 {
 }
 
 // ticks are the values on the X axis that are labelled: those that were measured, as far as there is room.
-func (s *scale) ticks(p *model.Panel) []float64 {
+func (s *scale) ticks(p *figures.Panel) []float64 {
 	var all []float64
 	for _, c := range p.Curves {
 		for _, o := range c.Ours {

@@ -22,10 +22,10 @@ type suites struct {
 	Errors   int      `xml:"errors,attr"`
 	Skipped  int      `xml:"skipped,attr"`
 	Time     string   `xml:"time,attr"`
-	Suites   []*suite
+	Suites   []*testsuite
 }
 
-type suite struct {
+type testsuite struct {
 	XMLName    xml.Name   `xml:"testsuite"`
 	Name       string     `xml:"name,attr"`
 	Tests      int        `xml:"tests,attr"`
@@ -84,7 +84,7 @@ func Write(w io.Writer, r *model.Result) error {
 
 // add appends a suite and counts its cases.
 func (s *suites) add(r *model.Result, name string, cases []testcase, wall float64) {
-	u := &suite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
+	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
 		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", r.SpecHash}, {"bench", r.Bench},
 			{"impl_a", r.Impl[0]}, {"impl_b", r.Impl[1]}, {"version", r.Version}}}
 	for _, c := range cases {

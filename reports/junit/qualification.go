@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -103,7 +104,7 @@ func outcomeCase(r *model.RuleOutcome) testcase {
 }
 
 // targetCases are a testcase per number, and one per claim that was not measured.
-func targetCases(m *model.Perf) (out []testcase) {
+func targetCases(m *suite.Result) (out []testcase) {
 	for i := range m.Claims {
 		c := &m.Claims[i]
 		if len(c.Measured) == 0 {
@@ -116,15 +117,15 @@ func targetCases(m *model.Perf) (out []testcase) {
 	return out
 }
 
-func targetCase(c *model.Claim, m *model.Measured) testcase {
+func targetCase(c *suite.Claim, m *suite.Measured) testcase {
 	t := testcase{Name: printable(c.ID + ": " + m.Title()), Class: "gauntlet.target", Time: "0.000"}
 	measured := m.Trouble
 	if m.Estimate != nil {
 		measured = fmt.Sprintf("%.4g, %.4g to %.4g", m.Estimate.Value, m.Estimate.Low, m.Estimate.High)
 	}
 	switch m.Status {
-	case model.Holds, model.Reported:
-	case model.Broken, model.Open:
+	case suite.Holds, suite.Reported:
+	case suite.Broken, suite.Open:
 		t.Failure = &problem{Message: printable(measured), Type: m.Status, Text: printable(c.Claim)}
 	default:
 		t.Error = &problem{Message: printable(measured), Type: m.Status}

@@ -6,11 +6,11 @@ import (
 	"io"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // Perf writes the papers' claims as a table, one line per number, with the reasons below.
-func Perf(w io.Writer, m *model.Perf) error {
+func Perf(w io.Writer, m *suite.Result) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "### %s: %s, %s\n\n", m.Status, quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated))
 	b.WriteString("| claim | class | what | paper | model | Gauntlet | bound | verdict | paper's number |\n|:--|:--|:--|--:|--:|--:|:--|:--|:--|\n")
@@ -40,7 +40,7 @@ func Perf(w io.Writer, m *model.Perf) error {
 }
 
 // claimRow is one number.
-func claimRow(b *bytes.Buffer, c *model.Claim, m *model.Measured) {
+func claimRow(b *bytes.Buffer, c *suite.Claim, m *suite.Measured) {
 	ours := m.Trouble
 	if m.Estimate != nil {
 		ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
@@ -56,7 +56,7 @@ func claimRow(b *bytes.Buffer, c *model.Claim, m *model.Measured) {
 }
 
 // emulated is a table of what was measured with real packets too, beside virtual time.
-func emulated(b *bytes.Buffer, m *model.Perf) {
+func emulated(b *bytes.Buffer, m *suite.Result) {
 	fmt.Fprintf(b, "| claim | what | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|\n", m.Emulated)
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {

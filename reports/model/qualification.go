@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // Qualification is whether an implementation does what a profile asks for, and everything that says so. It is written as
@@ -34,7 +35,7 @@ type Qualification struct {
 
 	Rules     []RuleOutcome     `json:"rules"` // in the order of the catalogue
 	Scenarios []ScenarioOutcome `json:"scenarios"`
-	Targets   *Perf             `json:"targets,omitempty"`
+	Targets   *suite.Result     `json:"targets,omitempty"`
 	Waivers   []WaiverOutcome   `json:"waivers"`
 
 	TargetRuns []ScenarioOutcome `json:"target_runs,omitempty"` // their last attempts; no folder is kept of them
@@ -156,11 +157,11 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 		for k := range q.Targets.Claims[i].Measured {
 			m := &q.Targets.Claims[i].Measured[k]
 			switch m.Status {
-			case Broken:
+			case suite.Broken:
 				add(rule.Fail, "target %s FAIL: %.3g, want %.3g at least", m.Title(), m.Estimate.Value, value(m.Low))
-			case Open:
+			case suite.Open:
 				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %.3g at least; more --seeds would tell", m.Title(), m.Estimate.Value, value(m.Low))
-			case Unknown:
+			case suite.Unknown:
 				add(rule.Error, "target %s ERROR: %s", m.Title(), m.Trouble)
 			}
 		}

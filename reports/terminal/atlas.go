@@ -6,11 +6,11 @@ import (
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
 // Atlas writes a line for each link: what to take, what it makes of the line, and by how much the best leads.
-func Atlas(w io.Writer, m *model.Atlas, o Options) error {
+func Atlas(w io.Writer, m *atlas.Map, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s, %s in virtual time, %s, in %s\n\n", quantity.Plural(int64(len(m.Cells)), "link", "links"),
 		quantity.Plural(int64(m.Runs), "run", "runs"), quantity.Plural(int64(m.Seeds), "seed", "seeds"), quantity.Duration(int64(m.Wall*1e9)))

@@ -7,11 +7,11 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // Changes writes a comparison: a line for each number that is not the same, and what the others come to.
-func Changes(w io.Writer, c *model.Changes, o Options) error {
+func Changes(w io.Writer, c *suite.Changes, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s → %s: %s\n\n", plain(c.Old), plain(c.New), quantity.Plural(int64(len(c.Numbers)), "number", "numbers"))
 	t := table{left: 2}
@@ -42,7 +42,7 @@ func Changes(w io.Writer, c *model.Changes, o Options) error {
 // decided are the colours of the decisions.
 var decided = map[stats.Decision]string{stats.Improved: green, stats.Regressed: red, stats.Inconclusive: dim}
 
-func changeRow(n *model.Change) []string {
+func changeRow(n *suite.Change) []string {
 	by, what := "–", n.Title
 	if n.Relative != nil {
 		by = quantity.Percent(n.Relative.Value, n.Relative.Low, n.Relative.High)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // Perf writes the papers' claims: a table with a line per number, then why numbers of papers are not reproduced and what
 // broke.
-func Perf(w io.Writer, m *model.Perf, o Options) error {
+func Perf(w io.Writer, m *suite.Result, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s  %s, %s, %.0f %% intervals\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
 		quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated), 100*m.Confidence)
@@ -21,14 +21,14 @@ func Perf(w io.Writer, m *model.Perf, o Options) error {
 		p.emulated(m)
 	}
 	p.reasons(m)
-	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED, in %s\n", m.Count(model.Holds), m.Count(model.Broken),
-		m.Count(model.Open), m.Count(model.Unknown), m.Count(model.Reported), time.Duration(m.Wall*float64(time.Second)).Round(time.Second))
+	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED, in %s\n", m.Count(suite.Holds), m.Count(suite.Broken),
+		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported), time.Duration(m.Wall*float64(time.Second)).Round(time.Second))
 	_, err := w.Write(p.Bytes())
 	return err
 }
 
 // claims writes the table.
-func (p *printer) claims(m *model.Perf) {
+func (p *printer) claims(m *suite.Result) {
 	t := table{left: 3}
 	t.add("CLAIM", "CLASS", "VERDICT", "PAPER", "MODEL", "GAUNTLET", "WHAT")
 	for i := range m.Claims {
@@ -53,7 +53,7 @@ func (p *printer) judged(t *table, at int) {
 }
 
 // emulated writes what was measured with real packets too, beside virtual time.
-func (p *printer) emulated(m *model.Perf) {
+func (p *printer) emulated(m *suite.Result) {
 	p.WriteString("\n")
 	t := table{left: 2}
 	t.add("CLAIM", "VERDICT", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "WHAT")
@@ -69,13 +69,13 @@ func (p *printer) emulated(m *model.Perf) {
 }
 
 // measuredRow is one line of the table.
-func measuredRow(c *model.Claim, m *model.Measured) []string {
+func measuredRow(c *suite.Claim, m *suite.Measured) []string {
 	ours := "–"
 	if m.Estimate != nil {
 		ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
 	}
 	paper := orDash(m.Paper)
-	if m.Finding == model.NotReproduced {
+	if m.Finding == suite.NotReproduced {
 		paper += " ✗"
 	} else if m.Finding != "" {
 		paper += " ✓"
@@ -91,10 +91,10 @@ func orDash(x *float64) string {
 }
 
 // reasons explains the claims whose numbers are not reproduced, those that are not checked, and those that broke.
-func (p *printer) reasons(m *model.Perf) {
+func (p *printer) reasons(m *suite.Result) {
 	for i := range m.Claims {
 		c := &m.Claims[i]
-		quiet := c.Status == model.Holds && c.Finding != model.NotReproduced || c.Status == model.Reported && len(c.Measured) == 0
+		quiet := c.Status == suite.Holds && c.Finding != suite.NotReproduced || c.Status == suite.Reported && len(c.Measured) == 0
 		if quiet {
 			continue
 		}
@@ -113,11 +113,11 @@ func (p *printer) reasons(m *model.Perf) {
 }
 
 // broken says of a number that did not hold what the bound was.
-func (p *printer) broken(m *model.Measured) {
+func (p *printer) broken(m *suite.Measured) {
 	switch m.Status {
-	case model.Unknown:
+	case suite.Unknown:
 		fmt.Fprintf(p, "    error:  %s: %s\n", plain(m.Title()), plain(m.Trouble))
-	case model.Broken, model.Open:
+	case suite.Broken, suite.Open:
 		fmt.Fprintf(p, "    bound:  %s: %s, want %s\n", plain(m.Title()),
 			quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit), quantity.Bounds(m.Low, m.High))
 		if m.Real != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -76,7 +77,7 @@ func (p *printer) remaining(q *model.Qualification) {
 }
 
 // targets writes a line per number.
-func (p *printer) targets(m *model.Perf) {
+func (p *printer) targets(m *suite.Result) {
 	if m == nil {
 		return
 	}

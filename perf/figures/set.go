@@ -1,10 +1,13 @@
-package model
+package figures
 
 import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 
-// Figures is the papers' figures, drawn again: what their texts state, what the models say, and what was measured. It is
+// FormatVersion is the version of Set's JSON form.
+const FormatVersion = 1
+
+// Set is the papers' figures, drawn again: what their texts state, what the models say, and what was measured. It is
 // written as figures.json.
-type Figures struct {
+type Set struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
 	Commit  string  `json:"commit"`
@@ -71,7 +74,7 @@ type Mark struct {
 }
 
 // Troubles returns the reasons why points have no number, each once, for all of them.
-func (m *Figures) Troubles() (reasons []string, points int) {
+func (m *Set) Troubles() (reasons []string, points int) {
 	seen := map[string]bool{}
 	for i := range m.Figures {
 		r, n := m.Figures[i].Troubles()

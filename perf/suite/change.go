@@ -1,8 +1,8 @@
-package model
+package suite
 
 import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 
-// Changes is how the numbers of one Perf relate to those of an earlier one.
+// Changes is how the numbers of one Result relate to those of an earlier one.
 type Changes struct {
 	Format     int      `json:"format"`
 	Old        string   `json:"old"` // what was compared: version and commit

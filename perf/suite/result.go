@@ -1,9 +1,12 @@
-package model
+package suite
 
 import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 
-// Perf is the papers' claims beside what was measured. It is what "gauntlet perf --json" prints, and what perf compare reads.
-type Perf struct {
+// FormatVersion is the version of the JSON forms of Result and Changes.
+const FormatVersion = 1
+
+// Result is the papers' claims beside what was measured. It is what "gauntlet perf --json" prints, and what perf compare reads.
+type Result struct {
 	Format     int     `json:"format"`
 	Version    string  `json:"version"` // of this tool
 	Commit     string  `json:"commit"`
@@ -108,7 +111,7 @@ func (c *Claim) Settle() {
 }
 
 // Settle gives the whole the worst of its claims.
-func (p *Perf) Settle() {
+func (p *Result) Settle() {
 	p.Status = Reported
 	for i := range p.Claims {
 		p.Status = Worse(p.Status, p.Claims[i].Status)
@@ -116,7 +119,7 @@ func (p *Perf) Settle() {
 }
 
 // Count returns how many claims have a status.
-func (p *Perf) Count(status string) (n int) {
+func (p *Result) Count(status string) (n int) {
 	for i := range p.Claims {
 		if p.Claims[i].Status == status {
 			n++

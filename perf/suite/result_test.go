@@ -1,4 +1,4 @@
-package model
+package suite
 
 import "testing"
 
@@ -18,7 +18,7 @@ func TestPerfIsTheWorstOfItsClaims(t *testing.T) {
 			c.Measured = append(c.Measured, Measured{Status: tt.statuses[i], Finding: tt.findings[i]})
 		}
 		c.Settle()
-		p := Perf{Claims: []Claim{{Status: Reported}, c}}
+		p := Result{Claims: []Claim{{Status: Reported}, c}}
 		if p.Settle(); c.Status != tt.status || c.Finding != tt.finding || p.Status != tt.status {
 			t.Errorf("%v: %s, %q, all %s; want %s, %q", tt.statuses, c.Status, c.Finding, p.Status, tt.status, tt.finding)
 		}

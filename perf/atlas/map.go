@@ -1,4 +1,4 @@
-package model
+package atlas
 
 import (
 	"fmt"
@@ -6,8 +6,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Atlas is which transport is best over which link, and by how much. It is written as atlas.json.
-type Atlas struct {
+// FormatVersion is the version of Map's JSON form.
+const FormatVersion = 1
+
+// Map is which transport is best over which link, and by how much. It is written as atlas.json.
+type Map struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
 	Commit  string  `json:"commit"`
@@ -22,14 +25,11 @@ type Atlas struct {
 	Law        string   `json:"law"`        // of the lengths of bursts: geometric or fixed
 	Transports []string `json:"transports"` // in the order in which ties are decided
 
-	Cells []AtlasCell `json:"cells"` // by rate, burst, RTT and loss
+	Cells []Cell `json:"cells"` // by rate, burst, RTT and loss
 }
 
-// NotRun is the trouble of a cell that an interrupt left out.
-const NotRun = "not run"
-
-// AtlasCell is one link.
-type AtlasCell struct {
+// Cell is one link.
+type Cell struct {
 	RateBps float64 `json:"rate_bps"`
 	RTTNs   int64   `json:"rtt_ns"`
 	Loss    float64 `json:"loss"`
@@ -40,12 +40,12 @@ type AtlasCell struct {
 	Best    string          `json:"best,omitempty"` // the highest mean
 	Next    string          `json:"next,omitempty"` // the best of those that are worse; "" when all are tied
 	Lead    *stats.Estimate `json:"lead,omitempty"` // of Best over Next: 0.5 is half as much goodput again
-	Entries []AtlasEntry    `json:"entries"`
+	Entries []Entry         `json:"entries"`
 	Trouble string          `json:"trouble,omitempty"` // why there is no pick
 }
 
-// AtlasEntry is one transport over one link.
-type AtlasEntry struct {
+// Entry is one transport over one link.
+type Entry struct {
 	Transport string          `json:"transport"`
 	Share     stats.Estimate  `json:"share"`            // of what the line carries without loss
 	Values    []float64       `json:"values,omitempty"` // by seed
@@ -56,7 +56,7 @@ type AtlasEntry struct {
 }
 
 // Entry returns the entry of a transport; nil when there is none.
-func (c *AtlasCell) Entry(transport string) *AtlasEntry {
+func (c *Cell) Entry(transport string) *Entry {
 	for i := range c.Entries {
 		if c.Entries[i].Transport == transport {
 			return &c.Entries[i]
@@ -66,7 +66,7 @@ func (c *AtlasCell) Entry(transport string) *AtlasEntry {
 }
 
 // Tied returns how many transports share the best place.
-func (c *AtlasCell) Tied() (n int) {
+func (c *Cell) Tied() (n int) {
 	for i := range c.Entries {
 		if c.Entries[i].Tied {
 			n++
@@ -76,7 +76,7 @@ func (c *AtlasCell) Tied() (n int) {
 }
 
 // Left returns how many cells have no pick.
-func (m *Atlas) Left() (n int) {
+func (m *Map) Left() (n int) {
 	for i := range m.Cells {
 		if m.Cells[i].Trouble != "" {
 			n++
@@ -87,7 +87,7 @@ func (m *Atlas) Left() (n int) {
 
 // Verdict says how the pick stands: ahead of whom, with the interval where it is wide enough to be seen, or tied with how
 // many: "1.9 (1.7–2.1) × gbn", "3 tied, 1.2 × gbn", "all tied".
-func (c *AtlasCell) Verdict() string {
+func (c *Cell) Verdict() string {
 	tied := ""
 	if n := c.Tied(); n > 1 {
 		tied = fmt.Sprintf("%d tied, ", n)
@@ -102,7 +102,7 @@ func (c *AtlasCell) Verdict() string {
 }
 
 // Short is Verdict without the interval.
-func (c *AtlasCell) Short() string {
+func (c *Cell) Short() string {
 	point := *c
 	if c.Lead != nil {
 		point.Lead = &stats.Estimate{Value: c.Lead.Value, Low: c.Lead.Value, High: c.Lead.Value}
