@@ -1,11 +1,14 @@
 // Package arch holds the import rules of ARCHITECTURE.md against the source tree.
 //
-// The document is the only place where the rules are written; Parse reads its four tables:
+// The document is the only place where the rules are written; Parse reads its five tables:
 //
+//	| Floor | Folders | Stands on |           top folders, from the roof to the ground
 //	| Group | Packages |                      names for lists of packages
 //	| Package | May import | Why |            imports within the module
 //	| Package | Must not import | Why |       standard packages that are denied
 //	| Module | Imported by | Why |            dependencies and who may use them
+//
+// An arrow between two top folders goes down: to a folder that the floor stands on, or to a package of the group "leaves".
 //
 // A pattern is a path ("harness/psn"), a path with one open element ("impls/*"), or a path and all below it
 // ("impls/..."). Of the import rows that match a package the most specific one governs; of the denials all apply. Both
@@ -24,17 +27,23 @@ import (
 func (r *Rules) Check(pkgs []Package) []string {
 	var found []string
 	for _, p := range pkgs {
+		if r.floorOf(p.Dir) == nil {
+			found = append(found, fmt.Sprintf("%s: no floor has its top folder", p.Dir))
+		}
 		if r.governing(p.Dir) == nil {
 			found = append(found, fmt.Sprintf("%s: no row of the import table covers it", p.Dir))
 			continue
 		}
 		for _, i := range p.Imports {
-			if complaint := r.judge(p.Dir, i); complaint != "" {
-				found = append(found, fmt.Sprintf("%s (%s): %s", p.Dir, i.File, complaint))
+			for _, complaint := range []string{r.judge(p.Dir, i), r.climbs(p.Dir, i)} {
+				if complaint != "" {
+					found = append(found, fmt.Sprintf("%s (%s): %s", p.Dir, i.File, complaint))
+				}
 			}
 		}
 	}
 	found = append(found, r.idle(pkgs)...)
+	found = append(found, r.empty(pkgs)...)
 	slices.Sort(found)
 	return slices.Compact(found)
 }

@@ -37,6 +37,12 @@ func TestTree(t *testing.T) {
 
 // healthy is a document, and sources its source tree, that agree. The cases below break one thing each.
 const healthy = `
+| Floor | Folders | Stands on |
+|---|---|---|
+| the program | ¤cmd¤ | ¤impls¤, ¤engine¤ |
+| protocols | ¤impls¤ | ¤engine¤ |
+| the ground | ¤engine¤, ¤psn¤, ¤vtime¤ | nothing |
+
 | Group | Packages |
 |---|---|
 | leaves | ¤psn¤, ¤vtime¤ |
@@ -88,11 +94,26 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "healthy"},
 		{name: "leaf imports upwards", file: "vtime/vtime.go", imports: `import "m/engine"`,
-			want: []string{"vtime (vtime.go): imports engine, but its row allows nothing"}},
+			want: []string{"vtime (vtime.go): imports engine, but its row allows nothing", "vtime (vtime.go): imports engine, but vtime stands on nothing"}},
+		{name: "an arrow that points up", file: "engine/up.go", imports: `import "m/impls/gbn"`, old: "| ¤engine¤ | leaves |", new: "| ¤engine¤ | ¤impls/gbn¤, leaves |",
+			want: []string{"engine (up.go): imports impls/gbn, but engine stands on nothing"}},
+		{name: "an arrow that points up, of a test", file: "engine/up_test.go", imports: `import "m/impls/gbn"`},
+		{name: "an arrow to a folder that the floor does not stand on", file: "cmd/g/gbn.go", imports: `import "m/impls/gbn"`,
+			old: "| ¤cmd¤ | ¤impls¤, ¤engine¤ |", new: "| ¤cmd¤ | ¤engine¤ |",
+			want: []string{"cmd/g (gbn.go): imports impls/gbn, but cmd stands on engine", "cmd/g (main.go): imports impls/all, but cmd stands on engine"}},
+		{name: "a folder beside, on the same floor", file: "engine/beside.go", imports: `import "m/tool"`,
+			old: "¤engine¤, ¤psn¤, ¤vtime¤ | nothing |", new: "¤engine¤, ¤psn¤, ¤vtime¤, ¤tool¤ | nothing |",
+			want: []string{"engine (beside.go): imports tool, but engine stands on nothing", "engine (beside.go): imports tool, but its row allows psn, vtime",
+				"floor folder tool has no package: delete it"}},
+		{name: "a leaf that is none any more", old: "| leaves | ¤psn¤, ¤vtime¤ |", new: "| leaves | ¤vtime¤ |",
+			want: []string{"engine (engine.go): imports psn, but engine stands on nothing", "engine (engine.go): imports psn, but its row allows vtime",
+				"impls/gbn (gbn.go): imports psn, but impls stands on engine", "impls/gbn (gbn.go): imports psn, but its row allows engine, vtime"}},
+		{name: "package without a floor", file: "tool/x.go",
+			want: []string{"tool: no floor has its top folder", "tool: no row of the import table covers it"}},
 		{name: "protocol imports a protocol", file: "impls/irn/irn.go", imports: `import "m/impls/gbn"`,
 			want: []string{"impls/irn (irn.go): imports impls/gbn, but its row allows engine, psn, vtime"}},
 		{name: "behind a build tag", file: "psn/psn_plan9.go", imports: `import _ "m/cmd/g"`,
-			want: []string{"psn (psn_plan9.go): imports cmd/g, but its row allows nothing"}},
+			want: []string{"psn (psn_plan9.go): imports cmd/g, but its row allows nothing", "psn (psn_plan9.go): imports cmd/g, but psn stands on nothing"}},
 		{name: "standard package", file: "impls/gbn/rto.go", imports: `import clock "time"`,
 			want: []string{"impls/gbn (rto.go): imports time, which is denied to impls/..."}},
 		{name: "standard package below a denied one", file: "engine/addr.go", imports: `import "net/netip"`,
@@ -150,6 +171,11 @@ func TestCheck(t *testing.T) {
 func TestParse(t *testing.T) {
 	tests := []struct{ name, old, new, want string }{
 		{"no table", "| Module | Imported by | Why |", "| Module | Importers | Why |", `no table with the header "Module | Imported by | Why"`},
+		{"no floors", "| Floor | Folders | Stands on |", "| Floor | Folders | Why |", `no table with the header "Floor | Folders | Stands on"`},
+		{"floor on a floor above", "¤vtime¤ | nothing |", "¤vtime¤ | ¤impls¤ |", "floor the ground stands on impls, which is no folder of a floor below"},
+		{"floor on itself", "| ¤impls¤ | ¤engine¤ |", "| ¤impls¤ | ¤impls¤ |", "floor protocols stands on impls, which is no folder of a floor below"},
+		{"floor on what is no floor", "| ¤impls¤ | ¤engine¤ |", "| ¤impls¤ | ¤engin¤ |", "floor protocols stands on engin, which is no folder of a floor below"},
+		{"folder on two floors", "| protocols | ¤impls¤ |", "| protocols | ¤impls¤, ¤psn¤ |", "two floors have the folder psn"},
 		{"no reason", "| the contract |", "| |", "row `engine` gives no reason"},
 		{"short row", " | the contract |", " |", "row `engine` gives no reason"},
 		{"two rows", "| ¤engine¤ | leaves |", "| ¤engine¤, ¤psn¤ | leaves |", "two import rows for psn"},

@@ -8,9 +8,11 @@ import (
 
 // Rules are the import rules as the document states them.
 type Rules struct {
-	imports []row // packages, and what they may import within the module
-	denials []row // packages, and the standard packages they must not import
-	modules []row // dependencies, and the packages that may import them
+	floors  []floor  // top folders, from the roof to the ground
+	leaves  []string // packages that every floor may import
+	imports []row    // packages, and what they may import within the module
+	denials []row    // packages, and the standard packages they must not import
+	modules []row    // dependencies, and the packages that may import them
 }
 
 // row is one line of a rule table for one pattern; a line that names several patterns becomes several rows.
@@ -25,17 +27,24 @@ const (
 	nothing = "nothing"  // an empty list
 	all     = "anything" // every package of the module
 	tests   = "tests"    // test files anywhere
+	leaves  = "leaves"   // the group of packages without a floor of their own
 	mark    = "(planned)"
 )
 
 // Parse reads the rule tables of a markdown document. It fails on a missing table, on a row without a reason, on a
-// pattern that stands twice, and on an allowed package that no row knows, which is how a typing error shows.
+// pattern that stands twice, on a floor that stands on one above it, and on an allowed package that no row knows, which is
+// how a typing error shows.
 func Parse(md string) (*Rules, error) {
 	var r Rules
 	found := tables(md)
 	groups := map[string][]string{}
 	for _, cells := range found["Group | Packages"] {
 		groups[cells[0]] = items(cells[1], nil)
+	}
+	r.leaves = groups[leaves]
+	var err error
+	if r.floors, err = newFloors(found[floorHeader]); err != nil {
+		return nil, err
 	}
 	for _, t := range []struct {
 		header string
