@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -17,29 +16,6 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
-
-// Direction is which way a frame crossed the tap, as far as the capture says.
-type Direction uint8
-
-// The directions.
-const (
-	AnyWay Direction = iota // the capture does not say
-	Inward
-	Outward
-)
-
-// Frame is one captured frame.
-type Frame struct {
-	Wall    time.Time // time stamp of the capture
-	Raw     []byte    // from the Ethernet header, zeros where the capture cut it; valid until the next frame
-	Kept    int       // bytes of Raw that were captured
-	Tap     Side      // which tap, when HasTap
-	HasTap  bool      // the interface is named after a side: "A:a0"
-	Way     Direction
-	Dropped uint64 // frames that the tap lost between the frame before and this one
-	note    note
-	noted   bool
-}
 
 // Capture reads frames from a pcap or pcapng file, plain or compressed with gzip, one at a time. Frames that are not
 // RoCEv2 are skipped and counted. Ethernet, raw IP and both forms of Linux cooked capture are understood.
@@ -61,8 +37,11 @@ type CaptureStats struct {
 	Dropped uint64 // frames that the capturing system says it lost
 }
 
-// frameLimit is the longest frame taken for one.
-const frameLimit = 256 << 10
+// Limits of a capture.
+const (
+	frameLimit = 256 << 10 // bytes of what is taken for a frame
+	wordLimit  = 1 << 12   // different causes that are kept as one string each
+)
 
 // NewCapture reads the file header.
 func NewCapture(r io.Reader) (*Capture, error) {
@@ -135,6 +114,24 @@ const (
 	linkIPv6 layers.LinkType = 229
 )
 
+// Header returns what the captured trace is of, as it stands in files that this package wrote; nil for others.
+func (c *Capture) Header() *Header { return c.header }
+
+// Taps returns the sides that interfaces are named after, of those that the frames so far came with.
+func (c *Capture) Taps() (taps [2]bool) {
+	if c.ng == nil {
+		return taps
+	}
+	for i := range c.ng.NInterfaces() {
+		iface, err := c.ng.Interface(i)
+		name, _, _ := strings.Cut(iface.Name, ":")
+		if side, ok := ParseSide(name); ok && err == nil {
+			taps[side] = true
+		}
+	}
+	return taps
+}
+
 // Stats returns the counts so far.
 func (c *Capture) Stats() CaptureStats { return c.stats }
 
@@ -203,7 +200,7 @@ func (c *Capture) read(f *Frame) ([]byte, gopacket.CaptureInfo, error) {
 	}
 	if iface, err := c.ng.Interface(ci.InterfaceIndex); err == nil {
 		name, _, ok := strings.Cut(iface.Name, ":")
-		f.Tap, f.HasTap = sideNamed(name)
+		f.Tap, f.HasTap = ParseSide(name)
 		f.HasTap = f.HasTap && ok
 	}
 	if opt.Flags != nil {
@@ -231,7 +228,7 @@ func (c *Capture) intern(s string) string {
 	if known, ok := c.words[s]; ok {
 		return known
 	}
-	if len(c.words) < causeLimit {
+	if len(c.words) < wordLimit {
 		c.words[s] = s
 	}
 	return s

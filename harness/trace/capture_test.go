@@ -415,7 +415,7 @@ func FuzzCapture(f *testing.F) {
 		var r Record
 		for c.Next(&fr) == nil {
 			r = Record{}
-			r.take(&fr)
+			fr.Fill(&r)
 		}
 	})
 }

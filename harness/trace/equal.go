@@ -14,7 +14,7 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *fli
 	var best *flight
 	var least vtime.Duration
 	for _, f := range waiting {
-		from, delay := f.rec.From, at.Sub(f.left())
+		from, delay := f.Rec.From, at.Sub(f.left())
 		if delay < 0 || m.copyOf(original, at, delay) {
 			continue
 		}
@@ -43,11 +43,11 @@ func (m *merger) copyOf(original *flight, at vtime.Time, delay vtime.Duration) b
 	if original == nil {
 		return false
 	}
-	from := original.rec.From
+	from := original.Rec.From
 	if m.least[from] > 0 {
 		return delay < m.least[from]-slack
 	}
-	return m.known[from] && delay < m.delay[from]/2 && at.Sub(original.rec.Recv) <= delay
+	return m.known[from] && delay < m.delay[from]/2 && at.Sub(original.Rec.Recv) <= delay
 }
 
 // recent is what the last packets of a sender took.
@@ -75,13 +75,13 @@ func (r *recent) typical(d vtime.Duration, ordered bool) vtime.Duration {
 // another time. So their arrivals are dealt out anew, in the order in which they left. None of them has been emitted, because f or
 // an older one was still awaited.
 func (m *merger) straighten(f *flight) {
-	from := f.rec.From
+	from := f.Rec.From
 	if !m.ordered || f.left() >= m.latest[from] {
 		return
 	}
 	for _, g := range m.ahead(f) {
 		if g.key == f.key {
-			f.rec.Recv, g.rec.Recv = g.rec.Recv, f.rec.Recv
+			f.Rec.Recv, g.Rec.Recv = g.Rec.Recv, f.Rec.Recv
 			f = g
 		} else if e := m.before(f, g); e != nil {
 			m.instead(e, g)
@@ -92,14 +92,14 @@ func (m *merger) straighten(f *flight) {
 		m.latest[from] = max(m.latest[from], g.left())
 	}
 	if f.cause == "" {
-		m.delay[from] = f.rec.Recv.Sub(f.rec.Sent)
+		m.delay[from] = f.Rec.Recv.Sub(f.Rec.Sent)
 	}
 }
 
 // ahead lists the packets that left after f, in this order, and have arrived already.
 func (m *merger) ahead(f *flight) (list []*flight) {
-	for i := m.sent.n - 1; i >= 0 && m.sent.at(i) != f; i-- {
-		if g := m.sent.at(i); g.matched && g.rec.Fate == Delivered && g.rec.From == f.rec.From && g.left() > f.left() {
+	for i := m.sent.Len() - 1; i >= 0 && m.sent.At(i) != f; i-- {
+		if g := m.sent.At(i); g.matched && g.Rec.Fate == Delivered && g.Rec.From == f.Rec.From && g.left() > f.left() {
 			list = append(list, g)
 		}
 	}
@@ -123,8 +123,8 @@ func (m *merger) before(f, g *flight) (e *flight) {
 // instead makes e the one that arrived when g was thought to have.
 func (m *merger) instead(e, g *flight) {
 	m.unwait(e)
-	e.rec.Recv, e.rec.Fate, e.settled, e.matched = g.rec.Recv, Delivered, true, true
-	g.rec.Recv, g.settled, g.matched = vtime.Never, false, false
+	e.Rec.Recv, e.Rec.Fate, e.settled, e.matched = g.Rec.Recv, Delivered, true, true
+	g.Rec.Recv, g.settled, g.matched = vtime.Never, false, false
 	wait(m.exact, g.key, g)
 	wait(m.loose, g.loose, g)
 	m.exact[g.key].last = e

@@ -59,7 +59,7 @@ func TestMergeKeepsTheOrderOfOneTimeStamp(t *testing.T) {
 	} {
 		f := mustFixture(t, text, 0)
 		play := func(s Sink) error {
-			_, err := Merge(&f.Header, tapsOf(f), MergeOptions{Zero: epoch}, s)
+			_, err := Taps(&f.Header, tapsOf(f), MergeOptions{Zero: epoch}, s)
 			return err
 		}
 		var order [2][]string

@@ -127,7 +127,7 @@ type fixtureParser struct {
 	clock   vtime.Time // time of the last line
 	lines   []packetLine
 	posted  map[work]engine.Op
-	streams map[streamKey]*fixtureStream
+	streams map[fixtureWay]*fixtureStream
 	shift   int // added to the connection of a line that is seen on the second hop of a divided path
 }
 
@@ -273,7 +273,7 @@ func (p *fixtureParser) finish() *Fixture {
 	f.renumber()
 	for i := range f.Header.Conns {
 		if p.unknown {
-			f.Header.Conns[i].forget()
+			forget(&f.Header.Conns[i])
 		}
 	}
 	return f

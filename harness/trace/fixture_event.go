@@ -12,15 +12,15 @@ import (
 
 // event reads "SIDE KIND …".
 func (p *fixtureParser) event(at vtime.Time, words []string) error {
-	side, ok := sideNamed(p.reporter(words[0]))
+	side, ok := ParseSide(p.reporter(words[0]))
 	if !ok || len(words) < 2 {
 		return fmt.Errorf("%q: want a packet (A>B …), an event (A cqe …) or a header line", strings.Join(words, " "))
 	}
-	kind, ok := eventNamed(words[1])
+	kind, ok := ParseEventKind(words[1])
 	if !ok {
-		return fmt.Errorf("event %s: want one of %s", words[1], strings.Join(eventNames[:], ", "))
+		return fmt.Errorf("event %s: want one of %s", words[1], strings.Join(kindNames(), ", "))
 	}
-	e := Event{At: at, Side: side, Kind: kind, Conn: p.shift, Body: engine.Event{Kind: bodyKind(kind)}}
+	e := Event{At: at, Side: side, Kind: kind, Conn: p.shift, Body: engine.Event{Kind: kind.Body()}}
 	words, err := p.eventConn(&e, words[2:])
 	if err != nil {
 		return err
@@ -41,33 +41,12 @@ func (p *fixtureParser) event(at vtime.Time, words []string) error {
 	return nil
 }
 
-// eventNamed finds a kind by the name that it prints.
-func eventNamed(s string) (EventKind, bool) {
-	for i, name := range eventNames {
-		if name == s {
-			return EventKind(i), true
-		}
+// kindNames lists the kinds of events by name.
+func kindNames() (names []string) {
+	for k := range EventKinds {
+		names = append(names, k.String())
 	}
-	return 0, false
-}
-
-// bodyKind is the engine's name for a kind of event.
-func bodyKind(k EventKind) engine.EventKind {
-	switch k {
-	case Recv:
-		return engine.ReceiveCQE
-	case Timeout:
-		return engine.Timeout
-	case Fatal:
-		return engine.Fatal
-	case Declared:
-		return engine.Declared
-	case Lost:
-		return engine.Lost
-	case Refused:
-		return engine.Refused
-	}
-	return engine.CQE
+	return names
 }
 
 // eventConn takes the word conn=N out.

@@ -16,14 +16,6 @@ import (
 
 const allReports = ReportCQE | ReportStores | ReportTimers | ReportProbes | ReportMemory
 
-// reportNames are the words of a "reports" line, and the NDJSON spelling.
-var reportNames = []struct {
-	name string
-	bit  Reports
-}{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory},
-	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked},
-	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}, {"flushed", ReportFlushed}}
-
 // fixtureConns limits the connections of a fixture.
 const fixtureConns = 16
 
@@ -51,8 +43,8 @@ func defaultConn(i int, start psn.PSN) Conn {
 // fixtureQPN gives every end a number of its own, so that a mixed-up QPN shows.
 func fixtureQPN(i, side int) uint32 { return uint32(0x11*(side+1) + 0x100*i) }
 
-// forget leaves what can be learnt from the wire.
-func (c *Conn) forget() {
+// forget leaves of a connection what can be learnt from the wire.
+func forget(c *Conn) {
 	for i := range c.Ends {
 		e := &c.Ends[i]
 		q := &e.QP
@@ -87,14 +79,14 @@ func (p *fixtureParser) startLine(words []string) error {
 		return fmt.Errorf("start %s: want an offset of PSNs", words[0])
 	}
 	for i := range p.f.Header.Conns {
-		p.f.Header.Conns[i].setStart(A, p.base.Add(n))
-		p.f.Header.Conns[i].setStart(B, p.base.Add(n))
+		setStart(&p.f.Header.Conns[i], A, p.base.Add(n))
+		setStart(&p.f.Header.Conns[i], B, p.base.Add(n))
 	}
 	return nil
 }
 
 // setStart sets the first PSN of a side's requests, at both ends.
-func (c *Conn) setStart(s Side, start psn.PSN) {
+func setStart(c *Conn, s Side, start psn.PSN) {
 	c.Ends[s].QP.SendPSN = start
 	c.Ends[s.Other()].QP.RecvPSN = start
 }
@@ -136,15 +128,15 @@ func (p *fixtureParser) reportsLine(words []string) error {
 	var all Reports
 	side, alone := Side(0), false
 	if len(words) > 0 {
-		side, alone = sideNamed(words[0])
+		side, alone = ParseSide(words[0])
 	}
 	if alone {
 		words = words[1:]
 	}
 	for _, w := range words {
-		bit, ok := reportBit(w)
+		bit, ok := ParseReport(w)
 		if !ok && w != "none" {
-			return fmt.Errorf("reports %s: want none, or some of %s", w, reportWords())
+			return fmt.Errorf("reports %s: want none, or some of %s", w, strings.Join((^Reports(0)).Names(), ", "))
 		}
 		all |= bit
 	}
@@ -159,21 +151,11 @@ func (p *fixtureParser) reportsLine(words []string) error {
 	return nil
 }
 
-// reportBit finds a report by its name.
-func reportBit(name string) (Reports, bool) {
-	for _, r := range reportNames {
-		if r.name == name {
-			return r.bit, true
-		}
-	}
-	return 0, false
-}
-
 // qpLine reads "qp [A|B] [conn=1] key=value…": attributes of both ends, or of one.
 func (p *fixtureParser) qpLine(words []string) error {
 	sides := []Side{A, B}
 	if len(words) > 0 {
-		if s, ok := sideNamed(words[0]); ok {
+		if s, ok := ParseSide(words[0]); ok {
 			sides, words = []Side{s}, words[1:]
 		}
 	}
@@ -206,17 +188,6 @@ func (p *fixtureParser) qpConn(words []string) (*Conn, []string, error) {
 		h.Conns = append(h.Conns, defaultConn(n, p.base))
 	}
 	return &h.Conns[n], words[1:], nil
-}
-
-// sideNamed reads A or B.
-func sideNamed(s string) (Side, bool) {
-	switch s {
-	case "A":
-		return A, true
-	case "B":
-		return B, true
-	}
-	return A, false
 }
 
 // setEnd sets one attribute of one end.
@@ -252,7 +223,7 @@ func (p *fixtureParser) setEnd(c *Conn, s Side, key, value string) (err error) {
 	}
 	switch key {
 	case "start":
-		c.setStart(s, p.base.Add(int(n)))
+		setStart(c, s, p.base.Add(int(n)))
 	case "qpn":
 		e.QP.QPN = uint32(n) & psn.Mask
 		c.Ends[s.Other()].QP.DestQPN = e.QP.QPN
@@ -304,13 +275,4 @@ func number(s string, most uint64) (uint64, error) {
 		return 0, fmt.Errorf("%q: want a number up to %d", s, most)
 	}
 	return n, nil
-}
-
-// reportWords lists the words of a "reports" line.
-func reportWords() string {
-	words := make([]string, len(reportNames))
-	for i, r := range reportNames {
-		words[i] = r.name
-	}
-	return strings.Join(words, ", ")
 }

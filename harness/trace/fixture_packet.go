@@ -34,7 +34,7 @@ type packetText struct {
 func (p *fixtureParser) packet(at stamped, from, to string, words []string) error {
 	from, to = p.hop(from, to)
 	r := Record{Sent: at.line, Recv: at.recv, Fate: Delivered, Conn: p.shift}
-	if err := r.direction(from, to, at.line); err != nil {
+	if err := direction(&r, from, to, at.line); err != nil {
 		return err
 	}
 	line := packetLine{record: len(p.f.Records)}
@@ -79,9 +79,9 @@ func (p *fixtureParser) packet(at stamped, from, to string, words []string) erro
 }
 
 // direction takes the ends of the arrow.
-func (r *Record) direction(from, to string, at vtime.Time) error {
-	sender, sent := sideNamed(from)
-	receiver, received := sideNamed(to)
+func direction(r *Record, from, to string, at vtime.Time) error {
+	sender, sent := ParseSide(from)
+	receiver, received := ParseSide(to)
 	switch {
 	case sent && received && sender != receiver:
 		r.From = sender
@@ -344,7 +344,7 @@ func (p *fixtureParser) synthesise(line *packetLine, t *packetText, r *Record) e
 	if t.icrc == "bad" {
 		damage(r.Raw)
 	}
-	r.observe()
+	r.Decode()
 	if w.noRaw {
 		r.Raw, r.Packet.Payload = nil, nil
 	}

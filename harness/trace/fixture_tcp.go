@@ -22,6 +22,12 @@ type fixtureStream struct {
 	data   []fixtureData
 }
 
+// fixtureWay names one direction of a connection.
+type fixtureWay struct {
+	conn int
+	from Side
+}
+
 // fixtureData is a segment with data that can be sent again.
 type fixtureData struct {
 	seq  tcp.Seq
@@ -58,9 +64,9 @@ func (p *fixtureParser) tcpSegment(r *Record, t *packetText, into *roce.Packet) 
 
 // stream returns one direction of a connection.
 func (p *fixtureParser) stream(conn int, from Side) *fixtureStream {
-	k := streamKey{conn, from}
+	k := fixtureWay{conn, from}
 	if p.streams == nil {
-		p.streams = map[streamKey]*fixtureStream{}
+		p.streams = map[fixtureWay]*fixtureStream{}
 	}
 	if p.streams[k] == nil {
 		p.streams[k] = &fixtureStream{}

@@ -19,7 +19,7 @@ type forgeries map[uint64][]vtime.Time
 func newForgeries(list []Forgery) forgeries {
 	m := forgeries{}
 	for _, f := range list {
-		key := contentKey(f.Raw, f.From)
+		key := ContentKey(f.Raw, f.From)
 		m[key] = append(m[key], f.At)
 	}
 	for _, due := range m {

@@ -1,6 +1,10 @@
 package trace
 
-import "github.com/rdma-gauntlet/gauntlet/harness/engine"
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+)
 
 // Hop says which part of the path a connection of the header is. A box in the path divides every connection in two, and
 // each part is a connection of its own: it has records, taps at its two ends, and is judged by itself. The box is the end
@@ -22,6 +26,12 @@ func (h Hop) String() string {
 		return hopNames[h]
 	}
 	return "hop?"
+}
+
+// ParseHop finds a hop by what it prints.
+func ParseHop(name string) (Hop, bool) {
+	i := slices.Index(hopNames[:], name)
+	return Hop(max(i, 0)), i >= 0
 }
 
 // Box returns the side of a hop at which the box is; ok is false when there is none.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Limits of what is learnt from a capture.
@@ -43,6 +43,12 @@ type commID struct {
 	id   uint32
 }
 
+// flowKey is a direction of a connection as every frame shows it.
+type flowKey struct {
+	src, dst netip.Addr
+	qp       uint32
+}
+
 // flow is one direction of a connection.
 type flow struct {
 	key         flowKey
@@ -65,11 +71,11 @@ func newLearner() *learner {
 // learn reads whole sources and returns the header that they support.
 func learn(sources []FrameSource) (Header, error) {
 	l := newLearner()
-	lanes := wallLanes(sources, zeroWall)
-	for n := lanes.next(); n != nil; n = lanes.next() {
-		l.frame(&n.frame)
+	lanes := NewLanes(sources, time.Time{})
+	for n := lanes.Next(); n != nil; n = lanes.Next() {
+		l.frame(&n.Frame)
 	}
-	if err := lanes.err; err != nil && !errors.Is(err, ErrTruncated) {
+	if err := lanes.Err(); err != nil && !errors.Is(err, ErrTruncated) {
 		return Header{}, err
 	}
 	return l.header(), nil
@@ -122,7 +128,7 @@ func (l *learner) side(f *Frame, h *roce.Frame) {
 	case Inward:
 		l.vote(h.Dst, f.Tap)
 	default:
-		key := contentKey(f.Raw, A)
+		key := ContentKey(f.Raw, A)
 		if first, ok := l.echoes[key]; ok && first != f.Tap {
 			l.vote(h.Src, first)
 		} else if len(l.echoes) < echoLimit {
@@ -320,33 +326,4 @@ func (l *learner) mtu() int {
 		}
 	}
 	return 4096
-}
-
-// single plays the frames of one tap into s: the other end of each packet's way is unknown.
-func single(h *Header, tap Side, sources []FrameSource, s Sink) error {
-	atlas := newAtlas(h)
-	l := wallLanes(sources, zeroWall)
-	var r Record
-	var end vtime.Time
-	for n := l.next(); n != nil; n = l.next() {
-		r = Record{Sent: vtime.Never, Recv: vtime.Never, Fate: Unknown}
-		headers := r.take(&n.frame)
-		where := atlas.find(&headers)
-		r.Conn, r.From = where.conn, where.from
-		switch n.frame.Way {
-		case Outward:
-			r.From = tap
-		case Inward:
-			r.From = tap.Other()
-		}
-		if r.From == tap {
-			r.Sent = n.at
-		} else {
-			r.Recv = n.at
-		}
-		end = n.at
-		s.Packet(&r)
-	}
-	s.End(end)
-	return l.err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -50,8 +51,8 @@ type CaptureGap struct {
 	Frames   uint64
 }
 
-// CauseCapture is Record.Cause of a packet whose fate is unknown because a tap lost frames at that time, or stopped.
-const CauseCapture = "capture"
+// causeCapture is Record.Cause of a packet whose fate is unknown because a tap lost frames at that time, or stopped.
+const causeCapture = "capture"
 
 const defaultWindow = 500 * vtime.Millisecond
 
@@ -59,7 +60,7 @@ const defaultWindow = 500 * vtime.Millisecond
 // the time that it takes from one to the other.
 const slack = 20 * vtime.Microsecond
 
-// Merge matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must come
+// Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must come
 // from one clock. Memory holds what lies within the window.
 //
 // A frame that left is matched with one that arrived when their bytes from the IP header on agree, TTL and header
@@ -68,14 +69,14 @@ const slack = 20 * vtime.Microsecond
 // matched by destination QP, PSN and opcode, and then by similarity; its record has the received form in Changed. A frame
 // that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
 // tap lost frames about that time: then its fate is Unknown and the cause "capture".
-func Merge(h *Header, sources []FrameSource, opt MergeOptions, s Sink) (MergeStats, error) {
+func Taps(h *Header, sources []FrameSource, opt MergeOptions, s Sink) (MergeStats, error) {
 	m := newMerger(h, opt, s)
-	l := wallLanes(sources, opt.Zero)
-	for n := l.next(); n != nil; n = l.next() {
+	l := NewLanes(sources, opt.Zero)
+	for n := l.Next(); n != nil; n = l.Next() {
 		m.step(n)
 	}
 	m.close(sources)
-	return m.stats, l.err
+	return m.stats, l.Err()
 }
 
 // merger is a merge in progress.
@@ -87,9 +88,9 @@ type merger struct {
 	stats  MergeStats
 	now    vtime.Time
 
-	order   ring[flight] // all records, in order of time
-	sent    ring[flight] // those that may still be matched, in order of sending
-	early   ring[flight] // arrivals that nothing explains yet
+	order   ring.Ring[flight] // all records, in order of time
+	sent    ring.Ring[flight] // those that may still be matched, in order of sending
+	early   ring.Ring[flight] // arrivals that nothing explains yet
 	free    []*flight
 	exact   map[uint64]*bucket // by content
 	loose   map[looseKey]*bucket
@@ -107,7 +108,7 @@ type merger struct {
 
 // flight is a packet between the taps.
 type flight struct {
-	slot
+	Kept
 	key     uint64
 	loose   looseKey
 	settled bool // its fate is known
@@ -122,7 +123,7 @@ type flight struct {
 }
 
 // left is when the rest of the link took the packet.
-func (f *flight) left() vtime.Time { return max(f.rec.Sent, f.let) }
+func (f *flight) left() vtime.Time { return max(f.Rec.Sent, f.let) }
 
 // looseKey is what identifies a packet whose bytes changed.
 type looseKey struct {
@@ -170,28 +171,28 @@ func newMerger(h *Header, opt MergeOptions, s Sink) *merger {
 }
 
 // step takes one frame.
-func (m *merger) step(n *lane) {
-	m.now = n.at
-	m.link(n.at.Add(-slack))
-	m.explain(n.at.Add(-slack))
-	m.expire(n.at.Add(-m.window))
+func (m *merger) step(n *Lane) {
+	m.now = n.At
+	m.link(n.At.Add(-slack))
+	m.explain(n.At.Add(-slack))
+	m.expire(n.At.Add(-m.window))
 	f := m.flight()
-	headers := f.rec.take(&n.frame)
+	headers := n.Frame.Fill(&f.Rec)
 	where := m.atlas.find(&headers)
-	tap := n.frame.Tap
-	switch n.frame.Way {
+	tap := n.Frame.Tap
+	switch n.Frame.Way {
 	case Outward:
 		where.from = tap
 	case Inward:
 		where.from = tap.Other()
 	}
-	f.rec.Conn, f.rec.From = where.conn, where.from
-	f.rec.Sent, f.rec.Recv = vtime.Never, vtime.Never
-	f.key = contentKey(n.frame.Raw, where.from)
-	f.loose = looseOf(where.from, &f.rec.Packet)
+	f.Rec.Conn, f.Rec.From = where.conn, where.from
+	f.Rec.Sent, f.Rec.Recv = vtime.Never, vtime.Never
+	f.key = ContentKey(n.Frame.Raw, where.from)
+	f.loose = looseOf(where.from, &f.Rec.Packet)
 	m.stats.Frames[tap]++
-	if n.frame.Dropped > 0 {
-		m.stats.Gaps = append(m.stats.Gaps, CaptureGap{tap, n.last, n.at, n.frame.Dropped})
+	if n.Frame.Dropped > 0 {
+		m.stats.Gaps = append(m.stats.Gaps, CaptureGap{tap, n.Last, n.At, n.Frame.Dropped})
 	}
 	if where.from == tap {
 		m.leave(f)
@@ -206,7 +207,7 @@ func (m *merger) flight() *flight {
 	if k := len(m.free); k > 0 {
 		f := m.free[k-1]
 		m.free = m.free[:k-1]
-		*f = flight{slot: slot{contents: f.contents}}
+		*f = flight{Kept: f.Emptied()}
 		return f
 	}
 	return &flight{}
@@ -214,19 +215,19 @@ func (m *merger) flight() *flight {
 
 // keepBytes copies the bytes of the frame, which belong to the source.
 func (f *flight) keepBytes() {
-	r := f.rec
-	f.keep(&r)
+	r := f.Rec
+	f.Keep(&r)
 }
 
 // leave takes a frame that left its sender.
 func (m *merger) leave(f *flight) {
 	f.keepBytes()
-	f.rec.Sent = m.now
+	f.Rec.Sent = m.now
 	f.inOrder, f.inSent = true, true
-	m.order.push(f)
-	m.sent.push(f)
-	for i := range m.early.n {
-		if e := m.early.at(i); !e.dead && e.key == f.key {
+	m.order.Push(f)
+	m.sent.Push(f)
+	for i := range m.early.Len() {
+		if e := m.early.At(i); !e.dead && e.key == f.key {
 			e.dead, e.settled = true, true
 			m.match(f)
 			return
@@ -240,8 +241,8 @@ func (m *merger) leave(f *flight) {
 func (m *merger) arrive(f *flight) {
 	if m.forged.take(f.key, m.now) {
 		f.keepBytes()
-		f.rec.Recv, f.rec.Fate, f.settled, f.inOrder = m.now, Injected, true, true
-		m.order.push(f)
+		f.Rec.Recv, f.Rec.Fate, f.settled, f.inOrder = m.now, Injected, true, true
+		m.order.Push(f)
 		return
 	}
 	if b := m.exact[f.key]; b != nil {
@@ -255,14 +256,14 @@ func (m *merger) arrive(f *flight) {
 			m.free = append(m.free, f)
 			return
 		}
-		f.rec.Copy = b.last != nil
+		f.Rec.Copy = b.last != nil
 	}
 	f.keepBytes()
-	f.rec.Recv, f.inOrder = m.now, true
-	m.order.push(f)
-	if !f.rec.Copy {
+	f.Rec.Recv, f.inOrder = m.now, true
+	m.order.Push(f)
+	if !f.Rec.Copy {
 		f.inEarly = true
-		m.early.push(f)
+		m.early.Push(f)
 		return
 	}
 	f.settled = true
@@ -271,25 +272,24 @@ func (m *merger) arrive(f *flight) {
 
 // copied settles a copy of a packet that has arrived.
 func (m *merger) copied(f *flight, fate Fate, original *flight) {
-	f.rec.Copy, f.rec.Fate, f.rec.Cause = true, fate, cmp.Or(original.cause, "duplicate")
+	f.Rec.Copy, f.Rec.Fate, f.Rec.Cause = true, fate, cmp.Or(original.cause, "duplicate")
 	m.stats.Copies++
 }
 
 // damaged settles a copy that arrived in another form than it was made: links that do both corrupt copies like all packets.
 func (m *merger) damaged(f, original *flight) {
-	g, at := f.rec, f.rec.Recv
-	f.keepChange(&Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect})
-	r := original.rec
-	r.Sent, r.Recv, r.Changed = vtime.Never, at, nil
-	f.keep(&r)
-	f.changed = true
+	g, at := f.Rec, f.Rec.Recv
+	f.KeepChange(&Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect})
+	r := original.Rec
+	r.Sent, r.Recv, r.Changed = vtime.Never, at, f.Rec.Changed
+	f.Keep(&r)
 	m.copied(f, Corrupted, original)
 }
 
 // explain decides about arrivals up to a time: no departure of the same bytes is to be expected any more.
 func (m *merger) explain(until vtime.Time) {
-	for f := m.early.first(); f != nil && f.rec.Recv <= until; f = m.early.first() {
-		m.early.drop()
+	for f := m.early.First(); f != nil && f.Rec.Recv <= until; f = m.early.First() {
+		m.early.Drop()
 		f.inEarly = false
 		if !f.dead {
 			m.strange(f)
@@ -301,10 +301,10 @@ func (m *merger) explain(until vtime.Time) {
 // strange decides about an arrival whose bytes nobody sent.
 func (m *merger) strange(f *flight) {
 	f.settled = true
-	from := f.rec.From
-	sent := m.choose(m.waitingFor(f.loose), f.rec.Recv, nil)
+	from := f.Rec.From
+	sent := m.choose(m.waitingFor(f.loose), f.Rec.Recv, nil)
 	var original *flight
-	if sent == nil && f.rec.ICRC == Bad {
+	if sent == nil && f.Rec.ICRC == Bad {
 		if sent = m.similar(f, false); sent == nil {
 			original = m.similar(f, true)
 		}
@@ -315,10 +315,10 @@ func (m *merger) strange(f *flight) {
 		f.dead = true
 	case original != nil:
 		m.damaged(f, original)
-	case m.gapNear(from, f.rec.Recv.Add(-m.window), f.rec.Recv):
-		f.rec.Fate, f.rec.Cause = Unknown, CauseCapture
+	case m.gapNear(from, f.Rec.Recv.Add(-m.window), f.Rec.Recv):
+		f.Rec.Fate, f.Rec.Cause = Unknown, causeCapture
 	default:
-		f.rec.Fate = Injected
+		f.Rec.Fate = Injected
 	}
 }
 
@@ -338,12 +338,12 @@ const similarBytes = 8
 func (m *merger) similar(f *flight, arrived bool) *flight {
 	var best *flight
 	least := similarBytes + 1
-	for i := range m.sent.n {
-		o := m.sent.at(i)
-		if o.rec.Sent > f.rec.Recv || o.matched != arrived || o.settled != arrived || o.rec.From != f.rec.From || len(o.rec.Raw) != len(f.rec.Raw) {
+	for i := range m.sent.Len() {
+		o := m.sent.At(i)
+		if o.Rec.Sent > f.Rec.Recv || o.matched != arrived || o.settled != arrived || o.Rec.From != f.Rec.From || len(o.Rec.Raw) != len(f.Rec.Raw) {
 			continue
 		}
-		if d := differing(o.rec.Raw, f.rec.Raw, least); d < least {
+		if d := differing(o.Rec.Raw, f.Rec.Raw, least); d < least {
 			best, least = o, d
 		}
 	}
@@ -363,27 +363,27 @@ func differing(a, b []byte, limit int) int {
 
 // match settles a packet that arrived as it was sent.
 func (m *merger) match(f *flight) {
-	f.rec.Recv, f.rec.Fate = m.now, Delivered
+	f.Rec.Recv, f.Rec.Fate = m.now, Delivered
 	m.arrived(f)
 }
 
 // change settles a packet that arrived in the form of got.
 func (m *merger) change(f, got *flight) {
-	g := &got.rec
-	f.rec.Recv, f.rec.Fate, f.rec.Cause = g.Recv, Corrupted, f.cause
+	g := &got.Rec
+	f.Rec.Recv, f.Rec.Fate, f.Rec.Cause = g.Recv, Corrupted, f.cause
 	if f.cause == "" {
-		f.rec.Cause = "corrupt"
+		f.Rec.Cause = "corrupt"
 	}
-	f.keepChange(&Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect})
+	f.KeepChange(&Change{g.Packet, g.Sum, g.ICRC, g.Raw, g.Defect})
 	m.arrived(f)
 }
 
 // arrived remembers the delay, and that further frames with these bytes are copies.
 func (m *merger) arrived(f *flight) {
-	if from := f.rec.From; f.cause == "" { // what a script held back tells nothing about the others
-		m.delay[from], m.known[from] = m.recent[from].typical(f.rec.Recv.Sub(f.rec.Sent), m.ordered), true
+	if from := f.Rec.From; f.cause == "" { // what a script held back tells nothing about the others
+		m.delay[from], m.known[from] = m.recent[from].typical(f.Rec.Recv.Sub(f.Rec.Sent), m.ordered), true
 	}
-	m.latest[f.rec.From] = max(m.latest[f.rec.From], f.left())
+	m.latest[f.Rec.From] = max(m.latest[f.Rec.From], f.left())
 	f.settled, f.matched = true, true
 	m.unwait(f)
 	if b := m.exact[f.key]; b != nil {
@@ -438,7 +438,7 @@ func (m *merger) link(now vtime.Time) {
 		}
 		f.fated, f.cause, f.let = true, e.Cause, e.Left
 		if f.matched || !e.Lost {
-			f.rec.Cause = e.Cause
+			f.Rec.Cause = e.Cause
 			continue
 		}
 		m.lose(f, Dropped, e.Cause)
@@ -448,9 +448,9 @@ func (m *merger) link(now vtime.Time) {
 // logged finds the packet of an entry: the one that left closest before it, by two time stamps that differ a little.
 func (m *merger) logged(e *LinkFate) (found *flight) {
 	least := vtime.Duration(vtime.Never)
-	for i := m.sent.n - 1; i >= 0; i-- {
-		f := m.sent.at(i)
-		off := e.At.Sub(f.rec.Sent)
+	for i := m.sent.Len() - 1; i >= 0; i-- {
+		f := m.sent.At(i)
+		off := e.At.Sub(f.Rec.Sent)
 		if off > least {
 			break // and so are all that left earlier
 		}
@@ -464,14 +464,14 @@ func (m *merger) logged(e *LinkFate) (found *flight) {
 
 // lose settles a packet that will not arrive.
 func (m *merger) lose(f *flight, fate Fate, cause string) {
-	f.rec.Fate, f.rec.Cause, f.settled = fate, cause, true
+	f.Rec.Fate, f.Rec.Cause, f.settled = fate, cause, true
 	m.unwait(f)
 }
 
 // expire gives up packets sent before the window, and forgets those that arrived.
 func (m *merger) expire(before vtime.Time) {
-	for f := m.sent.first(); f != nil && f.rec.Sent < before; f = m.sent.first() {
-		m.sent.drop()
+	for f := m.sent.First(); f != nil && f.Rec.Sent < before; f = m.sent.First() {
+		m.sent.Drop()
 		if !f.settled {
 			m.giveUp(f)
 		}
@@ -483,8 +483,8 @@ func (m *merger) expire(before vtime.Time) {
 
 // giveUp decides about a packet that was not seen again.
 func (m *merger) giveUp(f *flight) {
-	if m.gapNear(f.rec.From.Other(), f.rec.Sent, f.rec.Sent.Add(m.window)) {
-		m.lose(f, Unknown, CauseCapture)
+	if m.gapNear(f.Rec.From.Other(), f.Rec.Sent, f.Rec.Sent.Add(m.window)) {
+		m.lose(f, Unknown, causeCapture)
 		return
 	}
 	m.lose(f, Dropped, "loss")
@@ -502,12 +502,11 @@ func (m *merger) gapNear(tap Side, from, to vtime.Time) bool {
 
 // emit hands on what is settled, in order.
 func (m *merger) emit() {
-	for f := m.order.first(); f != nil && f.settled; f = m.order.first() {
-		m.order.drop()
+	for f := m.order.First(); f != nil && f.settled; f = m.order.First() {
+		m.order.Drop()
 		if !f.dead {
-			f.restore()
-			m.stats.Fates[f.rec.Fate]++
-			m.sink.Packet(&f.rec)
+			m.stats.Fates[f.Rec.Fate]++
+			m.sink.Packet(&f.Rec)
 		}
 		f.inOrder = false
 		m.recycle(f)
@@ -527,13 +526,13 @@ func (m *merger) close(sources []FrameSource) {
 	m.link(vtime.Never)
 	m.explain(vtime.Never)
 	m.now = max(m.now, m.until)
-	for f := m.sent.first(); f != nil; f = m.sent.first() {
-		m.sent.drop()
-		if from := f.rec.From; !f.settled {
-			if m.known[from] && m.now.Sub(f.rec.Sent) > 2*m.delay[from] || m.ordered && f.left() < m.latest[from] {
+	for f := m.sent.First(); f != nil; f = m.sent.First() {
+		m.sent.Drop()
+		if from := f.Rec.From; !f.settled {
+			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.ordered && f.left() < m.latest[from] {
 				m.giveUp(f)
 			} else {
-				m.lose(f, Unknown, CauseCapture)
+				m.lose(f, Unknown, causeCapture)
 			}
 		}
 		f.inSent = false
@@ -551,7 +550,7 @@ func (m *merger) lateGaps(sources []FrameSource) {
 		if t, ok := src.(AtTap); ok {
 			tap = t.Side
 		}
-		lost := statsOf(src).Dropped
+		lost := StatsOf(src).Dropped
 		for _, g := range m.stats.Gaps {
 			if g.Tap == tap {
 				lost -= min(lost, g.Frames)
@@ -563,9 +562,9 @@ func (m *merger) lateGaps(sources []FrameSource) {
 	}
 }
 
-// contentKey identifies a frame by its bytes from the IP header on, except for TTL and header checksum, which every
+// ContentKey identifies a frame by its bytes from the IP header on, except for TTL and header checksum, which every
 // router changes. Two CRCs of different polynomials make it 64 bits wide at memory speed.
-func contentKey(raw []byte, from Side) uint64 {
+func ContentKey(raw []byte, from Side) uint64 {
 	var head [40]byte
 	n := copy(head[:], raw[min(etherLen, len(raw)):])
 	switch head[0] >> 4 {

@@ -18,7 +18,7 @@ type Span struct {
 	Forged  []Forgery         // frames that were made for this hop
 }
 
-// MergeHops is Merge for a path of several hops: spans are in the order of the connections of h, so that of a path with a
+// MergeHops is Taps for a path of several hops: spans are in the order of the connections of h, so that of a path with a
 // box the LAN comes first. Each hop is merged for itself, and its records are played into s among the others', in order
 // of time. Fates, Partial, Forged, Least and Ordered of the options are those of the spans.
 func MergeHops(h *Header, spans []Span, opt MergeOptions, s Sink) error {
@@ -58,7 +58,7 @@ func (b *braid) add(h *Header, i int, sp *Span, opt MergeOptions) (stop func()) 
 	opt.Fates, opt.Partial, opt.Forged, opt.Least, opt.Ordered = sp.Fates, sp.Partial, sp.Forged, sp.Least, sp.Ordered
 	st := &strand{}
 	st.next, stop = iter.Pull(func(yield func(*Record) bool) {
-		_, err := Merge(&part, sp.Sources, opt, &hopSink{braid: b, watch: sp.Watch, yield: yield, shift: i * b.per})
+		_, err := Taps(&part, sp.Sources, opt, &hopSink{braid: b, watch: sp.Watch, yield: yield, shift: i * b.per})
 		b.err = cmp.Or(b.err, err)
 	})
 	st.advance()

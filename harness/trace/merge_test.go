@@ -68,7 +68,7 @@ func mergeAll(t *testing.T, f *Fixture, opt MergeOptions) (*keeper, MergeStats) 
 	t.Helper()
 	var k keeper
 	opt.Zero = epoch
-	stats, err := Merge(&f.Header, tapsOf(f), opt, &k)
+	stats, err := Taps(&f.Header, tapsOf(f), opt, &k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,11 +248,11 @@ func TestMergeCaptureGaps(t *testing.T) {
 		lists[tap][1].Dropped = 1
 		src := []FrameSource{AtTap{&frameList{list: lists[A]}, A}, AtTap{&frameList{list: lists[B], stats: CaptureStats{Dropped: 7}}, B}}
 		var k keeper
-		stats, err := Merge(&f.Header, src, MergeOptions{Zero: epoch}, &k)
+		stats, err := Taps(&f.Header, src, MergeOptions{Zero: epoch}, &k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := k.records[1]; len(k.records) != 4 || r.Fate != Unknown || r.Cause != CauseCapture {
+		if r := k.records[1]; len(k.records) != 4 || r.Fate != Unknown || r.Cause != causeCapture {
 			t.Errorf("tap %v lost a frame: %v", tap, summary(&f.Header, k.records))
 		}
 		gaps := uint64(0)
@@ -325,9 +325,9 @@ func TestOpenForeignPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := f.Header.Conns[0]
-	want.forget()
+	forget(&want)
 	// The packet before the start, which ends the run, is the first request as far as anyone can see.
-	want.setStart(A, 77-1)
+	setStart(&want, A, 77-1)
 	if d := cmp.Diff([]Conn{want}, h.Conns, addrs); d != "" {
 		t.Errorf("connections (-want +learnt)\n%s", d)
 	}
@@ -369,10 +369,10 @@ B>A ACK psn=+2 msn=1
 	}
 	want := slices.Clone(f.Header.Conns)
 	for i := range want {
-		want[i].forget()
-		want[i].setStart(B, 0)
+		forget(&want[i])
+		setStart(&want[i], B, 0)
 	}
-	want[2].setStart(A, 1050)
+	setStart(&want[2], A, 1050)
 	if d := cmp.Diff(want, h.Conns, addrs); d != "" || h.Taps != [2]bool{true, false} {
 		t.Errorf("taps %v, connections (-want +learnt)\n%s", h.Taps, d)
 	}
@@ -440,7 +440,7 @@ func BenchmarkMerge(b *testing.B) {
 	out := AtTap{&pipe{frame: bytes.Clone(raw), left: b.N}, A}
 	in := AtTap{&pipe{frame: bytes.Clone(raw), left: b.N, late: 100 * time.Microsecond}, B}
 	b.ReportAllocs()
-	stats, err := Merge(&f.Header, []FrameSource{out, in}, MergeOptions{Zero: epoch, Window: 10 * vtime.Millisecond}, sinkFuncs{})
+	stats, err := Taps(&f.Header, []FrameSource{out, in}, MergeOptions{Zero: epoch, Window: 10 * vtime.Millisecond}, sinkFuncs{})
 	if err != nil || stats.Fates[Delivered] != uint64(b.N) {
 		b.Fatalf("%+v, %v", stats, err)
 	}

@@ -3,20 +3,15 @@ package trace
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
-
-// ErrTruncated says that a trace ends before its end line: the run or the copy was cut short. What came before is good.
-var ErrTruncated = errors.New("cut short")
 
 // Writer writes a trace as NDJSON; FORMAT.md describes the lines. It is a Sink. The first error of the underlying writer
 // ends the output and is reported by Flush.
@@ -59,7 +54,7 @@ type endLine struct {
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
 	first := headerLine{Gauntlet: "trace", Version: FormatVersion, Bench: h.Bench, Taps: tapNames(h.Taps),
-		Reports: reportList(h.Reports), Conns: len(h.Conns)}
+		Reports: h.Reports.Names(), Conns: len(h.Conns)}
 	out.marshal(first)
 	for i := range h.Conns {
 		c := &h.Conns[i]
@@ -77,29 +72,6 @@ func tapNames(taps [2]bool) string {
 		}
 	}
 	return s
-}
-
-// reportList spells a set of reports; it is empty rather than null when there are none.
-func reportList(r Reports) []string {
-	list := []string{}
-	for _, n := range reportNames {
-		if r&n.bit != 0 {
-			list = append(list, n.name)
-		}
-	}
-	return list
-}
-
-// MarshalText spells a set of reports with blanks between its words.
-func (r Reports) MarshalText() ([]byte, error) { return []byte(strings.Join(reportList(r), " ")), nil }
-
-// UnmarshalText reads the set back. What is not known is not reported.
-func (r *Reports) UnmarshalText(text []byte) error {
-	for _, name := range strings.Fields(string(text)) {
-		bit, _ := reportBit(name)
-		*r |= bit
-	}
-	return nil
 }
 
 // marshal writes a line that is not on the hot path.

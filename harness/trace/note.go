@@ -72,8 +72,7 @@ func parseNote(text string) (n note, ok bool) {
 		return n, false
 	}
 	n.out = words[1] == "out"
-	fate, ok := index(fateNames[:], jsonValue{text: []byte(words[2]), str: true})
-	n.fate = Fate(fate)
+	n.fate, ok = ParseFate(words[2])
 	for _, w := range words[3:] {
 		ok = n.word(w) && ok
 	}

@@ -9,13 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
-
-// zeroWall asks for times that count from the first frame.
-var zeroWall time.Time
 
 // Names within a run folder.
 const (
@@ -148,7 +144,7 @@ func sideOfFile(path string) (Side, bool) {
 	if len(name) < 2 || !strings.ContainsRune(".-_", rune(name[1])) {
 		return A, false
 	}
-	return sideNamed(name[:1])
+	return ParseSide(name[:1])
 }
 
 // close closes all files and joins their errors.
@@ -163,19 +159,15 @@ func (c *captureFiles) close() error {
 // header returns that of our own captures; ok is false when any is of other origin.
 func (c *captureFiles) header() (h Header, ok bool) {
 	for _, capture := range c.captures {
-		if capture.header == nil || len(capture.header.Conns) == 0 {
+		if own := capture.Header(); own == nil || len(own.Conns) == 0 {
 			return h, false
 		}
 	}
-	h = *c.captures[0].header
+	h = *c.captures[0].Header()
 	h.Bytes, h.Reports, h.Taps = true, 0, [2]bool{}
 	for _, capture := range c.captures {
-		for i := range capture.ng.NInterfaces() {
-			iface, err := capture.ng.Interface(i)
-			name, _, _ := strings.Cut(iface.Name, ":")
-			if side, ok := sideNamed(name); ok && err == nil {
-				h.Taps[side] = true
-			}
+		for side, tapped := range capture.Taps() {
+			h.Taps[side] = h.Taps[side] || tapped
 		}
 	}
 	return h, h.Taps != [2]bool{}
@@ -199,7 +191,7 @@ func openCaptures(paths []string) (h Header, play func(Sink) error, err error) {
 	if own {
 		return h, func(s Sink) error {
 			return with(paths, func(c *captureFiles) error {
-				end, err := reunite(&h, c.sources, func(_ uint64, r *Record) bool { s.Packet(r); return true })
+				end, err := Reunite(&h, c.sources, func(_ uint64, r *Record) bool { s.Packet(r); return true })
 				s.End(end)
 				return err
 			})
@@ -249,14 +241,14 @@ func (c *captureFiles) counts() string {
 // playForeign merges two taps, or plays one.
 func playForeign(h *Header, sources []FrameSource, s Sink) error {
 	if h.Taps[A] && h.Taps[B] {
-		_, err := Merge(h, sources, MergeOptions{}, s)
+		_, err := Taps(h, sources, MergeOptions{}, s)
 		return err
 	}
 	tap := A
 	if h.Taps[B] {
 		tap = B
 	}
-	return single(h, tap, sources, s)
+	return OneTap(h, tap, sources, s)
 }
 
 // openBoth plays the NDJSON of a run with the bytes from its captures.
@@ -287,7 +279,7 @@ func openBoth(text string, captures []string) (Header, func(Sink) error, error) 
 func dress(in *Reader, own *Header, sources []FrameSource, s Sink) error {
 	var broken error
 	next, stop := iter.Pull2(func(yield func(uint64, *Record) bool) {
-		_, broken = reunite(own, sources, yield)
+		_, broken = Reunite(own, sources, yield)
 	})
 	d := &dresser{sink: s, next: next, more: true}
 	err := in.Play(d)

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// flowKey is a direction of a connection as every frame shows it.
-type flowKey struct {
+// wayKey is a direction of a connection as every frame shows it.
+type wayKey struct {
 	src, dst netip.Addr
 	qp       uint32
 }
@@ -42,7 +42,7 @@ const fragmentLimit = 1 << 12
 
 // atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports.
 type atlas struct {
-	flows map[flowKey]place
+	flows map[wayKey]place
 	ports map[portKey]place     // of packets from such an end
 	known map[portKey]place     // by the UDP source port that an end of ours has
 	ends  map[endKey]place      // by destination alone
@@ -52,7 +52,7 @@ type atlas struct {
 
 // newAtlas indexes the ends of all connections.
 func newAtlas(h *Header) *atlas {
-	a := &atlas{flows: map[flowKey]place{}, ports: map[portKey]place{}, known: map[portKey]place{},
+	a := &atlas{flows: map[wayKey]place{}, ports: map[portKey]place{}, known: map[portKey]place{},
 		ends: map[endKey]place{}, parts: map[datagramKey]place{}, sides: map[netip.Addr]Side{}}
 	for i := range h.Conns {
 		ends := &h.Conns[i].Ends
@@ -67,7 +67,7 @@ func newAtlas(h *Header) *atlas {
 				a.known[portKey{ends[s].Addr, ends[s].Port}] = place{i, s}
 			}
 			if ends[to].QP.QPN != 0 {
-				a.flows[flowKey{ends[s].Addr, ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
+				a.flows[wayKey{ends[s].Addr, ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
 				a.ends[endKey{ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
 			}
 		}
@@ -84,7 +84,7 @@ func (a *atlas) find(f *roce.Frame) place {
 		if p, ok := a.findPort(f); ok {
 			return p
 		}
-	} else if p, ok := a.flows[flowKey{f.Src, f.Dst, f.Packet.DestQP}]; ok {
+	} else if p, ok := a.flows[wayKey{f.Src, f.Dst, f.Packet.DestQP}]; ok {
 		return p
 	} else if p, ok := a.known[portKey{f.Src, f.SrcPort}]; ok {
 		return p

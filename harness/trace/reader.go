@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -53,7 +52,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	h.Version, h.Bench = first.Version, first.Bench
 	h.Taps = [2]bool{strings.Contains(first.Taps, "A"), strings.Contains(first.Taps, "B")}
 	for _, name := range first.Reports {
-		bit, _ := reportBit(name)
+		bit, _ := ParseReport(name)
 		h.Reports |= bit
 	}
 	return in, in.conns(first.Conns)
@@ -69,11 +68,11 @@ func (r *Reader) conns(n int) error {
 		if c.Conn != i {
 			return fmt.Errorf("trace: line %d: connection %d; want %d", r.n, c.Conn, i)
 		}
-		hop := slices.Index(hopNames[:], c.Hop)
-		if hop < 0 {
+		hop, ok := ParseHop(c.Hop)
+		if !ok {
 			return fmt.Errorf("trace: line %d: hop %.20q; want lan, wan or none", r.n, c.Hop)
 		}
-		r.header.Conns = append(r.header.Conns, Conn{Ends: [2]End{End(c.A), End(c.B)}, Hop: Hop(hop)})
+		r.header.Conns = append(r.header.Conns, Conn{Ends: [2]End{End(c.A), End(c.B)}, Hop: hop})
 	}
 	return nil
 }
@@ -226,7 +225,7 @@ func (r *Reader) packetField(key []byte, v jsonValue, p *roce.Packet, sum *uint3
 }
 
 // recordField reads the fields of a record that its packet does not have. Unknown ones are of a later minor form.
-func (r *Reader) recordField(key []byte, v jsonValue) (bool, error) {
+func (r *Reader) recordField(key []byte, v jsonValue) (ok bool, err error) {
 	rec := &r.rec
 	switch string(key) {
 	case "sent_ps":
@@ -240,9 +239,8 @@ func (r *Reader) recordField(key []byte, v jsonValue) (bool, error) {
 		rec.Conn = int(n)
 		return ok && n >= -1, nil
 	case "fate":
-		i, ok := index(fateNames[:], v)
-		rec.Fate = Fate(i)
-		return ok, nil
+		rec.Fate, ok = ParseFate(string(v.text))
+		return ok && v.str, nil
 	case "cause":
 		return r.word(v, &rec.Cause), nil
 	case "copy":
@@ -283,9 +281,9 @@ func (r *Reader) eventField(key []byte, v jsonValue) bool {
 	var i int
 	switch string(key) {
 	case "event":
-		i, ok = index(eventNames[:], v)
-		e.Kind = EventKind(i)
-		e.Body.Kind = bodyKind(e.Kind)
+		e.Kind, ok = ParseEventKind(string(v.text))
+		ok = ok && v.str
+		e.Body.Kind = e.Kind.Body()
 		if e.Kind == Timer {
 			e.Deadline = vtime.Never
 		}
@@ -313,13 +311,13 @@ func (r *Reader) eventField(key []byte, v jsonValue) bool {
 		i, ok = named(v, int(engine.StatusRNRRetryExceeded), func(i int) string { return engine.Status(i).String() })
 		e.Body.Status = engine.Status(i)
 	default:
-		return e.number(string(key), v)
+		return numberField(e, string(key), v)
 	}
 	return ok
 }
 
-// number reads the fields that are unsigned numbers; a field that nobody knows is ignored.
-func (e *Event) number(key string, v jsonValue) (ok bool) {
+// numberField reads the fields that are unsigned numbers; a field that nobody knows is ignored.
+func numberField(e *Event, key string, v jsonValue) (ok bool) {
 	switch key {
 	case "wr":
 		e.Body.ID, ok = v.uint(64)

@@ -1,6 +1,9 @@
 package trace
 
-import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
 
 // reunion puts the records of our own captures together again. The note of every frame says all about its record except
 // the bytes at the other tap, so only a changed packet has to wait for its second frame.
@@ -8,25 +11,33 @@ type reunion struct {
 	yield func(index uint64, r *Record) bool
 	done  bool // nobody wants more
 	taps  [2]bool
-	queue ring[slot] // records in order, from the first that waits
-	free  []*slot
+	queue ring.Ring[held] // records in order, from the first that waits
+	free  []*held
 	rec   Record
 	end   vtime.Time
 }
 
-// reunite calls yield with the records of noted captures and their positions in the stream, until it returns false. It
+// held is a record that waits for its second frame, or for those before it.
+type held struct {
+	Kept
+	index uint64
+	out   bool       // its first frame was seen where it left
+	due   vtime.Time // when its second frame is seen; zero when it waits for none
+}
+
+// Reunite calls yield with the records of noted captures and their positions in the stream, until it returns false. It
 // returns the time of the last frame.
-func reunite(h *Header, sources []FrameSource, yield func(uint64, *Record) bool) (vtime.Time, error) {
+func Reunite(h *Header, sources []FrameSource, yield func(uint64, *Record) bool) (vtime.Time, error) {
 	l := newLanes(sources, func(f *Frame) vtime.Time { return f.note.at() })
 	r := &reunion{yield: yield, taps: h.Taps}
-	for n := l.next(); n != nil && !r.done; n = l.next() {
-		if n.frame.noted && n.frame.HasTap {
-			r.frame(&n.frame)
-			r.flush(n.at)
+	for n := l.Next(); n != nil && !r.done; n = l.Next() {
+		if n.Frame.noted && n.Frame.HasTap {
+			r.frame(&n.Frame)
+			r.flush(n.At)
 		}
 	}
 	r.flush(vtime.Never)
-	return r.end, l.err
+	return r.end, l.Err()
 }
 
 // frame takes the first frame of a record, or the second of a changed one.
@@ -40,8 +51,8 @@ func (r *reunion) frame(f *Frame) {
 	if !n.changed {
 		return
 	}
-	for i := range r.queue.n {
-		s := r.queue.at(i)
+	for i := range r.queue.Len() {
+		s := r.queue.At(i)
 		if s.index == n.index {
 			s.complete(f)
 			return
@@ -64,7 +75,7 @@ func (r *reunion) first(n *note) bool {
 func (r *reunion) start(f *Frame) {
 	n, rec := &f.note, &r.rec
 	*rec = Record{}
-	rec.take(f)
+	f.Fill(rec)
 	rec.From = f.Tap
 	if !n.out {
 		rec.From = f.Tap.Other()
@@ -73,26 +84,26 @@ func (r *reunion) start(f *Frame) {
 	rec.Conn, rec.WireBytes = n.conn, n.wire
 	waits := n.changed && r.taps[A] && r.taps[B]
 	if !r.taps[A] || !r.taps[B] {
-		rec.oneTap(n.out)
+		oneTap(rec, n.out)
 	}
-	if !waits && r.queue.n == 0 {
+	if !waits && r.queue.Len() == 0 {
 		r.emit(n.index, rec)
 		return
 	}
-	s := &slot{}
+	s := &held{}
 	if k := len(r.free); k > 0 {
 		s, r.free = r.free[k-1], r.free[:k-1]
 	}
-	s.keep(rec)
-	s.index, s.out, s.at = n.index, n.out, 0
+	s.Keep(rec)
+	s.index, s.out, s.due = n.index, n.out, 0
 	if waits {
-		s.at = max(n.sent, n.recv)
+		s.due = max(n.sent, n.recv)
 	}
-	r.queue.push(s)
+	r.queue.Push(s)
 }
 
-// oneTap leaves what one tap alone can say, as of any capture.
-func (rec *Record) oneTap(out bool) {
+// oneTap leaves of a record what one tap alone can say, as of any capture.
+func oneTap(rec *Record, out bool) {
 	rec.Fate, rec.Cause = Unknown, ""
 	if out {
 		rec.Recv = vtime.Never
@@ -102,28 +113,25 @@ func (rec *Record) oneTap(out bool) {
 }
 
 // complete adds the form at the other tap. The first frame gave the form at its own tap, as if it were the one sent.
-func (s *slot) complete(f *Frame) {
+func (s *held) complete(f *Frame) {
 	var other Record
-	other.take(f)
-	first := s.rec
+	f.Fill(&other)
+	first := s.Rec
 	if !s.out {
 		other, first = first, other
 	}
-	sent := s.rec
+	sent := s.Rec
 	sent.Packet, sent.Sum, sent.ICRC, sent.Raw, sent.Defect = first.Packet, first.Sum, first.ICRC, first.Raw, first.Defect
 	sent.Changed = &Change{other.Packet, other.Sum, other.ICRC, other.Raw, other.Defect}
-	c := sent.Clone()
-	s.keep(c)
-	s.restore()
-	s.at = 0
+	s.Keep(sent.Clone())
+	s.due = 0
 }
 
 // flush hands on what waits no longer: its second frame has come, or its time has passed.
 func (r *reunion) flush(now vtime.Time) {
-	for s := r.queue.first(); s != nil && s.at < now; s = r.queue.first() {
-		s.restore()
-		r.emit(s.index, &s.rec)
-		r.queue.drop()
+	for s := r.queue.First(); s != nil && s.due < now; s = r.queue.First() {
+		r.emit(s.index, &s.Rec)
+		r.queue.Drop()
 		r.free = append(r.free, s)
 	}
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"container/heap"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -23,8 +24,8 @@ type Timeline struct {
 	taps    [2]bool
 	index   uint64
 	last    vtime.Time
-	inOrder [2]ring[slot] // waiting sights that came in time order, by sender: a link without reordering needs no heap
-	late    waiting       // the others
+	inOrder [2]ring.Ring[slot] // waiting sights that came in time order, by sender: a link without reordering needs no heap
+	late    waiting            // the others
 	free    []*slot
 	sight   Sight
 }
@@ -104,9 +105,9 @@ func (t *Timeline) releaseAhead(r *Record) {
 // original returns the packet that r is a copy of if it waits for the same time, as where the rate is unlimited, else nil.
 func (t *Timeline) original(r *Record) *slot {
 	at, q := r.Time(), &t.inOrder[r.From&1]
-	for i := 0; i < q.n && q.at(i).at == at; i++ {
-		if q.at(i).originalOf(r) {
-			return q.at(i)
+	for i := 0; i < q.Len() && q.At(i).at == at; i++ {
+		if q.At(i).originalOf(r) {
+			return q.At(i)
 		}
 	}
 	if len(t.late) == 0 || t.late[0].at > at {
@@ -122,8 +123,8 @@ func (t *Timeline) original(r *Record) *slot {
 
 // next removes the earliest waiting sight, or returns nil when it is later than now.
 func (t *Timeline) next(now vtime.Time) *slot {
-	best, from := t.inOrder[A].first(), &t.inOrder[A]
-	if s := t.inOrder[B].first(); s.before(best) {
+	best, from := t.inOrder[A].First(), &t.inOrder[A]
+	if s := t.inOrder[B].First(); s.before(best) {
 		best, from = s, &t.inOrder[B]
 	}
 	if len(t.late) > 0 && t.late[0].before(best) {
@@ -135,7 +136,7 @@ func (t *Timeline) next(now vtime.Time) *slot {
 	if best == nil || best.at > now {
 		return nil
 	}
-	from.drop()
+	from.Drop()
 	return best
 }
 
@@ -143,13 +144,13 @@ func (t *Timeline) next(now vtime.Time) *slot {
 func (t *Timeline) wait(r *Record, index uint64, at vtime.Time, out bool) {
 	s := t.slot()
 	s.at, s.index, s.out = at, index, out
-	s.keep(r)
+	s.Keep(r)
 	q := &t.inOrder[r.From&1]
-	if tail := q.lastOne(); tail != nil && s.before(tail) {
+	if tail := q.Last(); tail != nil && s.before(tail) {
 		heap.Push(&t.late, s)
 		return
 	}
-	q.push(s)
+	q.Push(s)
 }
 
 // slot returns one whose buffers have been used before, if there is any.
@@ -165,8 +166,7 @@ func (t *Timeline) slot() *slot {
 
 // showWaiting shows a sight whose time has come.
 func (t *Timeline) showWaiting(s *slot) {
-	s.restore()
-	t.show(&s.rec, s.index, s.out)
+	t.show(&s.Rec, s.index, s.out)
 	t.free = append(t.free, s)
 }
 

@@ -2,14 +2,10 @@ package trace
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
-
-// icrcLen is the length of the invariant CRC at the end of a packet.
-const icrcLen = 4
 
 // macOf is the locally administered address of a side in frames that this package makes.
 func macOf(s Side) [6]byte { return [6]byte{2, 0, 0, 0, 0, 0xA + byte(s)} }
@@ -80,33 +76,4 @@ func setLength(raw []byte, field, value string) {
 		n += int(binary.BigEndian.Uint16(raw[off:]))
 	}
 	binary.BigEndian.PutUint16(raw[off:], uint16(n))
-}
-
-// observe fills in what Raw shows: the packet, its payload's checksum, its ICRC, its length at layer 1, and why it does
-// not decode. It returns the headers below the packet.
-func (r *Record) observe() roce.Frame {
-	var f roce.Frame
-	r.Defect = ""
-	if err := f.DecodeAny(r.Raw); err != nil {
-		r.Defect = err.Error()
-	}
-	r.Packet = f.Packet
-	r.Sum = payloadSum(r.Packet.Payload)
-	r.WireBytes = max(len(r.Raw)+4, 64) + 20
-	r.ICRC = Bad
-	switch {
-	case f.Packet.Opcode == roce.UDP:
-		r.ICRC = Unchecked
-	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(r.Raw), roce.CheckICRC(r.Raw):
-		r.ICRC = Good
-	}
-	return f
-}
-
-// payloadSum is Record.Sum of a payload: its CRC-32, and zero when there is none.
-func payloadSum(b []byte) uint32 {
-	if len(b) == 0 {
-		return 0
-	}
-	return crc32.ChecksumIEEE(b)
 }

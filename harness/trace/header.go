@@ -1,0 +1,44 @@
+package trace
+
+import (
+	"net/netip"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+)
+
+// Header says what a trace is of; it precedes the stream. Fields that nobody knew are zero: a foreign capture has
+// addresses and QPNs at most.
+type Header struct {
+	Version int     // of the NDJSON format
+	Bench   string  // "sim", "netns", "file", …
+	Taps    [2]bool // which sides were tapped
+	Bytes   bool    // records carry Raw
+	Reports Reports // what the endpoints told beside the wire
+	Conns   []Conn
+}
+
+// BehindLine reports whether the taps show a packet when the line is done with it, as in virtual time. Those of real interfaces show
+// it when it is given to the line.
+func (h *Header) BehindLine() bool { return h.Bench == "sim" || h.Bench == "fixture" }
+
+// FormatVersion is the version of the NDJSON form that this package writes.
+const FormatVersion = 1
+
+// Conn is one connection: a QP on each side.
+type Conn struct {
+	Ends [2]End // indexed by Side
+	Hop  Hop    // which part of the path it is, when a box divides the path
+}
+
+// End is one end of a connection.
+type End struct {
+	Addr netip.Addr
+	Port uint16 // UDP source port
+	Impl string // name of the implementation, "" for a foreign device
+	QP   engine.QP
+	// Known says that QP holds the attributes in force. Otherwise only QPN, and what could be learnt from the wire, is
+	// set, and rules that need an attribute are inconclusive.
+	Known bool
+	// Reports is what is known of this end beside the wire, and not of both.
+	Reports Reports
+}

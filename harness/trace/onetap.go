@@ -1,0 +1,37 @@
+package trace
+
+import (
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// OneTap plays the frames of one tap into s, by their order: the other end of each packet's way is unknown. Times count from the
+// first frame.
+func OneTap(h *Header, tap Side, sources []FrameSource, s Sink) error {
+	atlas := newAtlas(h)
+	l := NewLanes(sources, time.Time{})
+	var r Record
+	var end vtime.Time
+	for n := l.Next(); n != nil; n = l.Next() {
+		r = Record{Sent: vtime.Never, Recv: vtime.Never, Fate: Unknown}
+		headers := n.Frame.Fill(&r)
+		where := atlas.find(&headers)
+		r.Conn, r.From = where.conn, where.from
+		switch n.Frame.Way {
+		case Outward:
+			r.From = tap
+		case Inward:
+			r.From = tap.Other()
+		}
+		if r.From == tap {
+			r.Sent = n.At
+		} else {
+			r.Recv = n.At
+		}
+		end = n.At
+		s.Packet(&r)
+	}
+	s.End(end)
+	return l.Err()
+}
