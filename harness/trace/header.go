@@ -21,7 +21,7 @@ type Header struct {
 // it when it is given to the line.
 func (h *Header) BehindLine() bool { return h.Bench == "sim" || h.Bench == "fixture" }
 
-// FormatVersion is the version of the NDJSON form that this package writes.
+// FormatVersion is the version of the NDJSON form, as package ndjson writes it.
 const FormatVersion = 1
 
 // Conn is one connection: a QP on each side.

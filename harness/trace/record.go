@@ -4,6 +4,10 @@
 // A trace is a stream. Records arrive ordered by Record.Time, events by Event.At, and a consumer keeps no more than its
 // own window; a run of 10^8 packets is never held. The same stream comes from a live bench, from a run folder and from
 // any pcapng file, so whatever judges or measures it cannot tell them apart.
+//
+// This package says what a trace is, and shows it to viewers in order (Timeline). Its text form is package ndjson, its drawing package
+// ladder, and the notation in which people write one is package fixture. Where records come from is not known here: packages capture,
+// merge and recording make them of what was captured.
 package trace
 
 import (
@@ -118,6 +122,9 @@ func (r *Record) Lost() bool {
 	}
 	return r.Changed.ICRC == Bad || r.Changed.Defect != "" || r.Changed.Packet.Opcode != r.Packet.Opcode && r.Changed.Packet.Opcode.OverIP()
 }
+
+// AsChange returns the packet as r has it sent, as the form in which another record was received. Both share their bytes.
+func (r *Record) AsChange() Change { return Change{r.Packet, r.Sum, r.ICRC, r.Raw, r.Defect} }
 
 // Clone returns a copy that shares nothing with r.
 func (r *Record) Clone() *Record {

@@ -1,0 +1,80 @@
+package capture
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Direction is which way a frame crossed the tap, as far as the capture says.
+type Direction uint8
+
+// The directions.
+const (
+	AnyWay Direction = iota // the capture does not say
+	Inward
+	Outward
+)
+
+// Frame is one captured frame.
+type Frame struct {
+	Wall    time.Time  // time stamp of the capture
+	Raw     []byte     // from the Ethernet header, zeros where the capture cut it; valid until the next frame
+	Kept    int        // bytes of Raw that were captured
+	Tap     trace.Side // which tap, when HasTap
+	HasTap  bool       // the interface is named after a side: "A:a0"
+	Way     Direction
+	Dropped uint64 // frames that the tap lost between the frame before and this one
+	note    note
+	noted   bool
+}
+
+// Source yields captured frames in time order, and io.EOF at the end. A Reader is one.
+type Source interface {
+	Next(f *Frame) error
+}
+
+// AtTap is a source all of whose frames were seen at one side, whatever their interface is called.
+type AtTap struct {
+	Source
+	Side trace.Side
+}
+
+// Next implements Source.
+func (t AtTap) Next(f *Frame) error {
+	err := t.Source.Next(f)
+	f.Tap, f.HasTap = t.Side, true
+	return err
+}
+
+// Stats returns those of the source when it has some.
+func (t AtTap) Stats() Stats { return StatsOf(t.Source) }
+
+// StatsOf returns the counts of a source that keeps any.
+func StatsOf(s Source) Stats {
+	if c, ok := s.(interface{ Stats() Stats }); ok {
+		return c.Stats()
+	}
+	return Stats{}
+}
+
+// Fill fills in what the frame shows of a record, and returns the headers below the packet. Of a frame that the capture cut, the
+// headers count as far as they go; its payload and ICRC were not seen.
+func (f *Frame) Fill(r *trace.Record) roce.Frame {
+	r.Raw = f.Raw
+	headers := r.Decode()
+	if f.Kept >= len(f.Raw) {
+		return headers
+	}
+	end, _, ok := roce.FieldSpan(f.Raw, "payload")
+	if !ok {
+		end, _, ok = roce.FieldSpan(f.Raw, "icrc")
+	}
+	if !ok || end > f.Kept {
+		r.Defect = fmt.Sprintf("capture: %d of %d bytes kept", f.Kept, len(f.Raw))
+	}
+	r.Raw, r.Packet.Payload, r.Sum, r.ICRC = nil, nil, 0, trace.Unchecked
+	return headers
+}

@@ -1,0 +1,126 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Tap is a place where frames were captured: the end of a hop at a side.
+type Tap struct {
+	Side   trace.Side
+	Hop    trace.Hop
+	Device string // name of the network device
+}
+
+// String returns the side, and the hop on a path with a box in it: "A" or "A-lan".
+func (t Tap) String() string {
+	if t.Hop == trace.Whole {
+		return t.Side.String()
+	}
+	return t.Side.String() + "-" + t.Hop.String()
+}
+
+// File returns the name of its capture in a run folder, from which package recording knows the side.
+func (t Tap) File() string { return t.String() + ".pcapng" }
+
+// Writer writes what one tap saw as pcapng: Ethernet frames with nanosecond time stamps, each with a comment on what
+// became of it. It is a trace.Viewer; a Timeline feeds it.
+//
+// Sights without bytes cannot be written. They are counted, because a capture that lacks frames must not be taken for a
+// link that lost them.
+type Writer struct {
+	tap     Tap
+	header  *trace.Header
+	zero    time.Time
+	w       *pcapgo.NgWriter
+	buf     []byte
+	opt     pcapgo.NgPacketOptions
+	flags   pcapgo.NgEpbFlags
+	comment [1]string
+	skipped uint64
+	err     error
+}
+
+// optionLimit is the longest comment that a pcapng option holds, less some room.
+const optionLimit = 60_000
+
+// NewWriter begins the capture file of a tap. Zero is the wall-clock time of vtime 0, for a run in virtual time the zero
+// time.Time. The header travels in the comment of the file as far as it fits, so that the file alone can be judged.
+func NewWriter(w io.Writer, h *trace.Header, tap Tap, zero time.Time) (*Writer, error) {
+	if zero.IsZero() {
+		zero = time.Unix(0, 0)
+	}
+	section := pcapgo.NgSectionInfo{Application: "gauntlet", Comment: headerComment(h)}
+	iface := pcapgo.NgInterface{Name: tap.Side.String() + ":" + tap.Device, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+	out, err := pcapgo.NewNgWriterInterface(w, iface, pcapgo.NgWriterOptions{SectionInfo: section})
+	if err != nil {
+		return nil, fmt.Errorf("trace: write capture of tap %v: %w", tap.Side, err)
+	}
+	return &Writer{tap: tap, header: h, zero: zero, w: out}, nil
+}
+
+// headerComment is the header in its NDJSON form, without the connections when they are too many for one comment.
+func headerComment(h *trace.Header) string {
+	var b bytes.Buffer
+	w, err := ndjson.NewWriter(&b, h)
+	if err != nil || w.Flush() != nil {
+		return ""
+	}
+	if b.Len() > optionLimit {
+		short := *h
+		short.Conns = nil
+		return headerComment(&short)
+	}
+	return b.String()
+}
+
+// Sight implements trace.Viewer.
+func (w *Writer) Sight(s *trace.Sight) {
+	if s.Tap != w.tap.Side || w.header.On(s.Rec.Conn) != w.tap.Hop || w.err != nil {
+		return
+	}
+	if s.Raw == nil {
+		w.skipped++
+		return
+	}
+	w.buf = appendNote(w.buf[:0], s)
+	w.comment[0] = string(w.buf)
+	w.flags.Direction = pcapgo.NgEpbFlagDirectionInbound
+	if s.Out {
+		w.flags.Direction = pcapgo.NgEpbFlagDirectionOutbound
+	}
+	w.opt.Comments, w.opt.Flags = w.comment[:], &w.flags
+	ci := gopacket.CaptureInfo{
+		Timestamp:     w.zero.Add(s.At.Sub(0).Std()),
+		CaptureLength: len(s.Raw), Length: len(s.Raw),
+	}
+	if err := w.w.WritePacketWithOptions(ci, s.Raw, w.opt); err != nil {
+		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)
+	}
+}
+
+// Event implements trace.Viewer; captures have no events.
+func (w *Writer) Event(*trace.Event) {}
+
+// End implements trace.Viewer.
+func (w *Writer) End(vtime.Time) {
+	if err := w.w.Flush(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)
+	}
+}
+
+// Flush writes what is buffered, and returns the first error and how many sights had no bytes to write.
+func (w *Writer) Flush() (skipped uint64, err error) {
+	w.End(0)
+	return w.skipped, w.err
+}

@@ -1,0 +1,106 @@
+package merge
+
+import (
+	"cmp"
+	"iter"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Span is what was seen of one hop of a path.
+type Span struct {
+	Sources []capture.Source  // the taps at its two ends
+	Fates   []LinkFate        // the log of its link; nil when there is none
+	Partial bool              // the log is of a part of the link
+	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero when not known
+	Ordered bool              // no packet overtakes another
+	Watch   trace.Sink        // sees the records of this hop before they are put among the others'
+	Forged  []Forgery         // frames that were made for this hop
+}
+
+// Hops is Taps for a path of several hops: spans are in the order of the connections of h, so that of a path with a
+// box the LAN comes first. Each hop is merged for itself, and its records are played into s among the others', in order
+// of time. Fates, Partial, Forged, Least and Ordered of the options are those of the spans.
+func Hops(h *trace.Header, spans []Span, opt Options, s trace.Sink) error {
+	b := braid{per: len(h.Conns) / len(spans)}
+	for i := range spans {
+		stop := b.add(h, i, &spans[i], opt)
+		defer stop()
+	}
+	for st := b.earliest(); st != nil; st = b.earliest() {
+		s.Packet(st.head)
+		st.advance()
+	}
+	s.End(b.end)
+	return b.err
+}
+
+// braid is the hops of a path while they become one trace.
+type braid struct {
+	per     int // connections of a hop
+	strands []*strand
+	end     vtime.Time // of the hop that was watched longest
+	err     error
+}
+
+// strand is the records of one hop, of which the first is known.
+type strand struct {
+	next func() (*trace.Record, bool)
+	head *trace.Record // nil at the end; valid until advance
+}
+
+func (st *strand) advance() { st.head, _ = st.next() }
+
+// add begins to merge hop i; stop has to be called.
+func (b *braid) add(h *trace.Header, i int, sp *Span, opt Options) (stop func()) {
+	part := *h
+	part.Conns = h.Conns[i*b.per:][:b.per]
+	opt.Fates, opt.Partial, opt.Forged, opt.Least, opt.Ordered = sp.Fates, sp.Partial, sp.Forged, sp.Least, sp.Ordered
+	st := &strand{}
+	st.next, stop = iter.Pull(func(yield func(*trace.Record) bool) {
+		_, err := Taps(&part, sp.Sources, opt, &hopSink{braid: b, watch: sp.Watch, yield: yield, shift: i * b.per})
+		b.err = cmp.Or(b.err, err)
+	})
+	st.advance()
+	b.strands = append(b.strands, st)
+	return stop
+}
+
+// earliest returns the hop whose next record is the earliest, the first of them at equal times; nil at the end.
+func (b *braid) earliest() (first *strand) {
+	for _, st := range b.strands {
+		if st.head != nil && (first == nil || st.head.Time() < first.head.Time()) {
+			first = st
+		}
+	}
+	return first
+}
+
+// hopSink takes the trace of one hop, whose connections it gives their numbers on the path.
+type hopSink struct {
+	braid *braid
+	watch trace.Sink
+	yield func(*trace.Record) bool
+	shift int
+	done  bool // nobody wants more
+}
+
+// Packet implements trace.Sink.
+func (k *hopSink) Packet(r *trace.Record) {
+	if k.done {
+		return
+	}
+	k.watch.Packet(r)
+	if r.Conn >= 0 {
+		r.Conn += k.shift
+	}
+	k.done = !k.yield(r)
+}
+
+// Event implements trace.Sink; captures have no events.
+func (k *hopSink) Event(*trace.Event) {}
+
+// End implements trace.Sink.
+func (k *hopSink) End(at vtime.Time) { k.braid.end = max(k.braid.end, at) }

@@ -1,0 +1,304 @@
+// Package merge makes one trace of what taps captured: of the two ends of a link and of the link's own log (Taps), of every hop of a
+// path with a box in it (Hops), or of one end alone (OneTap).
+//
+// Frames are matched by their bytes. What left and arrived is delivered, what left and never arrived is dropped, and so on; Taps has
+// the whole list. The package knows no rule of a protocol, only which bytes were seen where and when, and it reports what the taps
+// themselves lost, so that nobody is accused of it.
+package merge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Options say how two taps become one trace.
+type Options struct {
+	Zero    time.Time         // wall-clock time of vtime 0; zero: the first frame
+	Window  vtime.Duration    // a packet that has not arrived for so long is dropped; zero: 500 ms
+	Fates   []LinkFate        // the link's log, in any order; nil when there is none
+	Partial bool              // the log is of a part of the link: packets may be lost and held back that it does not name
+	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
+	Ordered bool              // no packet overtakes another
+	Forged  []Forgery         // what the harness put on the link itself, in any order
+	Until   vtime.Time        // the taps watched until then at least; zero: until the last frame
+}
+
+// Stats counts what became of the frames.
+type Stats struct {
+	Frames     [2]uint64 // frames of each tap
+	Fates      [5]uint64 // records by Fate
+	Copies     uint64
+	Unexplored uint64 // entries of the link's log that fit no frame
+	Gaps       []Gap  // what the taps say they lost
+}
+
+// causeCapture is the cause of the fate of a packet whose fate is unknown because a tap lost frames at that time, or stopped.
+const causeCapture = "capture"
+
+const defaultWindow = 500 * vtime.Millisecond
+
+// slack is how much later than its arrival a packet may have left by the time stamps: two taps of one host disagree by
+// the time that it takes from one to the other.
+const slack = 20 * vtime.Microsecond
+
+// Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must come
+// from one clock. Memory holds what lies within the window.
+//
+// A frame that left is matched with one that arrived when their bytes from the IP header on agree, TTL and header
+// checksum aside: of equal frames, with the oldest that the link did not lose, or without a log with the one whose delay
+// is closest to that of the packet before; where no packet overtakes another, equal ones keep their order too. What is left is
+// matched by destination QP, PSN and opcode, and then by similarity; its record has the received form in Changed. A frame
+// that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
+// tap lost frames about that time: then its fate is Unknown and the cause "capture".
+func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) (Stats, error) {
+	m := newMerger(h, opt, s)
+	l := capture.NewLanes(sources, opt.Zero)
+	for n := l.Next(); n != nil; n = l.Next() {
+		m.step(n)
+	}
+	m.close(sources)
+	return m.stats, l.Err()
+}
+
+// merger is a merge in progress.
+type merger struct {
+	sink   trace.Sink
+	atlas  *atlas
+	window vtime.Duration
+	until  vtime.Time
+	stats  Stats
+	now    vtime.Time
+
+	order   ring.Ring[flight] // all records, in order of time
+	sent    ring.Ring[flight] // those that may still be matched, in order of sending
+	early   ring.Ring[flight] // arrivals that nothing explains yet
+	free    []*flight
+	index   index
+	least   [2]vtime.Duration // of any packet, by sender; zero when not known
+	latest  [2]vtime.Time     // when the newest packet that has arrived had left, by sender
+	ordered bool              // no packet overtakes another
+	delay   [2]vtime.Duration // that is typical now, by sender
+	known   [2]bool           // there is one
+	recent  [2]recent
+
+	fates  []LinkFate // still to come
+	forged forgeries  // still to arrive
+	told   bool       // the link keeps a log of all that it does, so what it lost does not wait for an arrival
+}
+
+// newMerger sorts the log of the link, whose held-back packets come late in it.
+func newMerger(h *trace.Header, opt Options, s trace.Sink) *merger {
+	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, index: newIndex(),
+		forged: newForgeries(opt.Forged), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered}
+	if m.window == 0 {
+		m.window = defaultWindow
+	}
+	m.fates = slices.Clone(opt.Fates)
+	slices.SortStableFunc(m.fates, func(a, b LinkFate) int {
+		switch {
+		case a.At < b.At:
+			return -1
+		case a.At > b.At:
+			return 1
+		}
+		return 0
+	})
+	return m
+}
+
+// step takes one frame.
+func (m *merger) step(n *capture.Lane) {
+	m.now = n.At
+	m.link(n.At.Add(-slack))
+	m.explain(n.At.Add(-slack))
+	m.expire(n.At.Add(-m.window))
+	f := m.flight()
+	headers := n.Frame.Fill(&f.Rec)
+	where := m.atlas.find(&headers)
+	tap := n.Frame.Tap
+	switch n.Frame.Way {
+	case capture.Outward:
+		where.from = tap
+	case capture.Inward:
+		where.from = tap.Other()
+	}
+	f.Rec.Conn, f.Rec.From = where.conn, where.from
+	f.Rec.Sent, f.Rec.Recv = vtime.Never, vtime.Never
+	f.key = ContentKey(n.Frame.Raw, where.from)
+	f.loose = looseOf(where.from, &f.Rec.Packet)
+	m.stats.Frames[tap]++
+	if n.Frame.Dropped > 0 {
+		m.stats.Gaps = append(m.stats.Gaps, Gap{tap, n.Last, n.At, n.Frame.Dropped})
+	}
+	if where.from == tap {
+		m.leave(f)
+	} else {
+		m.arrive(f)
+	}
+	m.emit()
+}
+
+// flight returns one to fill; its buffers are used again.
+func (m *merger) flight() *flight {
+	if k := len(m.free); k > 0 {
+		f := m.free[k-1]
+		m.free = m.free[:k-1]
+		*f = flight{Kept: f.Emptied()}
+		return f
+	}
+	return &flight{}
+}
+
+// leave takes a frame that left its sender.
+func (m *merger) leave(f *flight) {
+	f.keepBytes()
+	f.Rec.Sent = m.now
+	f.inOrder, f.inSent = true, true
+	m.order.Push(f)
+	m.sent.Push(f)
+	for i := range m.early.Len() {
+		if e := m.early.At(i); !e.dead && e.key == f.key {
+			e.dead, e.settled = true, true
+			m.match(f)
+			return
+		}
+	}
+	m.index.add(f)
+}
+
+// arrive takes a frame that reached its receiver.
+func (m *merger) arrive(f *flight) {
+	if m.forged.take(f.key, m.now) {
+		f.keepBytes()
+		f.Rec.Recv, f.Rec.Fate, f.settled, f.inOrder = m.now, trace.Injected, true, true
+		m.order.Push(f)
+		return
+	}
+	if b := m.index.exact[f.key]; b != nil {
+		original := b.last
+		if m.told && original != nil && original.cause == "" {
+			original = nil // a log tells what was copied
+		}
+		if sent := m.choose(b.waiting, m.now, original); sent != nil {
+			m.match(sent)
+			m.straighten(sent)
+			m.free = append(m.free, f)
+			return
+		}
+		f.Rec.Copy = b.last != nil
+	}
+	f.keepBytes()
+	f.Rec.Recv, f.inOrder = m.now, true
+	m.order.Push(f)
+	if !f.Rec.Copy {
+		f.inEarly = true
+		m.early.Push(f)
+		return
+	}
+	f.settled = true
+	m.copied(f, trace.Delivered, m.index.exact[f.key].last)
+}
+
+// explain decides about arrivals up to a time: no departure of the same bytes is to be expected any more.
+func (m *merger) explain(until vtime.Time) {
+	for f := m.early.First(); f != nil && f.Rec.Recv <= until; f = m.early.First() {
+		m.early.Drop()
+		f.inEarly = false
+		if !f.dead {
+			m.strange(f)
+		}
+		m.recycle(f)
+	}
+}
+
+// match settles a packet that arrived as it was sent.
+func (m *merger) match(f *flight) {
+	f.Rec.Recv, f.Rec.Fate = m.now, trace.Delivered
+	m.arrived(f)
+}
+
+// arrived remembers the delay, and that further frames with these bytes are copies.
+func (m *merger) arrived(f *flight) {
+	if from := f.Rec.From; f.cause == "" { // what a script held back tells nothing about the others
+		m.delay[from], m.known[from] = m.recent[from].typical(f.Rec.Recv.Sub(f.Rec.Sent), m.ordered), true
+	}
+	m.latest[f.Rec.From] = max(m.latest[f.Rec.From], f.left())
+	f.settled, f.matched = true, true
+	m.index.arrived(f)
+}
+
+// lose settles a packet that will not arrive.
+func (m *merger) lose(f *flight, fate trace.Fate, cause string) {
+	f.Rec.Fate, f.Rec.Cause, f.settled = fate, cause, true
+	m.index.remove(f)
+}
+
+// expire gives up packets sent before the window, and forgets those that arrived.
+func (m *merger) expire(before vtime.Time) {
+	for f := m.sent.First(); f != nil && f.Rec.Sent < before; f = m.sent.First() {
+		m.sent.Drop()
+		if !f.settled {
+			m.giveUp(f)
+		}
+		m.index.remove(f)
+		f.inSent = false
+		m.recycle(f)
+	}
+}
+
+// giveUp decides about a packet that was not seen again.
+func (m *merger) giveUp(f *flight) {
+	if m.gapNear(f.Rec.From.Other(), f.Rec.Sent, f.Rec.Sent.Add(m.window)) {
+		m.lose(f, trace.Unknown, causeCapture)
+		return
+	}
+	m.lose(f, trace.Dropped, "loss")
+}
+
+// emit hands on what is settled, in order.
+func (m *merger) emit() {
+	for f := m.order.First(); f != nil && f.settled; f = m.order.First() {
+		m.order.Drop()
+		if !f.dead {
+			m.stats.Fates[f.Rec.Fate]++
+			m.sink.Packet(&f.Rec)
+		}
+		f.inOrder = false
+		m.recycle(f)
+	}
+}
+
+// recycle takes back a flight that is in no queue.
+func (m *merger) recycle(f *flight) {
+	if !f.inOrder && !f.inSent && !f.inEarly {
+		m.free = append(m.free, f)
+	}
+}
+
+// close settles what is left. What was in flight when the taps stopped is not lost, unless it cannot be in flight any more: for
+// its age, or because what was sent later has arrived where nothing overtakes.
+func (m *merger) close(sources []capture.Source) {
+	m.link(vtime.Never)
+	m.explain(vtime.Never)
+	m.now = max(m.now, m.until)
+	for f := m.sent.First(); f != nil; f = m.sent.First() {
+		m.sent.Drop()
+		if from := f.Rec.From; !f.settled {
+			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.ordered && f.left() < m.latest[from] {
+				m.giveUp(f)
+			} else {
+				m.lose(f, trace.Unknown, causeCapture)
+			}
+		}
+		f.inSent = false
+		m.recycle(f)
+	}
+	m.emit()
+	m.lateGaps(sources)
+	m.sink.End(m.now)
+}

@@ -1,0 +1,346 @@
+package merge
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// tapsOf is what two taps without any comment hold of a fixture.
+func tapsOf(f *fixture.Trace) []capture.Source {
+	return []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.A)}, Side: trace.A}, capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.B)}, Side: trace.B}}
+}
+
+// summary says what a merge must get right: one line per record, its rung of a ladder with what that does not show.
+func summary(t *testing.T, h *trace.Header, records []trace.Record) (lines []string) {
+	t.Helper()
+	for i := range records {
+		r := &records[i]
+		var b strings.Builder
+		if err := ladder.Draw(&b, h, records[i:i+1], nil, ladder.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		_, rung, _ := strings.Cut(b.String(), "\n")
+		lines = append(lines, fmt.Sprintf("%d %v %s: %s", r.Conn, r.Fate, r.Cause, rung))
+	}
+	return lines
+}
+
+func mergeAll(t *testing.T, f *fixture.Trace, opt Options) (*trace.Collector, Stats) {
+	t.Helper()
+	var k trace.Collector
+	opt.Zero = tracetest.Epoch
+	stats, err := Taps(&f.Header, tapsOf(f), opt, &k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &k, stats
+}
+
+func TestMergeFates(t *testing.T) {
+	for name, text := range map[string]string{
+		"delivered": "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1\n",
+		"lost and retransmitted with the same bytes": `
+A>X SEND_ONLY psn=+0 len=4
+A>B SEND_ONLY psn=+1 len=4 A
+@500 A>B SEND_ONLY psn=+0 len=4
+@501 A>B SEND_ONLY psn=+1 len=4 A
+`,
+		"tail lost twice": `
+A>B SEND_ONLY psn=+0 len=4
+A>X SEND_ONLY psn=+1 len=4
+@500 A>X SEND_ONLY psn=+1 len=4
+@1000 A>B SEND_ONLY psn=+1 len=4
+`,
+		"corrupted in the payload": "A>B SEND_ONLY psn=+0 len=4\nA>B SEND_ONLY psn=+1 len=64 got byte=60:9 icrc=bad\n",
+		"corrupted in the PSN":     "A>B SEND_ONLY psn=+0 len=4\nA>B SEND_ONLY psn=+1 len=64 got byte=52:77 icrc=bad\nA>B SEND_ONLY psn=+2 len=64\n",
+		"rewritten by a middlebox": "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1 got ACK psn=+0 msn=2\n",
+		"injected":                 "A>B SEND_ONLY psn=+0 len=4\nX>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nX>B SEND_ONLY psn=+9 len=4 fill=9\n",
+		"overtaken":                "@1..9 A>B SEND_ONLY psn=+0 len=4\n@2..5 A>B SEND_ONLY psn=+1 len=4\n@3..4 A>B SEND_ONLY psn=+2 len=4\n",
+		"two connections":          "qp conn=1 start=99\nA>B SEND_ONLY psn=+0 len=4\nB>A SEND_ONLY psn=+0 len=4 conn=1\nA>X ACK psn=+0 msn=1 conn=1\n@90 B>A SEND_ONLY psn=+0 len=4 conn=1\n",
+	} {
+		// Something must follow, or what is in flight at the end is of unknown fate.
+		text += "@900000 A>B SEND_ONLY psn=+70 len=1\n@900000.1 B>A SEND_ONLY psn=+70 len=1\n"
+		for _, base := range tracetest.Bases {
+			f := tracetest.Parse(t, text, base)
+			k, stats := mergeAll(t, f, Options{})
+			want := summary(t, &f.Header, f.Records)
+			got := summary(t, &f.Header, k.Records)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s (-want +got)\n%s\n%+v", name, d, stats)
+			}
+		}
+	}
+}
+
+// The link's log tells apart what the taps cannot, and names the cause.
+func TestMergeFateLog(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1 A>X SEND_ONLY psn=+0 len=4 cause=drop[0]
+@2..40 A>B SEND_ONLY psn=+0 len=4
+@41..43 A>B SEND_ONLY psn=+1 len=4 got icrc=bad cause=corrupt[1]
+@900 A>B SEND_ONLY psn=+2 len=4
+`, psn.Mask)
+	us := func(x float64) vtime.Time { return vtime.Time(x * 1e6) }
+	fates := []LinkFate{
+		{At: us(2.1), From: trace.A, Opcode: roce.SendOnly, PSN: psn.Mask},
+		{At: us(1.1), From: trace.A, Opcode: roce.SendOnly, PSN: psn.Mask, Lost: true, Cause: "drop[0]"},
+		{At: us(41.1), From: trace.A, Opcode: roce.SendOnly, PSN: 0, Cause: "corrupt[1]"},
+		{At: us(50), From: trace.B, Opcode: roce.Acknowledge, PSN: 7, Lost: true},
+	}
+	k, stats := mergeAll(t, f, Options{Fates: fates})
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 1 {
+		t.Errorf("%+v (-want +got)\n%s", stats, d)
+	}
+}
+
+// A log of a part of the link tells its own, and nothing of the rest: what it does not name may be lost all the same, and equal
+// frames need not keep their order. What cannot have arrived yet has not.
+func TestMergePartialLog(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1 A>X SEND_ONLY psn=+0 len=4 cause=drop[0]
+@2 A>X SEND_ONLY psn=+0 len=4 cause=loss
+@30..60 A>B SEND_ONLY psn=+0 len=4
+@31..61 A>B SEND_ONLY psn=+1 len=4
+@3 A>X SEND_ONLY psn=+3 len=4 cause=loss
+@100..130 B>A ACK psn=+1 msn=2
+@125..155 B>A ACK psn=+1 msn=2
+@900..930 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	fates := []LinkFate{{At: vtime.Time(1.1 * 1e6), From: trace.A, Opcode: roce.SendOnly, Lost: true, Cause: "drop[0]"}}
+	least := 30 * vtime.Microsecond
+	for partial, same := range map[bool]bool{true: true, false: false} {
+		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: partial, Ordered: true, Least: [2]vtime.Duration{least, least}, Window: 300 * vtime.Microsecond})
+		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); (d == "") != same {
+			t.Errorf("partial %v (-want +got)\n%s", partial, d)
+		}
+	}
+}
+
+// What a part of the link held back on purpose took the rest of the way from then on: neither does what was sent again meanwhile,
+// with the same bytes, take its place, nor has it overtaken anything.
+func TestMergePartialLogLetsGo(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1..21 A>B SEND_ONLY psn=+0 len=4
+@2..62 A>B SEND_ONLY psn=+1 len=4 cause=delay[0]
+@3..63 A>B SEND_ONLY psn=+2 len=4 cause=delay[0]
+@44..64 A>B SEND_ONLY psn=+1 len=4
+@45..65 A>B SEND_ONLY psn=+2 len=4
+@900..910 A>B SEND_ONLY psn=+3 len=4
+`, 0)
+	us := func(x float64) vtime.Time { return vtime.Time(x * 1e6) }
+	fates := []LinkFate{
+		{At: us(2.1), Left: us(42), From: trace.A, Opcode: roce.SendOnly, PSN: 1, Cause: "delay[0]"},
+		{At: us(3.1), Left: us(43), From: trace.A, Opcode: roce.SendOnly, PSN: 2, Cause: "delay[0]"},
+	}
+	for _, known := range []bool{true, false} {
+		if !known {
+			fates[0].Left, fates[1].Left = 0, 0
+		}
+		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: known, Least: [2]vtime.Duration{10 * vtime.Microsecond, 0}})
+		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); (d == "") != known {
+			t.Errorf("known %v (-want +got)\n%s", known, d)
+		}
+	}
+}
+
+// What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its PSN,
+// nor an ACK with the same bytes, whichever of them arrives first.
+func TestMergeForged(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1..3 A>B SEND_ONLY psn=+0 len=4
+@4..40 B>A ACK psn=+0 msn=1
+@20 X>A NAK psn=+0 msn=0 REM_ACCESS
+@50..60 A>B SEND_ONLY psn=+1 len=4
+@70 X>A ACK psn=+1 msn=2
+@65..90 B>A ACK psn=+1 msn=2
+@100..110 A>B SEND_ONLY psn=+2 len=4
+@120..140 B>A ACK psn=+2 msn=3
+@190 X>A ACK psn=+2 msn=3
+@900..910 A>B SEND_ONLY psn=+3 len=4
+`, 0)
+	var forged []Forgery
+	for i := range f.Records {
+		if r := &f.Records[i]; r.Fate == trace.Injected {
+			forged = append(forged, Forgery{At: r.Recv, From: r.From, Raw: r.Raw})
+		}
+	}
+	slices.Reverse(forged)
+	for name, fates := range map[string][]LinkFate{"with a log": {}, "without a log": nil} {
+		k, stats := mergeAll(t, f, Options{Fates: fates, Forged: forged})
+		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Fates[trace.Injected] != 3 {
+			t.Errorf("%s: %+v (-want +got)\n%s", name, stats, d)
+		}
+	}
+}
+
+// What was sent last and has not arrived is lost when the taps watched for long enough after it, and else in doubt.
+func TestMergeLastPackets(t *testing.T) {
+	f := tracetest.Parse(t, "@1..9 A>B SEND_ONLY psn=+0 len=4\n@20 A>X SEND_ONLY psn=+1 len=4\n", 0)
+	for until, want := range map[vtime.Time]trace.Fate{0: trace.Unknown, 30e6: trace.Unknown, 40e6: trace.Dropped} {
+		k, stats := mergeAll(t, f, Options{Until: until})
+		if r := &k.Records[len(k.Records)-1]; r.Fate != want {
+			t.Errorf("watched until %s us: %v, want %v; %+v", until.Micros(), r.Fate, want, stats)
+		}
+	}
+}
+
+// A packet that the link held back on purpose is no measure for those that follow: their retransmissions are no copies.
+func TestMergeIgnoresScriptedDelay(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1..41 A>B SEND_ONLY psn=+0 len=4 cause=delay[0]
+@2..12 A>B SEND_ONLY psn=+1 len=4
+@22..32 A>B SEND_ONLY psn=+0 len=4
+@23..33 A>B SEND_ONLY psn=+1 len=4
+@900..910 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	fates := []LinkFate{{At: vtime.Time(1.1 * 1e6), From: trace.A, Opcode: roce.SendOnly, PSN: 0, Cause: "delay[0]"}}
+	k, stats := mergeAll(t, f, Options{Fates: fates})
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Copies != 0 {
+		t.Errorf("%+v (-want +got)\n%s", stats, d)
+	}
+}
+
+// A frame that is missing because a tap lost it says nothing about the link or the sender.
+func TestMergeCaptureGaps(t *testing.T) {
+	f := tracetest.Parse(t, "@1 A>B SEND_ONLY psn=+0 len=4\n@2 A>B SEND_ONLY psn=+1 len=4\n@3 A>B SEND_ONLY psn=+2 len=4\n@900000 A>B SEND_ONLY psn=+3 len=4\n", 0)
+	for _, tap := range []trace.Side{trace.A, trace.B} {
+		lists := [2][]capture.Frame{tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)}
+		lists[tap] = slices.Delete(lists[tap], 1, 2)
+		lists[tap][1].Dropped = 1
+		src := []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: lists[trace.A]}, Side: trace.A}, capture.AtTap{Source: &tracetest.Frames{List: lists[trace.B], Lost: 7}, Side: trace.B}}
+		var k trace.Collector
+		stats, err := Taps(&f.Header, src, Options{Zero: tracetest.Epoch}, &k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := k.Records[1]; len(k.Records) != 4 || r.Fate != trace.Unknown || r.Cause != causeCapture {
+			t.Errorf("tap %v lost a frame: %v", tap, summary(t, &f.Header, k.Records))
+		}
+		gaps := uint64(0)
+		for _, g := range stats.Gaps {
+			gaps += g.Frames
+		}
+		if want := map[trace.Side]uint64{trace.A: 1 + 7, trace.B: 7}[tap]; gaps != want {
+			t.Errorf("gaps %+v, want %d frames", stats.Gaps, want)
+		}
+	}
+}
+
+// What two taps of one host disagree about the time is not an injection.
+func TestMergeArrivalBeforeDeparture(t *testing.T) {
+	f := tracetest.Parse(t, "@1..1 A>B SEND_ONLY psn=+0 len=4\n@1..1 B>A SEND_ONLY psn=+0 len=4\n@5..3 B>A SEND_ONLY psn=+1 len=4\n@9 B>A SEND_ONLY psn=+2 len=4\n", 0)
+	k, _ := mergeAll(t, f, Options{})
+	last := vtime.Time(0)
+	for i := range k.Records {
+		r := &k.Records[i]
+		if r.Fate != trace.Delivered || r.Time() < last {
+			t.Errorf("%v at %d after %d", r.Fate, r.Time(), last)
+		}
+		last = r.Time()
+	}
+	if len(k.Records) != 4 {
+		t.Errorf("%d records", len(k.Records))
+	}
+}
+
+func TestMergeLongRun(t *testing.T) {
+	for seed := range uint64(5) {
+		f := tracetest.Parse(t, tracetest.LossyRun(seed, 2000), psn.Mask-900)
+		k, _ := mergeAll(t, f, Options{})
+		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" {
+			t.Fatalf("seed %d (-want +got)\n%s", seed, d)
+		}
+	}
+}
+
+// pipe is the frames of one tap of an endless run, made as they are read.
+type pipe struct {
+	frame []byte
+	n     int
+	left  int
+	late  time.Duration
+}
+
+func (p *pipe) Next(f *capture.Frame) error {
+	if p.left == 0 {
+		return io.EOF
+	}
+	p.left--
+	p.n++
+	binary.BigEndian.PutUint32(p.frame[50:], uint32(p.n)&psn.Mask)
+	*f = capture.Frame{Raw: p.frame, Kept: len(p.frame), Wall: tracetest.Epoch.Add(time.Duration(p.n)*time.Microsecond + p.late)}
+	return nil
+}
+
+func BenchmarkMerge(b *testing.B) {
+	f := tracetest.Parse(b, "A>B WRITE_ONLY psn=+0 len=1024\n", 0)
+	raw := f.Records[0].Raw
+	out := capture.AtTap{Source: &pipe{frame: bytes.Clone(raw), left: b.N}, Side: trace.A}
+	in := capture.AtTap{Source: &pipe{frame: bytes.Clone(raw), left: b.N, late: 100 * time.Microsecond}, Side: trace.B}
+	b.ReportAllocs()
+	stats, err := Taps(&f.Header, []capture.Source{out, in}, Options{Zero: tracetest.Epoch, Window: 10 * vtime.Millisecond}, tracetest.Discard{})
+	if err != nil || stats.Fates[trace.Delivered] != uint64(b.N) {
+		b.Fatalf("%+v, %v", stats, err)
+	}
+}
+
+// A packet from an address that nobody has is the affair of the QP that it is for.
+func TestAtlasOfStrangers(t *testing.T) {
+	f := tracetest.Parse(t, "qp conn=1 start=9\nA>B SEND_ONLY psn=+0 len=4\n", 0)
+	a := newAtlas(&f.Header)
+	for i := range f.Header.Conns {
+		end := f.Header.Conns[i].Ends[trace.B]
+		var h roce.Frame
+		h.Src, h.Dst, h.Packet.DestQP, h.Packet.Opcode = netip.MustParseAddr("9.9.9.9"), end.Addr, end.QP.QPN, roce.SendOnly
+		if got := a.find(&h); got != (place{i, trace.A}) {
+			t.Errorf("for QP %#x: %+v, want connection %d from A", end.QP.QPN, got, i)
+		}
+		if h.Packet.DestQP = 0x999999; a.find(&h) != (place{-1, trace.A}) {
+			t.Errorf("for nobody's QP: %+v", a.find(&h))
+		}
+	}
+}
+
+// Two packets that pass the tap in one order and the link in the other have arrived all the same.
+func TestMergeOrderOfTheTapDiffers(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1..40 A>B SEND_ONLY psn=+0 len=4
+@2..43 A>B SEND_ONLY psn=+1 len=4
+@2.1..42 A>B SEND_ONLY psn=+2 len=4
+`, 0)
+	k, stats := mergeAll(t, f, Options{Ordered: true, Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Fates[trace.Dropped] != 0 {
+		t.Errorf("%d dropped (-want +got)\n%s", stats.Fates[trace.Dropped], d)
+	}
+}
+
+// A loss shortly before the end of the capture is one if what was sent later has arrived, however long packets take there.
+func TestMergeLossNearTheEnd(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1 A>X SEND_ONLY psn=+0 len=4
+@2..40 A>B SEND_ONLY psn=+1 len=4
+`, 0)
+	for ordered, want := range map[bool]trace.Fate{true: trace.Dropped, false: trace.Unknown} {
+		if k, _ := mergeAll(t, f, Options{Ordered: ordered}); k.Records[0].Fate != want {
+			t.Errorf("ordered %v: %v, want %v", ordered, k.Records[0].Fate, want)
+		}
+	}
+}

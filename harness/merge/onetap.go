@@ -1,0 +1,39 @@
+package merge
+
+import (
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// OneTap plays the frames of one tap into s, by their order: the other end of each packet's way is unknown. Times count from the
+// first frame.
+func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
+	atlas := newAtlas(h)
+	l := capture.NewLanes(sources, time.Time{})
+	var r trace.Record
+	var end vtime.Time
+	for n := l.Next(); n != nil; n = l.Next() {
+		r = trace.Record{Sent: vtime.Never, Recv: vtime.Never, Fate: trace.Unknown}
+		headers := n.Frame.Fill(&r)
+		where := atlas.find(&headers)
+		r.Conn, r.From = where.conn, where.from
+		switch n.Frame.Way {
+		case capture.Outward:
+			r.From = tap
+		case capture.Inward:
+			r.From = tap.Other()
+		}
+		if r.From == tap {
+			r.Sent = n.At
+		} else {
+			r.Recv = n.At
+		}
+		end = n.At
+		s.Packet(&r)
+	}
+	s.End(end)
+	return l.Err()
+}

@@ -1,0 +1,37 @@
+package recording
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+)
+
+// Connection management tells what traffic cannot: the other QPN before it is used, the MTU, and the start PSNs.
+func TestLearnFromConnectionManagement(t *testing.T) {
+	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+7 len=8\n", 100)
+	a, b := f.Header.Conns[0].Ends[trace.A], f.Header.Conns[0].Ends[trace.B]
+	mad := func(from, to trace.End, m roce.CMMessage) capture.Frame {
+		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: roce.CMQueuePair, PKey: roce.DefaultPKey}, DETH: roce.DETH{QKey: roce.CMQKey, SrcQP: 1}}
+		p.Payload = roce.AppendCM(nil, 1, m)
+		p.Len = len(p.Payload)
+		fr := roce.Frame{Src: from.Addr, Dst: to.Addr, SrcPort: 7, TTL: 64, Packet: p}
+		return capture.Frame{Raw: fr.AppendTo(nil), Wall: tracetest.Epoch}
+	}
+	req := &roce.REQ{LocalCommID: 5, QPN: a.QP.QPN, StartingPSN: 900, PathMTU: 5}
+	rep := &roce.REP{CommIDs: roce.CommIDs{Local: 6, Remote: 5}, QPN: b.QP.QPN, StartingPSN: 100}
+	list := append([]capture.Frame{mad(a, b, req), mad(b, a, rep)}, tracetest.FramesAt(f, trace.A)...)
+	h, err := learn([]capture.Source{&tracetest.Frames{List: list}})
+	if err != nil || len(h.Conns) != 1 {
+		t.Fatalf("%v: %+v", err, h.Conns)
+	}
+	got := h.Conns[0].Ends
+	if q := got[trace.A].QP; q.QPN != a.QP.QPN || q.DestQPN != b.QP.QPN || q.MTU != 4096 || q.SendPSN != 100 || q.RecvPSN != 900 || got[trace.A].Port != a.Port {
+		t.Errorf("end A is %+v", got[trace.A])
+	}
+	if q := got[trace.B].QP; q.QPN != b.QP.QPN || q.SendPSN != 900 || q.RecvPSN != 100 {
+		t.Errorf("end B is %+v", got[trace.B])
+	}
+}

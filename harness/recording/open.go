@@ -1,0 +1,187 @@
+// Package recording opens a trace wherever it was recorded: in a run folder, in NDJSON, or in captures of our own or of any other
+// program, whose connections it learns from their frames. What opens a recording cannot tell which it was.
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
+)
+
+// Names within a run folder.
+const (
+	NDJSONName = "trace.ndjson"
+	TapsName   = "taps"
+)
+
+// Open finds a trace in a file or folder: NDJSON; pcap or pcapng of any origin; a run folder, which holds trace.ndjson
+// and taps/*.pcapng; or a folder of captures. It returns what the trace is of, and a function that plays it, which may
+// be called again.
+//
+// Captures that package capture wrote give the trace from which they were written, without the events. Of others, the
+// connections, the MTU and the start PSNs are learnt from the frames. Files named A.* and B.*, or interfaces whose names
+// begin with "A:" and "B:", are the two taps of one link; any other file is one tap, at the side that sends the first
+// request.
+func Open(path string) (trace.Header, func(trace.Sink) error, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return trace.Header{}, nil, fmt.Errorf("trace: %w", err)
+	}
+	if info.IsDir() {
+		return openFolder(path)
+	}
+	if strings.HasSuffix(path, ".ndjson") {
+		return openNDJSON(path)
+	}
+	return openCaptures([]string{path})
+}
+
+// openFolder prefers everything: NDJSON with the bytes of the captures, and else what there is.
+func openFolder(dir string) (trace.Header, func(trace.Sink) error, error) {
+	captures := capturesIn(filepath.Join(dir, TapsName))
+	if len(captures) == 0 {
+		captures = capturesIn(dir)
+	}
+	text := filepath.Join(dir, NDJSONName)
+	_, err := os.Stat(text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(captures) == 0:
+		return trace.Header{}, nil, fmt.Errorf("trace: %s holds neither %s nor captures", dir, NDJSONName)
+	case err != nil:
+		return openCaptures(captures)
+	case len(captures) == 0:
+		return openNDJSON(text)
+	}
+	return openBoth(text, captures)
+}
+
+// capturesIn lists the capture files of a folder by name.
+func capturesIn(dir string) (list []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".gz")
+		if ext := filepath.Ext(name); ext == ".pcapng" || ext == ".pcap" {
+			list = append(list, filepath.Join(dir, e.Name()))
+		}
+	}
+	return list
+}
+
+// openNDJSON reads the header now and the rest with every play.
+func openNDJSON(path string) (h trace.Header, play func(trace.Sink) error, err error) {
+	err = reading(path, func(r io.Reader) error {
+		in, err := ndjson.NewReader(r)
+		if err == nil {
+			h = *in.Header()
+		}
+		return err
+	})
+	return h, func(s trace.Sink) error {
+		return reading(path, func(r io.Reader) error {
+			in, err := ndjson.NewReader(r)
+			if err != nil {
+				return err
+			}
+			return in.Play(s)
+		})
+	}, err
+}
+
+// reading runs f on an open file and names the file in errors.
+func reading(path string, f func(io.Reader) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	defer file.Close()
+	if err := f(file); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// openCaptures opens captures of our own or of anyone else. Those of others are read twice: to learn, and to play.
+func openCaptures(paths []string) (h trace.Header, play func(trace.Sink) error, err error) {
+	h, own, err := ownHeader(paths)
+	if err != nil {
+		return h, nil, err
+	}
+	if own {
+		return h, func(s trace.Sink) error {
+			return with(paths, func(c *captureFiles) error {
+				end, err := capture.Reunite(&h, c.sources, func(_ uint64, r *trace.Record) bool { s.Packet(r); return true })
+				s.End(end)
+				return err
+			})
+		}, nil
+	}
+	err = with(paths, func(c *captureFiles) (err error) {
+		h, err = learn(c.sources)
+		if err == nil && len(h.Conns) == 0 {
+			err = fmt.Errorf("trace: %s: no RoCEv2 connection in it; %s", strings.Join(paths, ", "), c.counts())
+		}
+		return err
+	})
+	return h, func(s trace.Sink) error {
+		return with(paths, func(c *captureFiles) error { return playForeign(&h, c.sources, s) })
+	}, err
+}
+
+// ownHeader returns the header of captures of our own.
+func ownHeader(paths []string) (h trace.Header, own bool, err error) {
+	err = with(paths, func(c *captureFiles) error {
+		c.peek()
+		h, own = c.header()
+		return nil
+	})
+	return h, own, err
+}
+
+// playForeign merges two taps, or plays one.
+func playForeign(h *trace.Header, sources []capture.Source, s trace.Sink) error {
+	if h.Taps[trace.A] && h.Taps[trace.B] {
+		_, err := merge.Taps(h, sources, merge.Options{}, s)
+		return err
+	}
+	tap := trace.A
+	if h.Taps[trace.B] {
+		tap = trace.B
+	}
+	return merge.OneTap(h, tap, sources, s)
+}
+
+// openBoth plays the NDJSON of a run with the bytes from its captures.
+func openBoth(text string, captures []string) (trace.Header, func(trace.Sink) error, error) {
+	h, play, err := openNDJSON(text)
+	if err != nil {
+		return h, nil, err
+	}
+	own, ok, err := ownHeader(captures)
+	if err != nil || !ok {
+		return h, play, err
+	}
+	h.Bytes = true
+	return h, func(s trace.Sink) error {
+		return with(captures, func(c *captureFiles) error {
+			return reading(text, func(r io.Reader) error {
+				in, err := ndjson.NewReader(r)
+				if err != nil {
+					return err
+				}
+				return dress(in, &own, c.sources, s)
+			})
+		})
+	}, nil
+}

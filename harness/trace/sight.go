@@ -1,0 +1,71 @@
+package trace
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Point is one of the four places at which the packets of a half-conversation are seen. A half-conversation is the
+// requests of one side of a connection and the responses to them; a connection has two, one per requester.
+type Point uint8
+
+// The points, in the order in which a request and its response pass them.
+const (
+	RequesterOut Point = iota
+	ResponderIn
+	ResponderOut
+	RequesterIn
+)
+
+var pointNames = [...]string{"requester out", "responder in", "responder out", "requester in"}
+
+// String says where, as findings print it.
+func (p Point) String() string { return pointNames[p&3] }
+
+// AtRequester reports whether the point belongs to the requester's tap.
+func (p Point) AtRequester() bool { return p == RequesterOut || p == RequesterIn }
+
+// Sight is one packet passing one tap: what a rule sees. Every record gives one sight where it was sent and one where it
+// was received, each at its own time.
+type Sight struct {
+	At    vtime.Time
+	Tap   Side
+	Out   bool         // leaving the tapped endpoint
+	Rec   *Record      // the whole story, the future included: use it for fate and evidence
+	Pkt   *roce.Packet // the packet as seen here
+	ICRC  Integrity    // as seen here
+	Sum   uint32       // payload checksum as seen here
+	Raw   []byte       // bytes as seen here; nil when not captured
+	Index uint64       // position of Rec in the stream
+}
+
+// Viewer takes sights and events in time order.
+type Viewer interface {
+	Sight(*Sight)
+	Event(*Event)
+	End(at vtime.Time)
+}
+
+// Views is a Viewer that shows everything to several, in order.
+type Views []Viewer
+
+// Sight implements Viewer.
+func (v Views) Sight(s *Sight) {
+	for _, w := range v {
+		w.Sight(s)
+	}
+}
+
+// Event implements Viewer.
+func (v Views) Event(e *Event) {
+	for _, w := range v {
+		w.Event(e)
+	}
+}
+
+// End implements Viewer.
+func (v Views) End(at vtime.Time) {
+	for _, w := range v {
+		w.End(at)
+	}
+}
