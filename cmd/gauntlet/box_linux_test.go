@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -41,7 +41,7 @@ func TestBoxOnNetns(t *testing.T) {
 	if taps := left(t, filepath.Join(dir, "taps")); !slices.Equal(taps, want) {
 		t.Errorf("captures: %v", taps)
 	}
-	h, _, err := trace.Open(filepath.Join(dir, "taps"))
+	h, _, err := recording.Open(filepath.Join(dir, "taps"))
 	if err != nil || !h.Divided() || h.Twin(0) != 1 {
 		t.Errorf("captures: %d connections, divided %v, %v", len(h.Conns), h.Divided(), err)
 	}

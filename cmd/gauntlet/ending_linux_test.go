@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
 // descendants lists the processes below pid with their command lines.
@@ -160,7 +160,7 @@ func TestEndings(t *testing.T) {
 					t.Errorf("no %s", name)
 				}
 			}
-			if _, _, err := trace.Open(p.dir); c.whole && err != nil {
+			if _, _, err := recording.Open(p.dir); c.whole && err != nil {
 				t.Error(err)
 			}
 		})

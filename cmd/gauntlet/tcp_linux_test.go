@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -57,7 +58,7 @@ func TestIWARPOverTCP(t *testing.T) {
 // with an FPDU or start-up frame, also one that is sent again (RFC 5044, 5).
 func segmentsAligned(t *testing.T, dir string) {
 	t.Helper()
-	_, play, err := trace.Open(filepath.Join(dir, "trace.ndjson"))
+	_, play, err := recording.Open(filepath.Join(dir, "trace.ndjson"))
 	must(t, err)
 	var all trace.Collector
 	must(t, play(&all))

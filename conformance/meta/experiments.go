@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -36,7 +39,7 @@ func Repeated(pairs [][2]*Recording) (rule.Verdict, error) {
 // written is the text of a trace.
 func written(r *Recording) ([]byte, error) {
 	var b bytes.Buffer
-	w, err := trace.NewWriter(&b, &r.Header)
+	w, err := ndjson.NewWriter(&b, &r.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +162,7 @@ func FromFiles(by Judge, rules []rule.Rule, over []*Recording, dir string) (rule
 		if err := r.keep(folder); err != nil {
 			return rule.Verdict{}, err
 		}
-		h, play, err := trace.Open(folder)
+		h, play, err := recording.Open(folder)
 		if err != nil {
 			return rule.Verdict{}, err
 		}
@@ -174,7 +177,7 @@ func FromFiles(by Judge, rules []rule.Rule, over []*Recording, dir string) (rule
 
 // keep writes the trace and the captures of both taps.
 func (r *Recording) keep(folder string) error {
-	taps := filepath.Join(folder, trace.TapsName)
+	taps := filepath.Join(folder, recording.TapsName)
 	if err := os.MkdirAll(taps, 0o755); err != nil {
 		return fmt.Errorf("meta: %w", err)
 	}
@@ -182,11 +185,11 @@ func (r *Recording) keep(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, trace.NDJSONName), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, recording.NDJSONName), text, 0o644); err != nil {
 		return fmt.Errorf("meta: %w", err)
 	}
 	for _, side := range []trace.Side{trace.A, trace.B} {
-		tap := trace.Tap{Side: side, Device: strings.ToLower(side.String()) + "0"}
+		tap := capture.Tap{Side: side, Device: strings.ToLower(side.String()) + "0"}
 		if err := r.capture(filepath.Join(taps, tap.File()), tap); err != nil {
 			return err
 		}
@@ -195,13 +198,13 @@ func (r *Recording) keep(folder string) error {
 }
 
 // capture writes what one tap saw.
-func (r *Recording) capture(path string, tap trace.Tap) error {
+func (r *Recording) capture(path string, tap capture.Tap) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("meta: %w", err)
 	}
 	defer f.Close()
-	w, err := trace.NewTapWriter(f, &r.Header, tap, time.Time{})
+	w, err := capture.NewWriter(f, &r.Header, tap, time.Time{})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -28,7 +29,7 @@ B>A ACK psn=+2 msn=1
 // recorded reads a fixture.
 func recorded(t *testing.T, text string) *Recording {
 	t.Helper()
-	f, err := trace.ParseFixture(strings.NewReader(text), 0)
+	f, err := fixture.Parse(strings.NewReader(text), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

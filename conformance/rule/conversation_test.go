@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -259,7 +260,7 @@ func TestPacketsForSomebodyElse(t *testing.T) {
 
 // TestForeignDialectMovesNothing injects a packet of an extension that the connection does not speak.
 func TestForeignDialectMovesNothing(t *testing.T) {
-	f, err := trace.ParseFixture(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A\nX>B X_WRITE_ONLY psn=+1 len=8 A\nA>B WRITE_ONLY psn=+1 len=8 A\n"), 0)
+	f, err := fixture.Parse(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A\nX>B X_WRITE_ONLY psn=+1 len=8 A\nA>B WRITE_ONLY psn=+1 len=8 A\n"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

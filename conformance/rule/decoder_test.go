@@ -7,13 +7,14 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 )
 
 // decoded plays a fixture and writes down what the transport at the receiving end is shown: "+0" in order, "+1*" recovered,
 // "+3>" ahead, "+2<" again, with the time in microseconds of those that did not come as they arrived.
 func decoded(t *testing.T, text string, class Class, base psn.PSN) string {
 	t.Helper()
-	f, err := trace.ParseFixture(strings.NewReader(text), base)
+	f, err := fixture.Parse(strings.NewReader(text), base)
 	if err != nil {
 		t.Fatal(err)
 	}

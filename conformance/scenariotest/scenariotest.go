@@ -31,6 +31,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -173,7 +174,7 @@ func (r *runner) run(d *datadriven.TestData) string {
 func (r *runner) draw(detail bool, failure error) string {
 	var out strings.Builder
 	h := r.world.Header()
-	if err := trace.Ladder(&out, &h, r.trace.Records, r.trace.Events, trace.LadderOptions{AllEvents: detail}); err != nil {
+	if err := ladder.Draw(&out, &h, r.trace.Records, r.trace.Events, ladder.Options{AllEvents: detail}); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
 	if failure != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -35,7 +36,7 @@ func measure(t *testing.T, text string, o Options) *Collector {
 
 func measureAt(t *testing.T, text string, o Options, base psn.PSN) *Collector {
 	t.Helper()
-	f, err := trace.ParseFixture(strings.NewReader(text), base)
+	f, err := fixture.Parse(strings.NewReader(text), base)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
@@ -53,7 +54,7 @@ func Sheets(paths ...string) ([]*datasheet.Sheet, error) {
 
 // readTrace reads one trace.
 func readTrace(path string) (h trace.Header, reader *datasheet.Reader, err error) {
-	h, play, err := trace.Open(path)
+	h, play, err := recording.Open(path)
 	if err != nil {
 		return h, nil, err
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -43,18 +45,18 @@ type flushing struct{ trace.Views }
 func (f flushing) End(at vtime.Time) {
 	f.Views.End(at)
 	for _, v := range f.Views {
-		_, _ = v.(*trace.TapWriter).Flush() // into memory
+		_, _ = v.(*capture.Writer).Flush() // into memory
 	}
 }
 
-// capture runs a Spec in virtual time and captures both ends.
-func capture(t *testing.T, text string) taps {
+// captured runs a Spec in virtual time and captures both ends.
+func captured(t *testing.T, text string) taps {
 	t.Helper()
 	var files [2]strings.Builder
 	open := func(h trace.Header) (trace.Sink, error) {
 		var views trace.Views
 		for side := range files {
-			tap, err := trace.NewTapWriter(&files[side], &h, trace.Tap{Side: trace.Side(side), Device: "x"}, time.Time{})
+			tap, err := capture.NewWriter(&files[side], &h, capture.Tap{Side: trace.Side(side), Device: "x"}, time.Time{})
 			must(t, err)
 			views = append(views, tap)
 		}
@@ -64,10 +66,10 @@ func capture(t *testing.T, text string) taps {
 	must(t, err)
 	var out taps
 	for side := range files {
-		in, err := trace.NewCapture(strings.NewReader(files[side].String()))
+		in, err := capture.NewReader(strings.NewReader(files[side].String()))
 		must(t, err)
 		for {
-			var f trace.Frame
+			var f capture.Frame
 			if err := in.Next(&f); errors.Is(err, io.EOF) {
 				break
 			} else {
@@ -177,7 +179,7 @@ func TestEditedCaptures(t *testing.T) {
 		}, []string{"WIRE-ICRC-001"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			taps := capture(t, text)
+			taps := captured(t, text)
 			c.edit(t, &taps)
 			r := judgeFolder(t, taps.folder(t))
 			got := failed(r)
@@ -198,7 +200,7 @@ func TestEditedCaptures(t *testing.T) {
 func TestEditedTrace(t *testing.T) {
 	o := options(t, "link rate=100M delay=5ms queue=1000\nload write msg=16KiB count=10\n")
 	execute(t, o)
-	raw, err := os.ReadFile(filepath.Join(o.Folder, trace.NDJSONName))
+	raw, err := os.ReadFile(filepath.Join(o.Folder, recording.NDJSONName))
 	must(t, err)
 	lines := strings.SplitAfter(string(raw), "\n")
 	at := func(text string) int {

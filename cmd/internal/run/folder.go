@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/junit"
@@ -108,7 +109,7 @@ func encode(w io.Writer, v any) error {
 // close returns why.
 type store struct {
 	file          *os.File
-	out           *trace.Writer
+	out           *ndjson.Writer
 	limit         int
 	kept, dropped int
 	at            vtime.Time // of the last record that was kept
@@ -123,7 +124,7 @@ func (f *folder) trace(h trace.Header, limit int) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
-	out, err := trace.NewWriter(file, &h)
+	out, err := ndjson.NewWriter(file, &h)
 	if err != nil {
 		_ = file.Close() // nothing is in it
 		return nil, fmt.Errorf("run: write %s: %w", file.Name(), bare(err))

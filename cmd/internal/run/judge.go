@@ -10,8 +10,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
@@ -39,7 +41,7 @@ const foreignScheme = "gbn"
 // trace could not be read to the end.
 func Judge(o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
-	h, play, err := trace.Open(o.Path)
+	h, play, err := recording.Open(o.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 // metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
 func (o *JudgeOptions) metrics() metrics.Options {
 	dir := o.Path
-	if filepath.Base(dir) == trace.NDJSONName || filepath.Base(dir) == trace.TapsName {
+	if filepath.Base(dir) == recording.NDJSONName || filepath.Base(dir) == recording.TapsName {
 		dir = filepath.Dir(dir)
 	}
 	s, err := scenario.ReadFile(filepath.Join(dir, "spec.txt"))
@@ -155,7 +157,7 @@ func Ladder(w io.Writer, o LadderOptions) error {
 	if o.Count < 1 || o.Count > ladderMost {
 		return fmt.Errorf("count %d: want 1 to %d", o.Count, ladderMost)
 	}
-	h, play, err := trace.Open(o.Path)
+	h, play, err := recording.Open(o.Path)
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func Ladder(w io.Writer, o LadderOptions) error {
 	if err := play(s); err != nil {
 		return err
 	}
-	return trace.Ladder(w, &h, s.Records, s.Events, trace.LadderOptions{Absolute: o.Absolute, Everything: o.Everything,
+	return ladder.Draw(w, &h, s.Records, s.Events, ladder.Options{Absolute: o.Absolute, Everything: o.Everything,
 		AllEvents: o.Everything, OneConn: o.Conn >= 0, Conn: o.Conn, First: o.From})
 }
 

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -25,7 +27,7 @@ func drawLadders(r *model.Result, f *folder) error {
 	if len(wanted) == 0 || f == nil {
 		return nil
 	}
-	h, play, err := trace.Open(f.path("trace.ndjson"))
+	h, play, err := recording.Open(f.path("trace.ndjson"))
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (w *windows) drawUpTo(last uint64) {
 			continue
 		}
 		var b strings.Builder
-		err := trace.Ladder(&b, w.header, w.records, w.events, trace.LadderOptions{OneConn: c.Conn >= 0, Conn: c.Conn, First: w.first, Window: true,
+		err := ladder.Draw(&b, w.header, w.records, w.events, ladder.Options{OneConn: c.Conn >= 0, Conn: c.Conn, First: w.first, Window: true,
 			Center: c.Record, Before: ladderBefore, After: ladderAfter, Marks: map[uint64]string{c.Record: c.Rule}})
 		if err == nil {
 			w.result.Ladders = append(w.result.Ladders, model.Ladder{Rule: c.Rule, Finding: c.Finding, Text: b.String()})

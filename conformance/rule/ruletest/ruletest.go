@@ -30,6 +30,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -71,7 +72,7 @@ func orphans(t *testing.T, known map[string]bool, dir string) {
 // empty runs a rule over a trace in which nothing happens: it must not pass.
 func empty(t *testing.T, r *rule.Rule) {
 	t.Helper()
-	f, err := trace.ParseFixture(strings.NewReader(""), 0)
+	f, err := fixture.Parse(strings.NewReader(""), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func fixtures(t *testing.T, r *rule.Rule, dir string) {
 			}
 			for _, base := range startsOf(t, text) {
 				name := strings.TrimSuffix(filepath.Base(path), ".trace")
-				t.Run(fmt.Sprintf("%s@%d", name, base), func(t *testing.T) { fixture(t, r, text, base, kind.status) })
+				t.Run(fmt.Sprintf("%s@%d", name, base), func(t *testing.T) { try(t, r, text, base, kind.status) })
 			}
 		}
 	}
@@ -129,8 +130,8 @@ func startsOf(t *testing.T, text []byte) []psn.PSN {
 	return []psn.PSN{psn.New(uint32(n))}
 }
 
-// fixture runs one rule over one fixture and compares verdict and findings with what the fixture says.
-func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.Status) {
+// try runs one rule over one fixture and compares verdict and findings with what the fixture says.
+func try(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.Status) {
 	t.Helper()
 	problems, err := check(r, text, base, want)
 	if err != nil {
@@ -143,7 +144,7 @@ func fixture(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.St
 
 // check returns in what a rule and a fixture disagree.
 func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems []string, err error) {
-	f, err := trace.ParseFixture(bytes.NewReader(text), base)
+	f, err := fixture.Parse(bytes.NewReader(text), base)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 }
 
 // claim matches findings with the fixture's comments and returns what is left over of either.
-func claim(f *trace.Fixture, text []byte, findings []rule.Finding) (problems []string, err error) {
+func claim(f *fixture.Trace, text []byte, findings []rule.Finding) (problems []string, err error) {
 	const end = 0 // no line has this number
 	wants := map[int][]*regexp.Regexp{}
 	for line, w := range f.Wants {
@@ -191,7 +192,7 @@ func claim(f *trace.Fixture, text []byte, findings []rule.Finding) (problems []s
 }
 
 // lineOf returns the line that shows a finding; 0 when it was made at the end of the trace and names no packet.
-func lineOf(f *trace.Fixture, finding *rule.Finding) int {
+func lineOf(f *fixture.Trace, finding *rule.Finding) int {
 	if finding.Record == rule.NoRecord && finding.At > f.Until {
 		return 0
 	}
@@ -238,7 +239,7 @@ func featuresOf(r *rule.Rule, text []byte) []string {
 }
 
 // judge runs one rule over a fixture that happens later by shift.
-func judge(f *trace.Fixture, r *rule.Rule, features []string, shift vtime.Duration) rule.Verdict {
+func judge(f *fixture.Trace, r *rule.Rule, features []string, shift vtime.Duration) rule.Verdict {
 	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: features})
 	f.Play(&shifter{trace.Delayed{Next: trace.NewTimeline(&f.Header, j), By: shift}})
 	return j.Verdicts()[0]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 )
 
 // Two ends of different kinds have a dialect each; one end has one, and two ends of one kind share it.
@@ -21,7 +22,7 @@ func TestDialectsOfTwoEnds(t *testing.T) {
 	}{
 		{"one kind", each, nil, rule.Fail}, {"two kinds", each, &[2]rule.End{}, rule.Pass}, {"an end with two", two, &[2]rule.End{}, rule.Fail},
 	} {
-		f, err := trace.ParseFixture(strings.NewReader(c.text), 0)
+		f, err := fixture.Parse(strings.NewReader(c.text), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -169,8 +170,8 @@ func (c chain) report() (sum linkReport, err error) {
 }
 
 // fates puts the logs of the stages together. Whole says that all keep one, so that what no log names has arrived.
-func (c chain) fates() (list []trace.LinkFate, whole bool, err error) {
-	list, whole = []trace.LinkFate{}, true
+func (c chain) fates() (list []merge.LinkFate, whole bool, err error) {
+	list, whole = []merge.LinkFate{}, true
 	err = c.each(func(st stage) error {
 		f, err := st.fates()
 		list, whole = append(list, f...), whole && f != nil

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
@@ -75,17 +75,17 @@ func TestLinkBeyondNetem(t *testing.T) {
 type told struct {
 	stage
 	linkReport
-	log    []trace.LinkFate
+	log    []merge.LinkFate
 	failed error
 }
 
 func (s *told) report() (linkReport, error)      { return s.linkReport, s.failed }
-func (s *told) fates() ([]trace.LinkFate, error) { return s.log, s.failed }
+func (s *told) fates() ([]merge.LinkFate, error) { return s.log, s.failed }
 func (s *told) busy() (bool, error)              { return s.Overflow > 0, s.failed }
 
 // A chain is as late as its latest stage, and knows what became of every packet when all stages do.
 func TestChainAddsUp(t *testing.T) {
-	relay := &told{linkReport: linkReport{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0}, Made: [2]uint64{0, 2}}, log: []trace.LinkFate{}}
+	relay := &told{linkReport: linkReport{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0}, Made: [2]uint64{0, 2}}, log: []merge.LinkFate{}}
 	kernel := &told{linkReport: linkReport{LateMax: 7 * vtime.Millisecond, Lost: [2]uint64{1, 1}}}
 	got, err := chain{relay, kernel}.report()
 	want := linkReport{LateMax: 7 * vtime.Millisecond, Overflow: 1, Lost: [2]uint64{4, 1}, Made: [2]uint64{0, 2}}

@@ -3,6 +3,7 @@ package netns
 import (
 	"cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -67,8 +68,8 @@ func (h *hop) named(what string) string {
 }
 
 // tap is where the frames at one end are captured.
-func (h *hop) tap(side trace.Side) trace.Tap {
-	return trace.Tap{Side: side, Hop: h.part, Device: h.devices[side]}
+func (h *hop) tap(side trace.Side) capture.Tap {
+	return capture.Tap{Side: side, Hop: h.part, Device: h.devices[side]}
 }
 
 // directions names both ways over the hop, as certificates do.

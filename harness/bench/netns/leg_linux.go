@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
@@ -11,7 +12,7 @@ type leg struct {
 	at     [2]*Namespace // its ends, by side
 	chain  chain
 	taps   [2]*tap
-	forged []trace.Forgery // crafted frames of this hop
+	forged []merge.Forgery // crafted frames of this hop
 	census census
 	lead   linkReport // of the traffic
 }

@@ -11,10 +11,13 @@ import (
 	"sort"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
@@ -66,7 +69,7 @@ func (s *session) merge(whole bool) error {
 		return err
 	}
 	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut, witness: witness, ending: ending}
-	err = trace.MergeHops(&h, spans, trace.MergeOptions{Zero: s.wall, Window: s.window(), Until: s.cut}, out)
+	err = merge.Hops(&h, spans, merge.Options{Zero: s.wall, Window: s.window(), Until: s.cut}, out)
 	if closeErr := captures.close(); err == nil {
 		err = closeErr
 	}
@@ -85,9 +88,9 @@ func (s *session) testify(h *trace.Header) (*dut.Witness, dut.Ending) {
 }
 
 // spans is what was seen of each leg.
-func (s *session) spans(whole bool) (list []trace.Span, err error) {
+func (s *session) spans(whole bool) (list []merge.Span, err error) {
 	for _, l := range s.legs {
-		span := trace.Span{Watch: &l.census, Forged: l.forged, Least: l.least()}
+		span := merge.Span{Watch: &l.census, Forged: l.forged, Least: l.least()}
 		logged := false
 		if span.Fates, logged, err = l.chain.fates(); err != nil && whole {
 			return nil, err
@@ -174,8 +177,8 @@ func (s *session) reported() ([]trace.Event, error) {
 		}
 		_, err := f.Seek(0, io.SeekStart)
 		if err == nil {
-			var r *trace.Reader
-			if r, err = trace.NewReader(f); err == nil {
+			var r *ndjson.Reader
+			if r, err = ndjson.NewReader(f); err == nil {
 				err = r.Play(&c)
 			}
 		}
@@ -269,7 +272,7 @@ type captureFiles struct {
 	trace.Views
 	files   []*os.File
 	buffers []*bufio.Writer
-	writers []*trace.TapWriter
+	writers []*capture.Writer
 }
 
 func (s *session) captures(h *trace.Header) (*captureFiles, error) {
@@ -292,14 +295,14 @@ func (s *session) captures(h *trace.Header) (*captureFiles, error) {
 }
 
 // add begins the file of one tap.
-func (c *captureFiles) add(dir string, h *trace.Header, tap trace.Tap, zero time.Time) error {
+func (c *captureFiles) add(dir string, h *trace.Header, tap capture.Tap, zero time.Time) error {
 	f, err := os.Create(filepath.Join(dir, tap.File()))
 	if err != nil {
 		return err
 	}
 	buf := bufio.NewWriterSize(f, 1<<20)
 	c.files, c.buffers = append(c.files, f), append(c.buffers, buf)
-	w, err := trace.NewTapWriter(buf, h, tap, zero)
+	w, err := capture.NewWriter(buf, h, tap, zero)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package netns
 import (
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
@@ -73,4 +74,4 @@ func (l *netemStage) death() error { return nil }
 
 func (l *netemStage) report() (linkReport, error) { return linkReport{}, nil }
 
-func (l *netemStage) fates() ([]trace.LinkFate, error) { return nil, nil }
+func (l *netemStage) fates() ([]merge.LinkFate, error) { return nil, nil }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
@@ -79,7 +80,7 @@ func (p *pacer) spend(now vtime.Time, wireBytes int) {
 // eventFile keeps what a process reports as the events of an NDJSON trace.
 type eventFile struct {
 	file *os.File
-	out  *trace.Writer
+	out  *ndjson.Writer
 }
 
 func newEventFile(role, path string, h trace.Header) (*eventFile, error) {
@@ -87,7 +88,7 @@ func newEventFile(role, path string, h trace.Header) (*eventFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: events: %w", role, err)
 	}
-	w, err := trace.NewWriter(f, &h)
+	w, err := ndjson.NewWriter(f, &h)
 	return &eventFile{f, w}, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -94,7 +95,7 @@ func (l *relayStage) setup() (relay.Setup, error) {
 			return setup, err
 		}
 		setup.Injections = append(setup.Injections, relay.Injection{From: wire.FaultSide(in.To.Other()), At: in.At, Frame: frame})
-		l.forged = append(l.forged, trace.Forgery{At: vtime.Time(0).Add(in.At), From: in.To.Other(), Raw: frame})
+		l.forged = append(l.forged, merge.Forgery{At: vtime.Time(0).Add(in.At), From: in.To.Other(), Raw: frame})
 	}
 	return setup, nil
 }
@@ -128,12 +129,12 @@ func (l *relayStage) report() (linkReport, error) {
 }
 
 // fates ends the relay and reads its log.
-func (l *relayStage) fates() ([]trace.LinkFate, error) {
+func (l *relayStage) fates() ([]merge.LinkFate, error) {
 	_ = l.child.close() // why it died, if it did, is known
 	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("netns: relay: %w", err)
 	}
-	out := []trace.LinkFate{} // not nil: there is a log
+	out := []merge.LinkFate{} // not nil: there is a log
 	err := relay.ReadLog(l.log, func(r relay.Record) error {
 		if r.Fate == relay.Delivered && r.Cause == "" || r.Fate == relay.Injected || r.At < l.epoch {
 			return nil
@@ -148,8 +149,8 @@ func (l *relayStage) fates() ([]trace.LinkFate, error) {
 	return out, err
 }
 
-func fateOf(r relay.Record, epoch vtime.Time) trace.LinkFate {
-	f := trace.LinkFate{At: r.At - epoch, PSN: psn.PSN(r.PSN), Lost: r.Fate != relay.Delivered, Cause: r.Cause}
+func fateOf(r relay.Record, epoch vtime.Time) merge.LinkFate {
+	f := merge.LinkFate{At: r.At - epoch, PSN: psn.PSN(r.PSN), Lost: r.Fate != relay.Delivered, Cause: r.Cause}
 	if r.Fate == relay.Overflow {
 		f.Cause = "relay overflow"
 	}

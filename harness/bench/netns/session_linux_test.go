@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -172,7 +173,7 @@ func TestSpool(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "spool")
 	must(t, err)
 	defer f.Close()
-	tap := &tap{place: trace.Tap{Side: trace.B}, file: f, out: bufio.NewWriter(f)}
+	tap := &tap{place: capture.Tap{Side: trace.B}, file: f, out: bufio.NewWriter(f)}
 	for i, p := range []packetio.Packet{
 		{Time: at(5 * ms), Data: []byte("early")}, {Time: at(10 * ms), Data: []byte("first"), Outgoing: true},
 		{Time: at(14 * ms), Data: []byte("answer"), Outgoing: true}, // it overtook what it answers
@@ -189,13 +190,13 @@ func TestSpool(t *testing.T) {
 	zero := time.Unix(1000, 0)
 	src, err := tap.source(zero, at(10*ms))
 	must(t, err)
-	var frame trace.Frame
+	var frame capture.Frame
 	must(t, src.Next(&frame))
-	if string(frame.Raw) != "first" || !frame.Wall.Equal(zero) || frame.Way != trace.Outward || frame.Tap != trace.B {
+	if string(frame.Raw) != "first" || !frame.Wall.Equal(zero) || frame.Way != capture.Outward || frame.Tap != trace.B {
 		t.Errorf("%+v", frame)
 	}
 	must(t, src.Next(&frame))
-	if len(frame.Raw) != 9000 || frame.Raw[8999] != 7 || frame.Way != trace.Inward || frame.Wall.Sub(zero) != 2*time.Millisecond {
+	if len(frame.Raw) != 9000 || frame.Raw[8999] != 7 || frame.Way != capture.Inward || frame.Wall.Sub(zero) != 2*time.Millisecond {
 		t.Errorf("%d bytes at %s", len(frame.Raw), frame.Wall.Sub(zero))
 	}
 	must(t, src.Next(&frame))

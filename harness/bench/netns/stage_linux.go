@@ -1,7 +1,7 @@
 package netns
 
 import (
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -13,7 +13,7 @@ type stage interface {
 	loud(epoch vtime.Time) error // everything, from fresh random streams
 	busy() (bool, error)         // packets are on their way
 	report() (linkReport, error) // of the traffic so far
-	fates() ([]trace.LinkFate, error)
+	fates() ([]merge.LinkFate, error)
 	ended() <-chan struct{} // closed when the stage has died
 	death() error           // what it died of
 }

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
@@ -20,7 +20,7 @@ import (
 // tap watches the device at one end of a hop, both directions, and spools every RoCEv2 frame to a file. It runs on a thread of
 // its own; the spool is turned into pcapng once it is known what became of each frame.
 type tap struct {
-	place   trace.Tap
+	place   capture.Tap
 	port    *packetio.Port
 	clock   *packetio.Clock
 	file    *os.File
@@ -56,7 +56,7 @@ const tapBuffer = 64 << 20
 const spoolWrite = 32 << 10
 
 // openTap opens the device, which is in the namespace n, and begins to spool to file, in times since base.
-func openTap(n *Namespace, place trace.Tap, base int64, file *os.File, ignore func([]byte) bool) (*tap, error) {
+func openTap(n *Namespace, place capture.Tap, base int64, file *os.File, ignore func([]byte) bool) (*tap, error) {
 	t := &tap{place: place, ignore: ignore, clock: packetio.NewClock(base), file: file, out: bufio.NewWriterSize(file, spoolWrite), ended: make(chan struct{})}
 	err := n.Do(func() (err error) {
 		t.port, err = packetio.Open(place.Device, t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer})
@@ -195,10 +195,10 @@ func (t *tap) source(zero time.Time, from vtime.Time) (*spoolReader, error) {
 }
 
 // Stats tells the merger what the tap lost.
-func (s *spoolReader) Stats() trace.CaptureStats { return trace.CaptureStats{Dropped: s.tap.dropped} }
+func (s *spoolReader) Stats() capture.Stats { return capture.Stats{Dropped: s.tap.dropped} }
 
-// Next implements trace.FrameSource.
-func (s *spoolReader) Next(f *trace.Frame) error {
+// Next implements capture.Source.
+func (s *spoolReader) Next(f *capture.Frame) error {
 	for len(s.ahead) < readAhead && !s.ended {
 		s.read()
 	}
@@ -207,10 +207,10 @@ func (s *spoolReader) Next(f *trace.Frame) error {
 	}
 	next := s.ahead[0]
 	s.ahead, s.spare = append(s.ahead[:0], s.ahead[1:]...), next.raw
-	*f = trace.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.tap.place.Side, HasTap: true,
-		Way: trace.Inward}
+	*f = capture.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.tap.place.Side, HasTap: true,
+		Way: capture.Inward}
 	if next.out {
-		f.Way = trace.Outward
+		f.Way = capture.Outward
 	}
 	return nil
 }

@@ -12,8 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/pseudoack"
 )
@@ -99,12 +103,12 @@ func TestDividedTraceRoundTrip(t *testing.T) {
 		t.Fatalf("header: %d connections, twin of 1 is %d", len(h.Conns), h.Twin(1))
 	}
 	var b bytes.Buffer
-	out, err := trace.NewWriter(&b, &h)
+	out, err := ndjson.NewWriter(&b, &h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Play(out)
-	in, err := trace.NewReader(&b)
+	in, err := ndjson.NewReader(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,14 +128,14 @@ func tapped(t *testing.T, w *sim.World, c *trace.Collector) (dir string) {
 	t.Helper()
 	h := w.Header()
 	dir = t.TempDir()
-	for _, tap := range []trace.Tap{{Side: trace.A, Hop: trace.LANHop}, {Side: trace.B, Hop: trace.LANHop}, {Side: trace.A, Hop: trace.WANHop},
+	for _, tap := range []capture.Tap{{Side: trace.A, Hop: trace.LANHop}, {Side: trace.B, Hop: trace.LANHop}, {Side: trace.A, Hop: trace.WANHop},
 		{Side: trace.B, Hop: trace.WANHop}} {
 		f, err := os.Create(filepath.Join(dir, tap.File()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		out, err := trace.NewTapWriter(f, &h, tap, time.Time{})
+		out, err := capture.NewWriter(f, &h, tap, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +150,7 @@ func tapped(t *testing.T, w *sim.World, c *trace.Collector) (dir string) {
 // The captures of both hops, one per tap, give the trace back, of which they show every frame twice.
 func TestDividedCapturesRoundTrip(t *testing.T) {
 	w, c := through(t, sim.Options{Bytes: true}, divided...)
-	h, play, err := trace.Open(tapped(t, w, c))
+	h, play, err := recording.Open(tapped(t, w, c))
 	if err != nil || !h.Divided() {
 		t.Fatalf("divided %v, %v", h.Divided(), err)
 	}
@@ -166,26 +170,26 @@ func TestDividedCapturesRoundTrip(t *testing.T) {
 func TestMergeHops(t *testing.T) {
 	w, c := through(t, sim.Options{Bytes: true}, divided...)
 	h, dir := w.Header(), tapped(t, w, c)
-	var spans []trace.Span
+	var spans []merge.Span
 	var seen [2]trace.Collector
 	for i, hop := range []trace.Hop{trace.LANHop, trace.WANHop} {
-		span := trace.Span{Watch: &seen[i]}
+		span := merge.Span{Watch: &seen[i]}
 		for _, side := range []trace.Side{trace.A, trace.B} {
-			f, err := os.Open(filepath.Join(dir, trace.Tap{Side: side, Hop: hop}.File()))
+			f, err := os.Open(filepath.Join(dir, capture.Tap{Side: side, Hop: hop}.File()))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			capture, err := trace.NewCapture(f)
+			in, err := capture.NewReader(f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			span.Sources = append(span.Sources, capture)
+			span.Sources = append(span.Sources, in)
 		}
 		spans = append(spans, span)
 	}
 	var merged trace.Collector
-	if err := trace.MergeHops(&h, spans, trace.MergeOptions{Zero: time.Unix(0, 0)}, &merged); err != nil {
+	if err := merge.Hops(&h, spans, merge.Options{Zero: time.Unix(0, 0)}, &merged); err != nil {
 		t.Fatal(err)
 	}
 	if len(seen[0].Records) == 0 || len(seen[0].Records)+len(seen[1].Records) != len(merged.Records) {

@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -149,7 +152,7 @@ func TestOverIPTraceReadsBack(t *testing.T) {
 		f.Close()
 	}
 	write("trace.ndjson", func(f *os.File) (trace.Sink, func() error) {
-		out, err := trace.NewWriter(f, &h)
+		out, err := ndjson.NewWriter(f, &h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +160,7 @@ func TestOverIPTraceReadsBack(t *testing.T) {
 	})
 	for _, side := range []trace.Side{trace.A, trace.B} {
 		write(side.String()+".pcapng", func(f *os.File) (trace.Sink, func() error) {
-			tap, err := trace.NewTapWriter(f, &h, trace.Tap{Side: side, Device: "x"}, time.Time{})
+			tap, err := capture.NewWriter(f, &h, capture.Tap{Side: side, Device: "x"}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +168,7 @@ func TestOverIPTraceReadsBack(t *testing.T) {
 		})
 	}
 	for _, path := range []string{filepath.Join(dir, "trace.ndjson"), dir} {
-		_, play, err := trace.Open(path)
+		_, play, err := recording.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
@@ -144,12 +145,12 @@ func (a *auditor) balance(w *sim.World) {
 	}
 }
 
-// ndjson returns the trace of a run in its stored form.
-func ndjson(tb fataler, opts sim.Options, lines ...string) []byte {
+// written returns the trace of a run in its stored form.
+func written(tb fataler, opts sim.Options, lines ...string) []byte {
 	s := spec(tb, lines...)
 	var b bytes.Buffer
 	h := world(tb, s, opts).Header()
-	out, err := trace.NewWriter(&b, &h)
+	out, err := ndjson.NewWriter(&b, &h)
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}
@@ -171,11 +172,11 @@ var rough = []string{"seed 7", "link rate=1G delay=200us jitter=50us queue=100 r
 
 // One Spec and seed give one trace, byte by byte; another seed gives another.
 func TestRunsRepeat(t *testing.T) {
-	first := ndjson(t, sim.Options{Bytes: true}, rough...)
-	if again := ndjson(t, sim.Options{Bytes: true}, rough...); !bytes.Equal(first, again) {
+	first := written(t, sim.Options{Bytes: true}, rough...)
+	if again := written(t, sim.Options{Bytes: true}, rough...); !bytes.Equal(first, again) {
 		t.Error("two runs of one seed differ")
 	}
-	if other := ndjson(t, sim.Options{Bytes: true}, append(rough[1:], "seed 8")...); bytes.Equal(first, other) {
+	if other := written(t, sim.Options{Bytes: true}, append(rough[1:], "seed 8")...); bytes.Equal(first, other) {
 		t.Error("two seeds give one trace")
 	}
 	if n := bytes.Count(first, []byte("\n")); n < 2000 {
