@@ -86,3 +86,11 @@ type Var struct {
 	Value int64
 	IsPSN bool
 }
+
+// Flag is the value of a variable that is true or false.
+func Flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

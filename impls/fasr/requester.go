@@ -203,7 +203,7 @@ func (r *Requester) Vars() []engine.Var {
 		{Name: "sr_unit", Value: int64(r.nic.pointer)},
 		{Name: "outstanding", Value: int64(r.sq.Len())},
 		{Name: "retry", Value: int64(r.retry.left)},
-		{Name: "rto_below_rtt", Value: flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
+		{Name: "rto_below_rtt", Value: engine.Flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
 		{Name: "ignored", Value: r.ignored},
 	}...)...)
 }

@@ -248,7 +248,7 @@ func (r *Responder) Vars() []engine.Var {
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "refused", Value: r.refused},
 		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
-		engine.Var{Name: "failed", Value: flag(r.state != ready)})
+		engine.Var{Name: "failed", Value: engine.Flag(r.state != ready)})
 	return r.nic.host.vars(v)
 }
 

@@ -6,14 +6,14 @@ import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 func (s *sender) vars(prefix string, v []engine.Var) []engine.Var {
 	v = s.sr.vars(prefix, v)
 	return append(v,
-		engine.Var{Name: prefix + "fallback", Value: flag(s.fallback)},
+		engine.Var{Name: prefix + "fallback", Value: engine.Flag(s.fallback)},
 		engine.Var{Name: prefix + "retx", Value: int64(s.retx.Len())})
 }
 
 // vars appends what a receiver shows of its recovery.
 func (r *receiver) vars(prefix string, v []engine.Var) []engine.Var {
 	v = r.sr.vars(prefix, v)
-	return append(v, engine.Var{Name: prefix + "fallback", Value: flag(r.fallback)})
+	return append(v, engine.Var{Name: prefix + "fallback", Value: engine.Flag(r.fallback)})
 }
 
 // vars appends the state of a place; all is zero outside recovery. path is 0 for normal, 1 for fast, 2 for slow. arrived is
@@ -34,7 +34,7 @@ func (s *state) vars(prefix string, v []engine.Var) []engine.Var {
 		engine.Var{Name: prefix + "path", Value: path},
 		engine.Var{Name: prefix + "sack_high", Value: int64(s.sackHigh), IsPSN: s != &z},
 		engine.Var{Name: prefix + "lost_cnt", Value: int64(s.lost)},
-		engine.Var{Name: prefix + "overflow", Value: flag(s.overflow)},
+		engine.Var{Name: prefix + "overflow", Value: engine.Flag(s.overflow)},
 		engine.Var{Name: prefix + "compression_cnt", Value: int64(s.arrived.compression)},
 		engine.Var{Name: prefix + "blocks", Value: int64(s.arrived.blocks)},
 		engine.Var{Name: prefix + "recorded", Value: int64(s.arrived.length())})
@@ -53,12 +53,4 @@ func (h *Host) vars(v []engine.Var) []engine.Var {
 		engine.Var{Name: "pool_blocks_high", Value: int64(p.blockMap.high)},
 		engine.Var{Name: "pool_exhausted", Value: p.exhausted},
 		engine.Var{Name: "pool_bits", Value: int64(h.cfg.pool.Bytes() * 8)})
-}
-
-// flag is a truth as a variable.
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

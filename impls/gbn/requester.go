@@ -232,18 +232,10 @@ func (r *Requester) Vars() []engine.Var {
 		{Name: "rd_atomic", Value: int64(r.sq.fetching)},
 		{Name: "retry", Value: int64(r.retry.left)},
 		{Name: "rnr_retry", Value: int64(r.retry.rnrLeft)},
-		{Name: "failed", Value: flag(r.failed)},
+		{Name: "failed", Value: engine.Flag(r.failed)},
 		{Name: "ignored", Value: r.ignored},
 		{Name: "reserved", Value: r.reserved},
 	}
-}
-
-// flag is a truth as a variable.
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 var (

@@ -189,10 +189,10 @@ func (r *Responder) Vars() []engine.Var {
 	return []engine.Var{
 		{Name: "epsn", Value: int64(r.epsn), IsPSN: true},
 		{Name: "msn", Value: int64(r.msn)},
-		{Name: "nak_sent", Value: flag(r.gap.answered)},
+		{Name: "nak_sent", Value: engine.Flag(r.gap.answered)},
 		{Name: "receives", Value: int64(r.receives.Len())},
 		{Name: "remembered", Value: int64(r.replay.Len())},
-		{Name: "failed", Value: flag(r.state != ready)},
+		{Name: "failed", Value: engine.Flag(r.state != ready)},
 		{Name: "duplicates", Value: r.duplicates},
 		{Name: "early", Value: r.early},
 		{Name: "ignored", Value: r.ignored},

@@ -9,9 +9,9 @@ func (s *sender) vars(prefix string, v []engine.Var) []engine.Var {
 		engine.Var{Name: prefix + "last_acked_psn", Value: int64(s.una), IsPSN: true},
 		engine.Var{Name: prefix + "retransmit_sn", Value: int64(s.retx), IsPSN: true},
 		engine.Var{Name: prefix + "recover_sn", Value: int64(s.recoverSN), IsPSN: true},
-		engine.Var{Name: prefix + "in_recovery", Value: flag(s.inRecovery)},
-		engine.Var{Name: prefix + "do_retransmit", Value: flag(s.doRetransmit)},
-		engine.Var{Name: prefix + "quick_timeout", Value: flag(s.rto.quick)})
+		engine.Var{Name: prefix + "in_recovery", Value: engine.Flag(s.inRecovery)},
+		engine.Var{Name: prefix + "do_retransmit", Value: engine.Flag(s.doRetransmit)},
+		engine.Var{Name: prefix + "quick_timeout", Value: engine.Flag(s.rto.quick)})
 }
 
 // Vars implements engine.Inspector. "rd_" are those of the READ responses. No name occurs in both halves.
@@ -38,7 +38,7 @@ func (r *Responder) Vars() []engine.Var {
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "dropped", Value: r.dropped},
 		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
-		engine.Var{Name: "failed", Value: flag(r.state != ready)})
+		engine.Var{Name: "failed", Value: engine.Flag(r.state != ready)})
 }
 
 // shownCodes is how many codes fit a variable.
@@ -55,12 +55,4 @@ func (r *receiver) codes() (v int64) {
 		p = p.Next()
 	}
 	return v
-}
-
-// flag is a truth as a variable.
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

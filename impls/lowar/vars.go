@@ -42,7 +42,7 @@ func (d *decoder) vars(v []engine.Var, prefix string) []engine.Var {
 	return append(v,
 		engine.Var{Name: prefix + "next", Value: int64(d.next), IsPSN: true},
 		engine.Var{Name: prefix + "bpsn", Value: int64(d.base), IsPSN: true},
-		engine.Var{Name: prefix + "bypass", Value: flag(d.bypass)},
+		engine.Var{Name: prefix + "bypass", Value: engine.Flag(d.bypass)},
 		engine.Var{Name: prefix + "r", Value: int64(d.code.r)},
 		engine.Var{Name: prefix + "c", Value: int64(d.code.c)},
 		engine.Var{Name: prefix + "waiting", Value: int64(d.waiting)},
@@ -63,12 +63,4 @@ func (h *Host) vars(v []engine.Var) []engine.Var {
 		engine.Var{Name: "rob", Value: int64(h.rob.used())},
 		engine.Var{Name: "rob_high", Value: int64(h.rob.high)},
 		engine.Var{Name: "rob_size", Value: int64(h.rob.most)})
-}
-
-// flag is a truth as a variable.
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -133,18 +133,11 @@ func (c *conn) Vars() []engine.Var {
 		{Name: "fast_retransmits", Value: n.FastRetransmits},
 		{Name: "timeouts", Value: n.Timeouts},
 		{Name: "dup_acks", Value: n.DupACKs},
-		{Name: "markers", Value: flag(c.framer.Markers)},
-		{Name: "crc", Value: flag(c.framer.CRC)},
-		{Name: "failed", Value: flag(c.failed)},
+		{Name: "markers", Value: engine.Flag(c.framer.Markers)},
+		{Name: "crc", Value: engine.Flag(c.framer.CRC)},
+		{Name: "failed", Value: engine.Flag(c.failed)},
 		{Name: "state_bytes", Value: int64(c.tcp.Bytes())},
 	}
-}
-
-func flag(on bool) int64 {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // Requester is the half that posts.
