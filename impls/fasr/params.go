@@ -1,12 +1,10 @@
 package fasr
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
 // config is the parameters of the scheme, read.
@@ -61,52 +59,27 @@ func parse(given engine.Params) (config, error) {
 func (c *config) set(name, value string) (err error) {
 	switch name {
 	case "ack_delay":
-		c.ackDelay, err = positive(value)
+		c.ackDelay, err = param.Duration(value)
 	case "block_bits":
-		c.pool.BlockBits, err = number(value, 1, maxBlockBits)
+		c.pool.BlockBits, err = param.Number(value, 1, maxBlockBits)
 	case "blocks":
-		c.pool.Blocks, err = number(value, 0, maxBlocks)
+		c.pool.Blocks, err = param.Number(value, 0, maxBlocks)
 	case "lc1_exact":
-		c.lc1Exact, err = truth(value)
+		c.lc1Exact, err = param.Bool(value)
 	case "lostcnt_credit":
-		c.credit, err = truth(value)
+		c.credit, err = param.Bool(value)
 	case "rate":
 		if value != "0" {
 			c.rate, err = unit.ParseRate(value)
 		}
 	case "rtt":
-		c.rtt, err = positive(value)
+		c.rtt, err = param.Duration(value)
 	case "units":
-		c.pool.Units, err = number(value, 0, maxUnits)
+		c.pool.Units, err = param.Number(value, 0, maxUnits)
 	case "window":
-		c.window, err = number(value, 1, maxWindow)
+		c.window, err = param.Number(value, 1, maxWindow)
 	}
 	return err
-}
-
-func number(s string, least, most int) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%q: want a whole number from %d to %d", s, least, most)
-	}
-	return n, nil
-}
-
-func truth(s string) (bool, error) {
-	b, err := strconv.ParseBool(s)
-	if err != nil {
-		return false, fmt.Errorf("%q: want true or false", s)
-	}
-	return b, nil
-}
-
-// positive reads a duration that is not negative.
-func positive(s string) (vtime.Duration, error) {
-	d, err := vtime.ParseDuration(s)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("%q: want zero or more", s)
-	}
-	return d, err
 }
 
 // rto returns the retransmission timeout of a QP. The paper gives no value. One that is set on the QP counts; else, when

@@ -2,11 +2,11 @@ package gbn
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
 // config is what the parameters of the scheme say.
@@ -47,9 +47,9 @@ func parse(given engine.Params) (config, error) {
 func (c *config) set(name, value string) (err error) {
 	switch name {
 	case "ack_delay":
-		c.ackDelay, err = positive(value)
+		c.ackDelay, err = param.Duration(value)
 	case "nack_interval":
-		c.nackInterval, err = positive(value)
+		c.nackInterval, err = param.Duration(value)
 	case "backto0":
 		var n unit.Size
 		n, err = unit.ParseSize(value)
@@ -60,18 +60,7 @@ func (c *config) set(name, value string) (err error) {
 			err = fmt.Errorf("%q: want immediate or wait", value)
 		}
 	case "rxe_infinite7":
-		if c.infinite7, err = strconv.ParseBool(value); err != nil {
-			err = fmt.Errorf("%q: want true or false", value)
-		}
+		c.infinite7, err = param.Bool(value)
 	}
 	return err
-}
-
-// positive reads a duration that is not negative.
-func positive(s string) (vtime.Duration, error) {
-	d, err := vtime.ParseDuration(s)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("%q: want zero or more", s)
-	}
-	return d, err
 }

@@ -1,11 +1,9 @@
 package irn
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
 // Config is the parameters of the scheme, read.
@@ -46,37 +44,19 @@ func Params() []engine.Param {
 func (c *Config) Set(name, value string) (known bool, err error) {
 	switch name {
 	case "cap":
-		c.Cap, err = Number(value, 1, maxCap)
+		c.Cap, err = param.Number(value, 1, maxCap)
 	case "rto_high":
-		c.RTOHigh, err = Duration(value)
+		c.RTOHigh, err = param.Duration(value)
 	case "rto_low":
-		c.RTOLow, err = Duration(value)
+		c.RTOLow, err = param.Duration(value)
 	case "rto_n":
-		c.RTON, err = Number(value, 0, maxCap)
+		c.RTON, err = param.Number(value, 0, maxCap)
 	case "rtt":
-		c.RTT, err = Duration(value)
+		c.RTT, err = param.Duration(value)
 	default:
 		return false, nil
 	}
 	return true, err
-}
-
-// Number reads a whole number of a range.
-func Number(s string, least, most int) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%q: want a whole number from %d to %d", s, least, most)
-	}
-	return n, nil
-}
-
-// Duration reads a duration that is not negative.
-func Duration(s string) (vtime.Duration, error) {
-	d, err := vtime.ParseDuration(s)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("%q: want zero or more", s)
-	}
-	return d, err
 }
 
 // timeouts returns the two timeouts of a QP. What is given counts; then, when the round trip is told, 3 and 1.25 of it, but

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
 // config is what the parameters of the shim say.
@@ -128,38 +128,27 @@ func names(list []engine.Param) string {
 func (c *config) set(name, value string) (err error) {
 	switch name {
 	case "adaptive":
-		if c.adaptive, err = strconv.ParseBool(value); err != nil {
-			err = fmt.Errorf("%q: want true or false", value)
-		}
+		c.adaptive, err = param.Bool(value)
 	case "bdp":
-		c.bdp, err = number(value, maxBDP)
+		c.bdp, err = param.Number(value, 1, maxBDP)
 	case "c":
-		c.send.c, err = number(value, maxC)
+		c.send.c, err = param.Number(value, 1, maxC)
 	case "r":
-		c.send.r, err = number(value, maxR)
+		c.send.r, err = param.Number(value, 1, maxR)
 	case "recv_c":
-		c.recv.c, err = number(value, maxC)
+		c.recv.c, err = param.Number(value, 1, maxC)
 	case "recv_r":
-		c.recv.r, err = number(value, maxR)
+		c.recv.r, err = param.Number(value, 1, maxR)
 	case "report":
-		c.window, err = number(value, maxWin)
+		c.window, err = param.Number(value, 1, maxWin)
 	case "rob":
-		c.rob, err = number(value, maxROB)
+		c.rob, err = param.Number(value, 1, maxROB)
 	case "t_rob":
 		if c.tRob, err = vtime.ParseDuration(value); err == nil && c.tRob <= 0 {
 			err = fmt.Errorf("%q: want more than zero", value)
 		}
 	case "units":
-		c.units, err = number(value, maxUnits)
+		c.units, err = param.Number(value, 1, maxUnits)
 	}
 	return err
-}
-
-// number reads a whole number from 1 on.
-func number(s string, most int) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("%q: want a whole number from 1 to %d", s, most)
-	}
-	return n, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
 // config is what the parameters of the box say.
@@ -76,10 +77,7 @@ func (c *config) set(name, value string) (err error) {
 			err = fmt.Errorf("%q: want 256, 512, 1024, 2048 or 4096", value)
 		}
 	case "wan_rto":
-		c.rto, err = vtime.ParseDuration(value)
-		if err == nil && c.rto < 0 {
-			err = fmt.Errorf("%q: want zero or more", value)
-		}
+		c.rto, err = param.Duration(value)
 	}
 	return err
 }

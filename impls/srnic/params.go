@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 	"github.com/rdma-gauntlet/gauntlet/impls/irn"
 )
 
@@ -53,15 +54,15 @@ func (c *config) set(name, value string) (err error) {
 	}
 	switch name {
 	case "buffer":
-		c.pipe.buffer, err = irn.Number(value, 1, 1<<20)
+		c.pipe.buffer, err = param.Number(value, 1, 1<<20)
 	case "queries":
-		c.pipe.queries, err = irn.Number(value, 0, 16)
+		c.pipe.queries, err = param.Number(value, 0, 16)
 	case "rate":
 		if value != "0" {
 			c.pipe.rate, err = unit.ParseRate(value)
 		}
 	case "tq":
-		c.pipe.tq, err = irn.Duration(value)
+		c.pipe.tq, err = param.Duration(value)
 	}
 	return err
 }
