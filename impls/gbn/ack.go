@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // handleAcknowledge takes an ACK or NAK. Every kind acknowledges all PSNs before its own first; a NAK then says what is
@@ -60,7 +61,7 @@ func (r *Requester) advance(now vtime.Time, upTo psn.PSN) bool {
 // restarts the transport timer while a packet is out, or stops it (IBTA 9.7.6.1.3; RC-TMO-003). Responses without
 // progress leave the timer alone, so that no flood of them can keep a dead request alive.
 func (r *Requester) progress(now vtime.Time) {
-	r.retry = retry{left: r.qp.RetryCount, rnrLeft: r.qp.RNRRetry}
+	r.retry = retry{Retry: rc.NewRetry(&r.qp)}
 	if r.win.nxt.Less(r.win.una) {
 		// An acknowledgement of the first transmission overtook the retransmission; the rest of it is not needed.
 		r.win.nxt = r.win.una

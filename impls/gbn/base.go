@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // What a recovery scheme that adds to go-back-N, and leaves the rest of it as it is, needs beyond the methods of
@@ -21,7 +22,7 @@ func (r *Requester) Acknowledge(now vtime.Time, upTo psn.PSN) { r.advance(now, u
 func (r *Requester) Failed() bool { return r.failed }
 
 // Silent reports whether nothing may be sent now: the QP failed, or the peer asked to wait.
-func (r *Requester) Silent(now vtime.Time) bool { return r.failed || now < r.retry.until }
+func (r *Requester) Silent(now vtime.Time) bool { return r.failed || now < r.retry.Until }
 
 // LastOf returns the last PSN of the request packet with PSN p, which lies in [una, max): for a READ that of its last
 // response, else p.
@@ -58,7 +59,7 @@ func (r *Requester) Resume() {
 }
 
 // Expected returns the PSN that the responder executes next, and whether it still executes anything.
-func (r *Responder) Expected() (p psn.PSN, ok bool) { return r.epsn, r.state == ready }
+func (r *Responder) Expected() (p psn.PSN, ok bool) { return r.epsn, r.state == rc.Ready }
 
 // AcknowledgeNow answers with the newest PSN executed, whether or not a packet has asked for it.
 func (r *Responder) AcknowledgeNow() { r.ack.now(r.epsn.Prev(), r.msn) }
@@ -67,4 +68,4 @@ func (r *Responder) AcknowledgeNow() { r.ack.now(r.epsn.Prev(), r.msn) }
 func (r *Responder) Respond(op roce.Opcode, p psn.PSN) roce.Packet { return r.response(op, p, r.msn) }
 
 // Serves reports a request that the transport executes.
-func Serves(op roce.Opcode) bool { return shapeOf(op).kind != kindNone }
+func Serves(op roce.Opcode) bool { return rc.ShapeOf(op).Kind != rc.None }

@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // build makes the packet under the cursor. It depends on the request and the position alone, so that a retransmission
@@ -15,7 +16,7 @@ func (r *Requester) build(p *roce.Packet, w *wqe) {
 		r.buildRead(p, w)
 	case engine.OpCompareSwap, engine.OpFetchAdd:
 		// One packet there and one back, whatever the MTU.
-		p.Opcode, p.AckReq = requestOpcodes[w.Op][2], true
+		p.Opcode, p.AckReq = rc.RequestOpcode(w.Op, true, true), true
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey}
 		p.Atomic = roce.AtomicETH{SwapAdd: w.SwapAdd, Compare: w.Compare}
 	default:
@@ -36,20 +37,16 @@ func (r *Requester) buildData(p *roce.Packet, w *wqe) {
 	// All packets but the last are full, so the position gives the offset.
 	off := r.sq.pkt * r.qp.MTU
 	first, last := off == 0, r.sq.pkt == w.packets-1
-	p.Opcode = position(first, last, &requestOpcodes[w.Op])
+	p.Opcode = rc.RequestOpcode(w.Op, first, last)
 	p.AckReq = last || r.asks()
-	p.Len = min(r.qp.MTU, int(w.Len)-off)
-	if p.Len > 0 {
-		// By reference: the application owns the bytes again only when the request has completed.
-		p.Payload = r.mem.Load(w.LocalVA+uint64(off), p.Len)
-	}
+	rc.LoadPayload(p, r.mem, w.LocalVA, w.Len, off, r.qp.MTU)
 	// Only the first packet says where the message goes. The others follow it, which is why a responder can take them in
 	// order only, and why IRN adds the address to every packet.
 	if first && w.Op >= engine.OpWrite {
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey, DMALen: w.Len}
 	}
 	if last {
-		r.buildEnd(p, w)
+		rc.EndMessage(p, &w.WorkRequest)
 	}
 }
 
@@ -57,17 +54,4 @@ func (r *Requester) buildData(p *roce.Packet, w *wqe) {
 // that fills the PSN span, because nothing more could be sent to ask later.
 func (r *Requester) asks() bool {
 	return r.every > 0 && (r.sq.pkt+1)%r.every == 0 || r.win.nxt.Next().Sub(r.win.una) == psn.Half-1
-}
-
-// buildEnd adds what only the last packet of a message carries.
-func (r *Requester) buildEnd(p *roce.Packet, w *wqe) {
-	p.Pad = pad(p.Len)
-	switch w.Op {
-	case engine.OpSendImm, engine.OpWriteImm:
-		p.Imm = w.Imm
-	case engine.OpSendInv:
-		p.InvKey = w.InvKey
-	}
-	// Only an operation that completes a receive can raise a solicited event (IBTA 9.2.3).
-	p.SE = w.Solicited && w.Op != engine.OpWrite
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // config is what the parameters of the scheme say.
@@ -53,7 +54,7 @@ func (c *config) set(name, value string) (err error) {
 	case "backto0":
 		var n unit.Size
 		n, err = unit.ParseSize(value)
-		c.chunk = int(min(n, maxMessage))
+		c.chunk = int(min(n, rc.MaxMessage))
 	case "read_gap":
 		c.waitOnGap = value == "wait"
 		if !c.waitOnGap && value != "immediate" {

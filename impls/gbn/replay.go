@@ -4,13 +4,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
 // resource is what the responder remembers of a READ or atomic, so that a duplicate gets the same answer without being
 // executed again (IBTA 9.7.5.1). A READ is read from memory again; an atomic keeps its result.
 type resource struct {
-	kind   kind
+	kind   rc.Kind
 	op     roce.Opcode // atomic: which
 	start  uint64      // PSNs accepted before its first; a position that, unlike a PSN, never repeats
 	psns   int
@@ -97,12 +98,12 @@ func (q *replayRing) restart(res *resource, s stream) {
 // alike. Anything else is dropped in silence (IBTA 9.7.5.1).
 func (r *Responder) replayRead(p *roce.Packet, back uint64) {
 	res, k := r.replay.find(r.accepted - back)
-	if res == nil || res.kind != kindRead {
+	if res == nil || res.kind != rc.Read {
 		return
 	}
 	off := uint64(k) * uint64(r.qp.MTU)
 	inside := p.RETH.VA == res.reth.VA+off && uint64(p.RETH.DMALen) <= uint64(res.reth.DMALen)-off
-	if !inside || !r.permits(p, p.RETH.DMALen, engine.RemoteRead) {
+	if !inside || !r.mem.Permit(r.qp.PD, p.RETH.RKey, p.RETH.VA, p.RETH.DMALen, engine.RemoteRead) {
 		return
 	}
 	r.replay.restart(res, stream{
@@ -113,7 +114,7 @@ func (r *Responder) replayRead(p *roce.Packet, back uint64) {
 // replayAtomic answers a duplicate atomic with the saved result.
 func (r *Responder) replayAtomic(p *roce.Packet, back uint64) {
 	res, _ := r.replay.find(r.accepted - back)
-	if res == nil || res.op != p.Opcode || res.reth.VA != p.RETH.VA || res.kind != kindAtomic {
+	if res == nil || res.op != p.Opcode || res.reth.VA != p.RETH.VA || res.kind != rc.Atomic {
 		return
 	}
 	r.replay.restart(res, stream{first: p.PSN, packets: 1, msn: r.msn})
@@ -123,7 +124,7 @@ func (r *Responder) replayAtomic(p *roce.Packet, back uint64) {
 func (r *Responder) sendResponse(p *roce.Packet, res *resource) {
 	s := &res.stream
 	*p = r.response(roce.AtomicAck, res.nextPSN(), s.msn)
-	if res.kind == kindAtomic {
+	if res.kind == rc.Atomic {
 		p.Result = res.result
 	} else {
 		r.fillRead(p, s)
@@ -140,14 +141,9 @@ func (r *Responder) sendResponse(p *roce.Packet, res *resource) {
 // fillRead makes a READ response: opcode by position, AETH on all but MIDDLE, data from memory as it is now (IBTA 9.4.4).
 func (r *Responder) fillRead(p *roce.Packet, s *stream) {
 	first, last := s.sent == 0, s.sent == s.packets-1
-	p.Opcode = position(first, last, &readOpcodes)
+	p.Opcode = rc.ReadOpcode(first, last)
 	if p.Opcode == roce.ReadRespMiddle {
 		p.AETH = roce.AETH{}
 	}
-	off := s.sent * r.qp.MTU
-	p.Len = min(r.qp.MTU, int(s.length)-off)
-	p.Pad = pad(p.Len)
-	if p.Len > 0 {
-		p.Payload = r.mem.Load(s.va+uint64(off), p.Len)
-	}
+	rc.LoadPayload(p, r.mem, s.va, s.length, s.sent*r.qp.MTU, r.qp.MTU)
 }

@@ -1,10 +1,13 @@
 package gbn
 
 import (
+	"fmt"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
@@ -60,7 +63,7 @@ func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
 		mem:   mem,
 		every: qp.AckReqEvery,
 		win:   window{una: qp.SendPSN, nxt: qp.SendPSN, max: qp.SendPSN},
-		retry: retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
+		retry: retry{Retry: rc.NewRetry(&qp)},
 		timer: timer.Timer{Period: qp.TransportTimer()},
 	}
 }
@@ -72,9 +75,9 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
 	}
-	packets, err := admit(&r.qp, &wr)
+	packets, err := rc.CheckRequest(&r.qp, &wr)
 	if err != nil {
-		return err
+		return fmt.Errorf("gbn: %w", err)
 	}
 	if r.sq.Len() == r.qp.QueueDepth {
 		return engine.ErrQueueFull
@@ -106,7 +109,7 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 // PollTransmit implements engine.Engine. The transport timer runs from the first packet that asks for an answer: before
 // that none can come, and after it the last packet of the message always asks (RC-ACK-005).
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
-	if r.failed || now < r.retry.until || !r.mayTransmit() {
+	if r.failed || now < r.retry.Until || !r.mayTransmit() {
 		return false
 	}
 	w := r.sq.At(r.sq.cur)
@@ -171,9 +174,7 @@ func (r *Requester) step(w *wqe) {
 // HandleTimer implements engine.Engine. The end of an RNR wait needs no action but to be noticed; PollTransmit then finds
 // the cursor where handleRNR left it.
 func (r *Requester) HandleTimer(now vtime.Time) {
-	if r.retry.until <= now {
-		r.retry.until = 0
-	}
+	r.retry.Expire(now)
 	if r.timer.Expire(now) {
 		r.handleTimeout(now)
 	}
@@ -181,8 +182,8 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 
 // PollTimer implements engine.Engine: the end of an RNR wait, or the transport timer, which does not run during one.
 func (r *Requester) PollTimer() (vtime.Time, bool) {
-	if r.retry.until != 0 {
-		return r.retry.until, true
+	if r.retry.Until != 0 {
+		return r.retry.Until, true
 	}
 	return r.timer.Deadline(), r.timer.Running()
 }
@@ -195,7 +196,7 @@ func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
 	r.timer.Stop()
-	r.retry.until = 0
+	r.retry.Until = 0
 	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
 	for next := r.win.max; r.sq.Len() > 0; {
 		if r.sq.begun == 0 {
@@ -230,8 +231,8 @@ func (r *Requester) Vars() []engine.Var {
 		{Name: "snd_max", Value: int64(r.win.max), IsPSN: true},
 		{Name: "outstanding", Value: int64(r.sq.Len())},
 		{Name: "rd_atomic", Value: int64(r.sq.fetching)},
-		{Name: "retry", Value: int64(r.retry.left)},
-		{Name: "rnr_retry", Value: int64(r.retry.rnrLeft)},
+		{Name: "retry", Value: int64(r.retry.Left)},
+		{Name: "rnr_retry", Value: int64(r.retry.RNRLeft)},
 		{Name: "failed", Value: engine.Flag(r.failed)},
 		{Name: "ignored", Value: r.ignored},
 		{Name: "reserved", Value: r.reserved},

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // set returns a change of the QP's parameters.
@@ -536,7 +537,7 @@ func TestUnacknowledgedSpan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := req.Post(0, engine.WorkRequest{Op: engine.OpWrite, Len: maxMessage}); err != nil {
+	if err := req.Post(0, engine.WorkRequest{Op: engine.OpWrite, Len: rc.MaxMessage}); err != nil {
 		t.Fatal(err)
 	}
 	var p roce.Packet

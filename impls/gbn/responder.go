@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
@@ -18,7 +19,7 @@ import (
 //
 // As in the Requester, what every packet needs comes first.
 type Responder struct {
-	state    state
+	state    rc.State
 	epsn     psn.PSN // the PSN that is executed next
 	msn      psn.MSN // requests completed
 	sentMSN  psn.MSN // newest MSN on the wire
@@ -26,29 +27,19 @@ type Responder struct {
 	gap      gap
 	nak      pendingNAK
 	mem      engine.Memory
-	msg      message
 	access   engine.Access // of qp
 	coalesce int           // qp.AckCoalesce
 	ack      pendingACK
 	events   ring.Ring[engine.Event]
+	inbox    rc.Inbox
 	qp       engine.QP
 
-	replay   replayRing
-	receives ring.Ring[engine.ReceiveRequest]
-	cfg      config
+	replay replayRing
+	cfg    config
 
 	duplicates, early, ignored int64   // packets before epsn, after it, and of no use
 	word                       [8]byte // the new value of an atomic on its way to memory
 }
-
-// state is the state of the responder's half of the QP (IBTA 10.3.1).
-type state uint8
-
-const (
-	ready   state = iota
-	refused       // error state by a request that had to be refused: queued answers, the last a NAK, still go out
-	flushed       // error state by the other half or the application: nothing is sent
-)
 
 // gap says what was done about packets that came before their turn. It ends when epsn arrives.
 type gap struct {
@@ -64,20 +55,16 @@ func newResponder(qp engine.QP, cfg config, mem engine.Memory) *Responder {
 
 // PostReceive implements engine.Responder.
 func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
-	switch {
-	case r.state != ready:
+	if r.state != rc.Ready {
 		return engine.ErrQPState
-	case r.receives.Len() >= r.qp.ReceiveDepth:
-		return engine.ErrQueueFull
 	}
-	r.receives.Push(rr)
-	return nil
+	return r.inbox.Post(rr, &r.qp)
 }
 
 // HandlePacket implements engine.Engine. The PSN is judged before anything else (IBTA 9.7.5.2, soft-RoCE's order).
 func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
-	s := shapeOf(p.Opcode)
-	if r.state != ready || s.kind == kindNone {
+	s := rc.ShapeOf(p.Opcode)
+	if r.state != rc.Ready || s.Kind == rc.None {
 		r.ignored++
 		return
 	}
@@ -107,12 +94,12 @@ func (r *Responder) handleEarly(now vtime.Time) {
 // handleDuplicate answers a packet that was executed before and executes nothing: SEND and WRITE with an ACK of the
 // newest completed PSN (C9-105), READ and atomic from what is remembered. back is the distance behind epsn. Each
 // duplicate is answered, asked or not: the requester that sends it has lost the first answer (GBN-DUP-001).
-func (r *Responder) handleDuplicate(p *roce.Packet, s *shape, back uint64) {
+func (r *Responder) handleDuplicate(p *roce.Packet, s *rc.Shape, back uint64) {
 	r.duplicates++
-	switch s.kind {
-	case kindRead:
+	switch s.Kind {
+	case rc.Read:
 		r.replayRead(p, back)
-	case kindAtomic:
+	case rc.Atomic:
 		r.replayAtomic(p, back)
 	default:
 		r.ack.now(r.epsn.Prev(), r.msn)
@@ -122,7 +109,7 @@ func (r *Responder) handleDuplicate(p *roce.Packet, s *shape, back uint64) {
 // PollTransmit implements engine.Engine. Responses go out in the order of the requests' PSNs (C9-110): an ACK waits for
 // the READ responses before it, and a NAK, which is about epsn, comes last.
 func (r *Responder) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
-	if r.state == flushed {
+	if r.state == rc.Flushed {
 		return false
 	}
 	res := r.replay.next()
@@ -156,32 +143,13 @@ func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
 // Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
 func (r *Responder) Flush(vtime.Time) {
-	if r.state == refused {
+	if r.state == rc.Rejected {
 		return
 	}
-	r.state = flushed
+	r.state = rc.Flushed
 	r.ack.timer.Stop()
-	r.endMessage(engine.StatusFlushed)
-	r.flushReceives()
-}
-
-// endMessage ends a message that will never be whole; the receive that it was filling completes with s.
-func (r *Responder) endMessage(s engine.Status) {
-	if r.msg.kind == kindSend {
-		r.endReceive(r.msg.receive.ID, s)
-	}
-	r.msg = message{}
-}
-
-// flushReceives completes what is posted and not used (IBTA 10.3.1).
-func (r *Responder) flushReceives() {
-	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
-		r.endReceive(rr.ID, engine.StatusFlushed)
-	}
-}
-
-func (r *Responder) endReceive(id uint64, s engine.Status) {
-	r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.epsn})
+	r.inbox.EndMessage(engine.StatusFlushed, r.epsn, &r.events)
+	r.inbox.Flush(r.epsn, &r.events)
 }
 
 // Vars implements engine.Inspector.
@@ -190,9 +158,9 @@ func (r *Responder) Vars() []engine.Var {
 		{Name: "epsn", Value: int64(r.epsn), IsPSN: true},
 		{Name: "msn", Value: int64(r.msn)},
 		{Name: "nak_sent", Value: engine.Flag(r.gap.answered)},
-		{Name: "receives", Value: int64(r.receives.Len())},
+		{Name: "receives", Value: int64(r.inbox.Receives())},
 		{Name: "remembered", Value: int64(r.replay.Len())},
-		{Name: "failed", Value: engine.Flag(r.state != ready)},
+		{Name: "failed", Value: engine.Flag(r.state != rc.Ready)},
 		{Name: "duplicates", Value: r.duplicates},
 		{Name: "early", Value: r.early},
 		{Name: "ignored", Value: r.ignored},

@@ -5,17 +5,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
-
-// rnrForever is the RNRRetry that means without limit (IBTA 9.7.5.2.8).
-const rnrForever = 7
 
 // retry is how far recovery has got since the last progress. Progress resets it.
 type retry struct {
-	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
-	left    uint8      // timeouts and sequence NAKs that may still come (RC-TMO-002)
-	rnrLeft uint8      // RNR NAKs that may still come
-
+	rc.Retry
 	back  bool       // the cursor was put back to this snd_una, which is on its way again once the cursor has passed it
 	going bool       // snd_una was NAKed and is being retransmitted
 	since vtime.Time // when that began
@@ -68,30 +63,19 @@ func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 		r.goBack(now)
 		return
 	}
-	if now < r.retry.until {
+	if now < r.retry.Until {
 		return
 	}
-	if r.qp.RNRRetry != rnrForever {
-		if r.retry.rnrLeft == 0 {
-			r.fail(now, engine.StatusRNRRetryExceeded)
-			return
-		}
-		r.retry.rnrLeft--
+	if !r.retry.Wait(now, t, &r.qp) {
+		r.fail(now, engine.StatusRNRRetryExceeded)
+		return
 	}
-	r.retry.until = now.Add(t.Duration())
 	r.rewind()
 }
 
 // spend uses up one retry and reports whether there was one (IBTA 9.7.6.1.3). Soft-RoCE takes 7 for no limit.
 func (r *Requester) spend() bool {
-	if r.cfg.infinite7 && r.qp.RetryCount == 7 {
-		return true
-	}
-	if r.retry.left == 0 {
-		return false
-	}
-	r.retry.left--
-	return true
+	return r.cfg.infinite7 && r.qp.RetryCount == 7 || r.retry.Spend()
 }
 
 // rewind puts the cursor on una: go-back-N. Everything from there to max goes out again, in order, whether it arrived or

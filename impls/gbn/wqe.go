@@ -1,8 +1,6 @@
 package gbn
 
 import (
-	"fmt"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
@@ -77,23 +75,4 @@ func (q *sendQueue) owner(p psn.PSN) *wqe {
 		}
 	}
 	return q.At(low)
-}
-
-// admit rejects a malformed work request and says how many PSNs a good one takes.
-func admit(qp *engine.QP, wr *engine.WorkRequest) (packets int, err error) {
-	packets = qp.Packets(wr.Len)
-	switch {
-	case wr.Op > engine.OpFetchAdd:
-		return 0, fmt.Errorf("gbn: work request %d: operation %d is not known", wr.ID, wr.Op)
-	case wr.Len > maxMessage:
-		return 0, fmt.Errorf("gbn: work request %d: %d bytes; a message has 2^31 at most", wr.ID, wr.Len)
-	case wr.Op > engine.OpRead && wr.Len != 8:
-		return 0, fmt.Errorf("gbn: work request %d: %s of %d bytes; an atomic has 8", wr.ID, wr.Op, wr.Len)
-	case wr.Op >= engine.OpRead && qp.MaxRdAtomic == 0:
-		return 0, fmt.Errorf("gbn: work request %d: %s needs MaxRdAtomic of 1 or more", wr.ID, wr.Op)
-	// All PSNs of a READ become outstanding at once, and 2^23 of them may never be (IBTA 9.7.2).
-	case wr.Op == engine.OpRead && packets >= psn.Half:
-		return 0, fmt.Errorf("gbn: work request %d: READ of %d packets; raise the MTU or split it", wr.ID, packets)
-	}
-	return packets, nil
 }

@@ -1,0 +1,86 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// State is the state of the responder's half of a QP (IBTA 10.3.1).
+type State uint8
+
+// The states.
+const (
+	Ready    State = iota
+	Rejected       // error state by a request that had to be refused: queued answers, the last a NAK, still go out
+	Flushed        // error state by the other half or the application: nothing is sent
+)
+
+// Verdict is the result of a check: the syndrome to answer with, and the status that a receive or Fatal event reports.
+type Verdict struct {
+	Syndrome roce.Syndrome
+	Status   engine.Status
+}
+
+// The verdicts of the checks, after IBTA 9.7.5.2.
+var (
+	Fine       = Verdict{roce.SyndromeACK, engine.StatusSuccess}
+	Invalid    = Verdict{roce.SyndromeInvalidReq, engine.StatusRemoteInvalid}
+	TooLong    = Verdict{roce.SyndromeInvalidReq, engine.StatusLocalLength}
+	Forbidden  = Verdict{roce.SyndromeRemoteAccess, engine.StatusRemoteAccess}
+	LocalFault = Verdict{roce.SyndromeRemoteOp, engine.StatusRemoteOp}
+)
+
+// CheckEnabled wants the operation to be among those that the QP allows.
+func CheckEnabled(s *Shape, allowed engine.Access) Verdict {
+	var right engine.Access
+	switch s.Kind {
+	case Write:
+		right = engine.RemoteWrite
+	case Read:
+		right = engine.RemoteRead
+	case Atomic:
+		right = engine.RemoteAtomic
+	}
+	if allowed&right != right {
+		return Invalid
+	}
+	return Fine
+}
+
+// CheckPayload judges the payload of a SEND or WRITE packet against the MTU and its position in the message (NEG-LEN-003,
+// NEG-LEN-004): FIRST and MIDDLE are full, LAST has a byte at least. A Pad of zero leaves the padding to the encoder.
+func CheckPayload(p *roce.Packet, s *Shape, mtu int) Verdict {
+	n := p.Len
+	switch {
+	case n < 0 || n > mtu || p.Pad != 0 && p.Pad != pad(n) || p.Payload != nil && len(p.Payload) != n:
+		return Invalid
+	case !s.Last && n != mtu || s.Last && !s.First && n == 0:
+		return Invalid
+	}
+	return Fine
+}
+
+// CheckFetch judges a READ or an atomic: nothing but headers, a length that a message may have or an aligned address, and
+// the right to the whole range, so that a bad request touches nothing at all.
+func CheckFetch(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verdict {
+	n, right := p.RETH.DMALen, engine.RemoteRead
+	if s.Kind == Atomic {
+		n, right = 8, engine.RemoteAtomic
+	}
+	switch {
+	case p.Len != 0 || p.Pad != 0 || n > MaxMessage || s.Kind == Atomic && p.RETH.VA%8 != 0:
+		return Invalid
+	case !mem.Permit(qp.PD, p.RETH.RKey, p.RETH.VA, n, right):
+		return Forbidden
+	}
+	return Fine
+}
+
+// CheckForeign refuses a READ or atomic of RC whose responses would have the PSNs of requests, at a transport where they
+// have PSNs of their own: as a bad key when it has one, else as an operation that is not supported.
+func CheckForeign(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verdict {
+	if v := CheckFetch(p, s, qp, mem); v != Fine {
+		return v
+	}
+	return Invalid
+}
