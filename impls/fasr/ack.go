@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // handleAnswer takes an ACK, a NAK, a SACK or an FNACK of requests.
@@ -13,8 +14,8 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	// An ACK is about a PSN that is sent and not acknowledged, or a ghost: but the peer's ACK of the newest one may
 	// answer a READ request that was asked for once more, and shows that the peer is alive.
 	if !r.out.holds(p.PSN) {
-		if p.Opcode == roce.Acknowledge && s.IsACK() && p.PSN.Next() == r.out.unack && !r.out.busy() && r.sq.reads > 0 {
-			r.retry.left = r.qp.RetryCount
+		if p.Opcode == roce.Acknowledge && s.IsACK() && p.PSN.Next() == r.out.unack && !r.out.busy() && r.sq.Reads > 0 {
+			r.retry.Left = r.qp.RetryCount
 			return
 		}
 		r.ignored++
@@ -58,39 +59,33 @@ func (r *Requester) advance(now vtime.Time, upTo psn.PSN) {
 // progress follows every move of UNACK: the retry counters are loaded again, and a wait for a receive is over. READ
 // responses in order do the same when nothing but their data is awaited; a request that is stuck is not helped by them.
 func (r *Requester) progress(now vtime.Time) {
-	r.retry = retry{left: r.qp.RetryCount, rnrLeft: r.qp.RNRRetry}
+	r.retry = rc.NewRetry(&r.qp)
 	r.stamps.forget(r.out.unack)
 	r.finish(now)
 }
 
 // finish completes what is done, and starts the timer again while something is awaited.
 func (r *Requester) finish(now vtime.Time) {
-	for r.sq.begun > 0 && r.done(r.sq.At(0)) {
-		r.out.retx.forget(r.sq.At(0).last.Next()) // a READ that was to be asked for again, and whose data have come first
-		r.complete(engine.StatusSuccess)
+	for r.sq.Begun > 0 && r.sq.At(0).Done(r.out.unack, r.placed) {
+		r.out.retx.forget(r.sq.At(0).Last.Next()) // a READ that was to be asked for again, and whose data have come first
+		r.sq.Complete(engine.StatusSuccess, &r.events)
 	}
-	if r.doom.set && r.sq.begun > 0 && r.sq.At(0).first.LessEq(r.doom.psn) && r.doom.psn.LessEq(r.sq.At(0).last) {
-		r.fail(now, r.doom.status)
+	if s, ok := r.sq.Refused(); ok {
+		r.fail(now, s)
 		return
 	}
-	if r.retry.until == 0 && (r.out.busy() || r.sq.reads > 0) {
+	if r.retry.Until == 0 && (r.out.busy() || r.sq.Reads > 0) {
 		r.timer.Restart(now)
 	} else {
 		r.timer.Stop()
 	}
 }
 
-// done reports whether a begun request is finished: acknowledged, and a READ's data in memory. Requests complete in posting
-// order, so a WRITE that is acknowledged waits for a READ before it (IBTA 9.7.7).
-func (r *Requester) done(w *wqe) bool {
-	return w.last.Less(r.out.unack) && (w.Op != engine.OpRead || w.got == w.packets)
-}
-
 // refused notes that the peer refuses the request that owns p. READs before it may still bring their data; the request
 // fails when its turn comes.
 func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
 	r.out.ack(p)
-	r.doom = doom{set: true, psn: p, status: s}
+	r.sq.Refuse(p, s)
 	r.out.retx.Clear()
 	r.progress(now)
 }

@@ -4,42 +4,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// build makes the packet with PSN at, the pkt-th of its request. It depends on the request and the position alone, so that
-// a retransmission equals the original.
-func (r *Requester) build(p *roce.Packet, w *wqe, at psn.PSN, pkt int) {
+// build makes the packet with PSN at. It depends on the request and the position alone, so that a retransmission equals the
+// original.
+func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	*p = roce.Packet{BTH: roce.BTH{PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: at}}
 	if w.Op == engine.OpRead {
 		// "For READ, an acknowledgment mechanism is introduced to the READ requests" (FaSR IV-D).
 		p.Opcode, p.AckReq = roce.FReadRequest, true
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey, DMALen: w.Len}
-		p.SO = roce.SOETH{SN: w.sn}
+		p.SO = roce.SOETH{SN: w.SN}
 		return
 	}
 	// All packets but the last are full, so the position gives the offset.
+	pkt := at.Sub(w.First)
 	off := pkt * r.qp.MTU
-	first, last := pkt == 0, pkt == w.packets-1
-	p.Opcode = f(position(first, last, &requestOpcodes[w.Op]))
+	first, last := pkt == 0, at == w.Last
+	p.Opcode = f(rc.RequestOpcode(w.Op, first, last))
 	p.AckReq = last || r.asks(pkt)
-	p.Len = min(r.qp.MTU, int(w.Len)-off)
-	if p.Len > 0 {
-		// By reference: the application owns the bytes again only when the request has completed.
-		p.Payload = r.mem.Load(w.LocalVA+uint64(off), p.Len)
-	}
+	rc.LoadPayload(p, r.mem, w.LocalVA+uint64(off), int(w.Len)-off, r.qp.MTU)
 	r.address(p, w, off)
 	if last {
-		p.Pad = pad(p.Len)
-		p.SE = w.Solicited && w.takesReceive()
-		if p.Opcode.HasImm() {
-			p.Imm = w.Imm
-		}
+		rc.EndMessage(p, &w.WorkRequest)
 	}
 }
 
 // address adds what makes the packet placeable alone: a WRITE packet's remote address, and for what takes a receive which
 // one it is and, of a SEND, the offset in it.
-func (r *Requester) address(p *roce.Packet, w *wqe, off int) {
+func (r *Requester) address(p *roce.Packet, w *rc.Request, off int) {
 	l := p.Opcode.Layout()
 	switch {
 	case l&roce.LayoutRETH != 0:
@@ -48,7 +42,7 @@ func (r *Requester) address(p *roce.Packet, w *wqe, off int) {
 		p.RETH.VA = w.RemoteVA + uint64(off)
 	}
 	if l&roce.LayoutSOETH != 0 {
-		p.SO = roce.SOETH{SN: w.sn, Offset: uint32(off)}
+		p.SO = roce.SOETH{SN: w.SN, Offset: uint32(off)}
 	}
 }
 

@@ -4,35 +4,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
-
-// message is the SEND or WRITE that is arriving; kind is kindNone between messages.
-type message struct {
-	kind    kind
-	va      uint64 // where the next byte goes
-	left    uint32 // bytes that may still come: of the DMALen, or of the receive buffer
-	got     uint32
-	receive engine.ReceiveRequest // SEND: the receive being filled
-}
 
 // accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of soft-RoCE:
 // opcode sequence, operation allowed, resources, length, key and bounds.
-func (r *Responder) accept(p *roce.Packet, s shape) bool {
-	v := r.checkSequence(s)
-	if v == fine {
-		v = r.checkEnabled(s)
+func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
+	v := r.inbox.CheckSequence(s)
+	if v == rc.Fine {
+		v = rc.CheckEnabled(s, r.qp.Access)
 	}
-	if v == fine && r.lacksReceive(s) {
+	if v == rc.Fine && r.inbox.LacksReceive(s) {
 		r.rnr(p.PSN)
 		return false
 	}
-	if v == fine {
+	if v == rc.Fine {
 		v = r.execute(p, s)
 	}
-	if v != fine {
+	if v != rc.Fine {
 		r.reject(v, p.PSN)
 	}
-	return v == fine
+	return v == rc.Fine
 }
 
 // rnr answers a packet for which no receive is posted. It acknowledges what is before it, and the packet is tried again
@@ -49,97 +41,73 @@ func (r *Responder) answerNAK(s roce.Syndrome, p psn.PSN) {
 }
 
 // reject answers a request that must not be executed and moves the QP to the error state; answers still go out.
-func (r *Responder) reject(v verdict, p psn.PSN) {
-	r.state = rejected
+func (r *Responder) reject(v rc.Verdict, p psn.PSN) {
+	r.state = rc.Rejected
 	r.say.timer.Stop()
-	r.answerNAK(v.syndrome, p)
-	r.endMessage(v.status)
-	r.events.Push(engine.Event{Kind: engine.Fatal, Status: v.status, PSN: p})
-	r.flushReceives()
+	r.answerNAK(v.Syndrome, p)
+	r.inbox.EndMessage(v.Status, r.in.next, &r.events)
+	r.events.Push(engine.Event{Kind: engine.Fatal, Status: v.Status, PSN: p})
+	r.inbox.Flush(r.in.next, &r.events)
 }
 
 // execute carries out the packet.
-func (r *Responder) execute(p *roce.Packet, s shape) verdict {
+func (r *Responder) execute(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	switch {
-	case p.Opcode == roce.ReadRequest || s.kind == kindAtomic:
-		return r.checkForeign(p)
-	case s.kind == kindRead:
-		return r.executeRead(p)
+	case p.Opcode == roce.ReadRequest || s.Kind == rc.Atomic: // for an atomic FaSR has no packets
+		return rc.CheckForeign(p, s, &r.qp, r.mem)
+	case s.Kind == rc.Read:
+		return r.executeRead(p, s)
+	case s.First:
+		r.inbox.Open(p, s)
 	}
-	// A SEND takes its receive before the length is known to fit, so that a misfit completes that receive with the error.
-	if s.first {
-		r.open(p, s)
-	}
-	if v := r.checkPlace(p); v != fine {
+	if v := r.checkPlace(p); v != rc.Fine {
 		return v
 	}
-	if v := r.checkLength(p, s); v != fine {
+	if v := r.inbox.CheckLength(p, s, r.qp.MTU); v != rc.Fine {
 		return v
 	}
-	if s.first && s.kind == kindWrite && !r.permits(p, engine.RemoteWrite) {
-		return forbidden
-	}
-	if v := r.place(p); v != fine {
+	if v := r.inbox.Place(p, s, &r.qp, r.mem); v != rc.Fine {
 		return v
 	}
-	if s.last {
-		r.finish(p, s)
+	if s.Last {
+		r.msn = r.msn.Next()
+		if s.Completes() {
+			r.seq = (r.seq + 1) & psn.Mask
+		}
+		r.inbox.Finish(p, s, &r.events)
 	}
-	return fine
+	return rc.Fine
 }
 
-// open begins a message. A SEND takes the oldest receive.
-func (r *Responder) open(p *roce.Packet, s shape) {
-	if s.kind == kindWrite {
-		r.msg = message{kind: kindWrite, va: p.RETH.VA, left: p.RETH.DMALen}
-		return
+// checkPlace holds what the packet says of its own place against the place that follows from its message. They agree
+// unless the peer is wrong, because packets are executed in order here; a NIC that places them as they come relies on it.
+func (r *Responder) checkPlace(p *roce.Packet) rc.Verdict {
+	l := p.Opcode.Layout()
+	switch {
+	case l&roce.LayoutVAETH != 0 && p.RETH.VA != r.inbox.VA,
+		l&roce.LayoutSOETH != 0 && (p.SO.SN != r.seq || p.SO.Offset != r.inbox.Got):
+		return rc.Invalid
 	}
-	rr, _ := r.receives.Pop()
-	r.msg = message{kind: kindSend, va: rr.VA, left: rr.Len, receive: rr}
+	return rc.Fine
 }
 
-// place stores the payload.
-func (r *Responder) place(p *roce.Packet) verdict {
-	m := &r.msg
-	if p.Len > 0 && !r.mem.Store(m.va, p.Payload, p.Len) {
-		return localFault
+// executeRead accepts a READ, which must bear the number after that of the last one, and of which there are not more than
+// were agreed. It counts now, and its responses get the next PSNs of their space.
+func (r *Responder) executeRead(p *roce.Packet, s *rc.Shape) rc.Verdict {
+	packets := r.qp.Packets(p.RETH.DMALen)
+	if p.SO.SN != r.reads.SN || p.SO.Offset != 0 || !r.reads.Room(r.qp.MaxDestRd, packets, r.out.unack, r.out.next) {
+		return rc.Invalid
 	}
-	m.va += uint64(p.Len)
-	m.left -= uint32(p.Len)
-	m.got += uint32(p.Len)
-	return fine
-}
-
-// finish ends the message with its last packet: it counts, and it completes a receive when it has one.
-func (r *Responder) finish(p *roce.Packet, s shape) {
-	r.msn = r.msn.Next()
-	e := engine.Event{Kind: engine.ReceiveCQE, Op: s.op, ID: r.msg.receive.ID, Len: r.msg.got, PSN: p.PSN}
-	if s.imm {
-		e.Imm = p.Imm
-	}
-	if s.op == engine.OpWriteImm {
-		rr, _ := r.receives.Pop()
-		e.ID = rr.ID
-	}
-	r.msg = message{}
-	if s.op != engine.OpWrite {
-		r.seq = (r.seq + 1) & psn.Mask
-		r.events.Push(e)
-	}
-}
-
-// executeRead accepts a READ: it counts now, and its responses get the next PSNs of their space.
-func (r *Responder) executeRead(p *roce.Packet) verdict {
-	if v := r.checkRead(p); v != fine {
+	if v := rc.CheckFetch(p, s, &r.qp, r.mem); v != rc.Fine {
 		return v
 	}
 	if r.reads.Len() == r.qp.MaxDestRd {
 		// The requester has as many READs outstanding as were agreed, so the oldest is not one of them: its data has
 		// arrived, and only the answers are lost.
-		r.out.ack(r.reads.At(0).end())
-		r.reads.forget(r.out.unack)
+		r.out.ack(r.reads.At(0).End())
+		r.reads.Forget(r.out.unack)
 	}
 	r.msn = r.msn.Next()
-	r.reads.add(p, r.qp.Packets(p.RETH.DMALen))
-	return fine
+	r.reads.Add(rc.Fetch{Kind: rc.Read, Packets: packets, VA: p.RETH.VA, Length: p.RETH.DMALen})
+	return rc.Fine
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
@@ -27,8 +28,8 @@ func NewHost(given engine.Params) (*Host, error) {
 // New builds the two halves of one end of a QP. The parameters are those of the host. The error names the attribute that
 // it rejects.
 func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
-	if err := validate(&qp); err != nil {
-		return nil, nil, err
+	if err := rc.CheckQP(&qp); err != nil {
+		return nil, nil, fmt.Errorf("fasr: %w", err)
 	}
 	qp.RTO = h.cfg.rto(&qp)
 	q := &nic{host: h}
@@ -50,35 +51,3 @@ func (q *nic) newAnswers() answers {
 }
 
 func (q *nic) newStore() store { return store{shelf: &q.host.shelf} }
-
-// maxDepth bounds every queue of a QP; it is the largest depth that NICs offer, with room to spare.
-const maxDepth = 1 << 20
-
-// validate rejects attributes that no QP can have.
-func validate(qp *engine.QP) error {
-	switch {
-	case qp.MTU < 256 || qp.MTU > 4096 || qp.MTU&(qp.MTU-1) != 0:
-		return fmt.Errorf("fasr: MTU %d: want 256, 512, 1024, 2048 or 4096", qp.MTU)
-	case qp.QPN > psn.Mask || qp.DestQPN > psn.Mask:
-		return fmt.Errorf("fasr: QPN %#x or DestQPN %#x: want 24 bits", qp.QPN, qp.DestQPN)
-	case qp.SendPSN > psn.Mask || qp.RecvPSN > psn.Mask:
-		return fmt.Errorf("fasr: SendPSN %d or RecvPSN %d: want 24 bits", qp.SendPSN, qp.RecvPSN)
-	case qp.RetryCount > 7 || qp.RNRRetry > 7:
-		return fmt.Errorf("fasr: RetryCount %d or RNRRetry %d: want 0 to 7", qp.RetryCount, qp.RNRRetry)
-	case qp.Timeout > 31 || qp.MinRNRTimer > 31 || qp.RTO < 0:
-		return fmt.Errorf("fasr: Timeout %d, MinRNRTimer %d, RTO %v: want codes up to 31 and no negative time",
-			qp.Timeout, qp.MinRNRTimer, qp.RTO)
-	case qp.QueueDepth < 1 || qp.QueueDepth > maxDepth:
-		return fmt.Errorf("fasr: QueueDepth %d: want 1 to %d", qp.QueueDepth, maxDepth)
-	}
-	for _, d := range []struct {
-		name string
-		n    int
-	}{{"ReceiveDepth", qp.ReceiveDepth}, {"MaxRdAtomic", qp.MaxRdAtomic}, {"MaxDestRd", qp.MaxDestRd},
-		{"AckReqEvery", qp.AckReqEvery}, {"AckCoalesce", qp.AckCoalesce}} {
-		if d.n < 0 || d.n > maxDepth {
-			return fmt.Errorf("fasr: %s %d: want 0 to %d", d.name, d.n, maxDepth)
-		}
-	}
-	return nil
-}

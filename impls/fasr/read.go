@@ -19,7 +19,7 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	case beyond:
 		r.ignored++
 	}
-	if what == old && r.sq.reads == 0 && r.in.next == r.qp.SendPSN {
+	if what == old && r.sq.Reads == 0 && r.in.next == r.qp.SendPSN {
 		r.ignored++ // before any READ there is nothing to answer
 		return
 	}
@@ -59,12 +59,12 @@ func (r *Requester) takeData(now vtime.Time, p *roce.Packet) {
 
 // place stores one response; false when it is not the one that the oldest unfinished READ waits for, or cannot be stored.
 func (r *Requester) place(now vtime.Time, p *roce.Packet) bool {
-	w := r.sq.read()
-	if w == nil || p.SO.SN != w.sn || p.PSN != w.data.Add(w.got) || int(p.SO.Offset) != w.got*r.qp.MTU {
+	w := r.sq.Fetch(r.placed)
+	if w == nil || p.SO.SN != w.SN || p.PSN != r.placed || int(p.SO.Offset) != p.PSN.Sub(w.Data)*r.qp.MTU {
 		r.ignored++
 		return false
 	}
-	off := w.got * r.qp.MTU
+	off := int(p.SO.Offset)
 	n := min(r.qp.MTU, int(w.Len)-off)
 	switch {
 	case p.Len != n || p.Payload != nil && len(p.Payload) != n:
@@ -74,6 +74,6 @@ func (r *Requester) place(now vtime.Time, p *roce.Packet) bool {
 		r.fail(now, engine.StatusLocalProtection)
 		return false
 	}
-	w.got++
+	r.placed = r.placed.Next()
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
@@ -16,9 +17,9 @@ import (
 // first, as in package gbn.
 type Requester struct {
 	failed bool // error state: silent for ever
-	retry  retry
+	retry  rc.Retry
 	timer  timer.Timer // the RTO, one per QP
-	sq     sendQueue
+	sq     rc.SendQueue
 	out    sender
 	mem    engine.Memory
 	say    answers // about READ responses
@@ -28,29 +29,23 @@ type Requester struct {
 	in     receiver
 	store  store // READ responses that came out of order
 	stamps stamps
-	doom   doom
+	placed psn.PSN // the READ response whose data goes to memory next; those that came early are kept
 
 	ignored int64 // responses that fit nothing outstanding
-}
-
-// doom is a request that the peer has refused. It fails in its turn: READs before it may still get their data.
-type doom struct {
-	set    bool
-	psn    psn.PSN
-	status engine.Status
 }
 
 func newRequester(qp engine.QP, q *nic, mem engine.Memory) *Requester {
 	return &Requester{
 		qp: qp, mem: mem, nic: q,
-		sq:     sendQueue{data: qp.SendPSN},
+		sq:     rc.NewSendQueue(qp.SendPSN),
 		out:    q.newSender(requestSender, qp.SendPSN),
 		in:     q.newReceiver(responseReceiver, qp.SendPSN),
 		store:  q.newStore(),
 		say:    q.newAnswers(),
-		retry:  retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
+		retry:  rc.NewRetry(&qp),
 		timer:  timer.Timer{Period: qp.RTO},
 		stamps: stamps{period: qp.RTO},
+		placed: qp.SendPSN,
 	}
 }
 
@@ -59,14 +54,14 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
 	}
-	packets, err := admit(&r.qp, &wr)
+	packets, err := checkRequest(&r.qp, &wr)
 	if err != nil {
 		return err
 	}
 	if r.sq.Len() == r.qp.QueueDepth {
 		return engine.ErrQueueFull
 	}
-	r.sq.Push(wqe{WorkRequest: wr, packets: packets})
+	r.sq.Push(rc.Request{WorkRequest: wr, Packets: packets})
 	return nil
 }
 
@@ -97,13 +92,11 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	}
 	again := r.out.retx.Len() > 0
 	switch {
-	case now < r.retry.until:
+	case now < r.retry.Until:
 		return false
 	case again:
 		r.transmitAgain(p)
-	case r.mayTransmit():
-		r.transmitNew(p)
-	default:
+	case !r.transmitNew(p):
 		return false
 	}
 	// The timer runs from the first packet that is answered: one that asks for it, or one that is sent again, which fills
@@ -119,33 +112,25 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 
 // Urgent implements engine.Urgent: "Upon receiving the SACK, the sender will enter the loss recovery state and immediately
 // retransmit" (FaSR III-B2), and the send queue sends "packets with priority" (IV-A).
-func (r *Requester) Urgent() bool { return !r.failed && r.retry.until == 0 && r.out.retx.Len() > 0 }
+func (r *Requester) Urgent() bool { return !r.failed && r.retry.Until == 0 && r.out.retx.Len() > 0 }
 
 func (r *Requester) transmitAgain(p *roce.Packet) {
 	at := r.out.retx.next()
-	w := r.sq.owner(at)
-	r.build(p, w, at, at.Sub(w.first))
+	r.build(p, r.sq.Owner(at), at)
 }
 
-// mayTransmit reports whether a new packet can go, and gives the next request its PSNs when its turn has come.
-func (r *Requester) mayTransmit() bool {
-	if !r.out.room() || r.doom.set {
+// transmitNew makes the next packet that was never sent, if one can go.
+func (r *Requester) transmitNew(p *roce.Packet) bool {
+	if !r.out.room() {
 		return false
 	}
-	if r.sq.begun > 0 && r.sq.pkt < r.sq.At(r.sq.begun-1).psns() {
-		return true
-	}
-	if !r.sq.mayBegin(r.qp.MaxRdAtomic) {
+	w := r.sq.Next(r.out.next, r.in.next, r.qp.MaxRdAtomic)
+	if w == nil {
 		return false
 	}
-	r.sq.begin(r.out.next)
-	return true
-}
-
-func (r *Requester) transmitNew(p *roce.Packet) {
-	r.build(p, r.sq.At(r.sq.begun-1), r.out.next, r.sq.pkt)
-	r.sq.pkt++
+	r.build(p, w, r.out.next)
 	r.out.next = r.out.next.Next()
+	return true
 }
 
 // PollEvent implements engine.Engine.
@@ -158,35 +143,19 @@ func (r *Requester) Flush(vtime.Time) {
 	r.say.clear()
 	r.store.clear()
 	r.stamps.Clear()
-	r.retry.until = 0
+	r.retry.Until = 0
 	if r.out.sr != nil {
 		r.out.leave()
 	}
 	if r.in.sr != nil {
 		r.in.leave()
 	}
-	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
-	for next := r.out.next; r.sq.Len() > 0; {
-		if r.sq.begun == 0 {
-			r.sq.begin(next)
-		}
-		next = psn.Max(next, r.sq.At(0).last.Next())
-		r.complete(engine.StatusFlushed)
-	}
-}
-
-// complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
-func (r *Requester) complete(s engine.Status) {
-	w := r.sq.At(0)
-	if !w.Unsignal || s != engine.StatusSuccess {
-		r.events.Push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
-	}
-	r.sq.finish()
+	r.sq.Flush(r.out.next, &r.events)
 }
 
 // fail ends the oldest request with an error and flushes the others (IBTA 10.3.1).
 func (r *Requester) fail(now vtime.Time, s engine.Status) {
-	r.complete(s)
+	r.sq.Complete(s, &r.events)
 	r.events.Push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.out.unack})
 	r.Flush(now)
 }
@@ -202,7 +171,7 @@ func (r *Requester) Vars() []engine.Var {
 	}), []engine.Var{
 		{Name: "sr_unit", Value: int64(r.nic.pointer)},
 		{Name: "outstanding", Value: int64(r.sq.Len())},
-		{Name: "retry", Value: int64(r.retry.left)},
+		{Name: "retry", Value: int64(r.retry.Left)},
 		{Name: "rto_below_rtt", Value: engine.Flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
 		{Name: "ignored", Value: r.ignored},
 	}...)...)

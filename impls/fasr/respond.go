@@ -4,95 +4,40 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
-
-// fetch is a READ that is being answered: its responses have the PSNs [data, data+packets).
-type fetch struct {
-	data    psn.PSN
-	packets int
-	va      uint64
-	length  uint32
-	sn      uint32
-}
-
-func (x *fetch) end() psn.PSN { return x.data.Add(x.packets) }
-
-// sent reports whether all its responses are before next, the PSN of the first that was never sent.
-func (x *fetch) sent(next psn.PSN) bool { return x.end().LessEq(next) }
-
-// reads holds the READs whose responses are not all acknowledged, oldest first.
-type reads struct {
-	ring.Ring[fetch]
-	cur  int     // the one whose response goes next
-	next psn.PSN // PSN of the next READ's first response
-	seq  uint32  // number that the next READ must bear
-}
-
-func (q *reads) add(p *roce.Packet, packets int) {
-	q.Push(fetch{data: q.next, packets: packets, va: p.RETH.VA, length: p.RETH.DMALen, sn: q.seq})
-	q.next = q.next.Add(packets)
-	q.seq = (q.seq + 1) & psn.Mask
-}
-
-// forget drops the READs whose responses are all before una.
-func (q *reads) forget(una psn.PSN) {
-	for q.Len() > 0 && q.At(0).end().LessEq(una) {
-		q.Drop()
-		q.cur = max(0, q.cur-1)
-	}
-}
-
-// owner returns the READ that response p belongs to.
-func (q *reads) owner(p psn.PSN) *fetch {
-	i := 0
-	for q.At(i).end().LessEq(p) {
-		i++
-	}
-	return q.At(i)
-}
-
-func (q *reads) clear() {
-	q.Clear()
-	q.cur = 0
-}
 
 // transmitRead makes the next READ response: one to be sent again before a new one.
 func (r *Responder) transmitRead(p *roce.Packet) bool {
-	switch {
-	case r.out.retx.Len() > 0:
+	if r.out.retx.Len() > 0 {
 		at := r.out.retx.next()
-		r.buildResponse(p, r.reads.owner(at), at)
-	case r.reads.cur < r.reads.Len() && r.out.room():
-		x := r.reads.At(r.reads.cur)
-		r.buildResponse(p, x, r.out.next)
-		if r.out.next = r.out.next.Next(); x.sent(r.out.next) {
-			r.reads.cur++
-		}
-	default:
+		r.buildResponse(p, r.reads.Owner(at), at)
+		return true
+	}
+	x := r.reads.Next(r.out.next)
+	if x == nil || !r.out.room() {
 		return false
 	}
+	r.buildResponse(p, x, r.out.next)
+	r.out.next = r.out.next.Next()
 	return true
 }
 
 // buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is now.
 // "SEND and WRITE header extensions can be applied to READ request and response packets" (FaSR IV-D). The last response
 // of a READ asks for an answer, and every AckReqEvery-th.
-func (r *Responder) buildResponse(p *roce.Packet, x *fetch, at psn.PSN) {
-	i := at.Sub(x.data)
-	first, last := i == 0, i == x.packets-1
+func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
+	i := at.Sub(x.Data)
+	first, last := i == 0, i == x.Packets-1
 	off := i * r.qp.MTU
 	*p = roce.Packet{
-		BTH: roce.BTH{Opcode: position(first, last, &readOpcodes), PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: at},
-		SO:  roce.SOETH{SN: x.sn, Offset: uint32(off)},
-		Len: min(r.qp.MTU, int(x.length)-off),
+		BTH: roce.BTH{Opcode: f(rc.ReadOpcode(first, last)), PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: at},
+		SO:  roce.SOETH{SN: x.SN, Offset: uint32(off)},
 	}
 	every, half := r.qp.AckReqEvery, max(1, r.out.window/2)
 	p.AckReq = last || every > 0 && (i+1)%every == 0 || (i+1)%half == 0
-	p.Pad = pad(p.Len)
-	if p.Len > 0 {
-		p.Payload = r.mem.Load(x.va+uint64(off), p.Len)
-	}
+	rc.LoadPayload(p, r.mem, x.VA+uint64(off), int(x.Length)-off, r.qp.MTU)
+	p.Pad = rc.Pad(p.Len)
 }
 
 // handleReadAnswer takes the requester's answer about READ responses.
@@ -105,7 +50,7 @@ func (r *Responder) handleReadAnswer(now vtime.Time, p *roce.Packet) {
 	news, again := r.out.take(&x)
 	if news {
 		r.left = r.qp.RetryCount
-		r.reads.forget(r.out.unack)
+		r.reads.Forget(r.out.unack)
 		if r.out.busy() {
 			r.timer.Restart(now)
 		} else {

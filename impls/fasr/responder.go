@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
@@ -16,13 +17,13 @@ import (
 //
 // What every packet needs comes first, as in package gbn.
 type Responder struct {
-	state    qpState
+	state    rc.State
 	notReady bool    // a packet whose turn it is was answered with an RNR NAK
 	waits    psn.PSN // that packet
 	msn      psn.MSN // requests completed
 	seq      uint32  // receives taken: the number that the next SEND must bear
 	in       receiver
-	msg      message
+	inbox    rc.Inbox
 	mem      engine.Memory
 	store    store
 	timer    timer.Timer // the RTO of READ responses
@@ -31,21 +32,11 @@ type Responder struct {
 	qp       engine.QP
 	out      sender
 	nic      *nic
-	reads    reads
-	receives ring.Ring[engine.ReceiveRequest]
+	reads    rc.Fetches
 	left     uint8 // timeouts of READ responses that may still come before they are given up
 
 	duplicates, refused, ignored, timeouts int64
 }
-
-// qpState is the state of the responder's half of the QP (IBTA 10.3.1).
-type qpState uint8
-
-const (
-	ready    qpState = iota
-	rejected         // error state by a request that had to be refused: queued answers still go out
-	flushed          // error state by the other half or the application: nothing is sent
-)
 
 func newResponder(qp engine.QP, q *nic, mem engine.Memory) *Responder {
 	return &Responder{
@@ -54,7 +45,7 @@ func newResponder(qp engine.QP, q *nic, mem engine.Memory) *Responder {
 		out:   q.newSender(responseSender, qp.RecvPSN),
 		store: q.newStore(),
 		say:   q.newAnswers(),
-		reads: reads{next: qp.RecvPSN},
+		reads: rc.NewFetches(qp.RecvPSN),
 		timer: timer.Timer{Period: qp.RTO},
 		left:  qp.RetryCount,
 	}
@@ -62,23 +53,19 @@ func newResponder(qp engine.QP, q *nic, mem engine.Memory) *Responder {
 
 // PostReceive implements engine.Responder.
 func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
-	switch {
-	case r.state != ready:
+	if r.state != rc.Ready {
 		return engine.ErrQPState
-	case r.receives.Len() >= r.qp.ReceiveDepth:
-		return engine.ErrQueueFull
 	}
-	r.receives.Push(rr)
-	return nil
+	return r.inbox.Post(rr, &r.qp)
 }
 
 // HandlePacket implements engine.Engine.
 func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	s := shapeOf(p.Opcode)
 	switch {
-	case p.Opcode == roce.FaSRReadAck && r.state != flushed:
+	case p.Opcode == roce.FaSRReadAck && r.state != rc.Flushed:
 		r.handleReadAnswer(now, p)
-	case r.state != ready || s.kind == kindNone:
+	case r.state != rc.Ready || s.Kind == rc.None || s.Op == engine.OpSendInv:
 		r.ignored++
 	case r.notReady && p.PSN != r.waits:
 		r.keepInSilence(p)
@@ -100,7 +87,7 @@ func (r *Responder) keepInSilence(p *roce.Packet) {
 }
 
 // handleRequest takes a request by its PSN.
-func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s shape) {
+func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	what := r.in.arrive(p.PSN)
 	switch what {
 	case inOrder:
@@ -112,7 +99,7 @@ func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s shape) {
 		r.refused++
 	case old:
 		r.duplicates++
-		if s.kind == kindRead {
+		if s.Kind == rc.Read {
 			r.revive()
 		}
 	case beyond:
@@ -122,7 +109,7 @@ func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s shape) {
 }
 
 // takeRequest executes the packet that RCV-NXT waits for, and everything behind it that had come before.
-func (r *Responder) takeRequest(now vtime.Time, p *roce.Packet, s shape) {
+func (r *Responder) takeRequest(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	if !r.accept(p, s) {
 		return
 	}
@@ -152,7 +139,7 @@ func (r *Responder) takeKept(answer bool) bool {
 
 // PollTransmit implements engine.Engine: answers first, then READ responses to be sent again, then new ones.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
-	if r.state == flushed {
+	if r.state == rc.Flushed {
 		return false
 	}
 	if x, ok := r.say.queue.Pop(); ok {
@@ -170,7 +157,7 @@ func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 }
 
 // Urgent implements engine.Urgent, as the requester does.
-func (r *Responder) Urgent() bool { return r.state != flushed && r.out.retx.Len() > 0 }
+func (r *Responder) Urgent() bool { return r.state != rc.Flushed && r.out.retx.Len() > 0 }
 
 // HandleTimer implements engine.Engine.
 func (r *Responder) HandleTimer(now vtime.Time) {
@@ -194,18 +181,18 @@ func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 // Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
 func (r *Responder) Flush(vtime.Time) {
 	r.clear()
-	if r.state == rejected {
+	if r.state == rc.Rejected {
 		return
 	}
-	r.state = flushed
+	r.state = rc.Flushed
 	r.say.clear()
 	r.timer.Stop()
-	r.reads.clear()
+	r.reads.Clear()
 	if r.out.sr != nil {
 		r.out.leave()
 	}
-	r.endMessage(engine.StatusFlushed)
-	r.flushReceives()
+	r.inbox.EndMessage(engine.StatusFlushed, r.in.next, &r.events)
+	r.inbox.Flush(r.in.next, &r.events)
 }
 
 // clear gives back what recovery of requests holds of the host.
@@ -214,25 +201,6 @@ func (r *Responder) clear() {
 	if r.in.sr != nil {
 		r.in.leave()
 	}
-}
-
-// endMessage ends a message that will never be whole; the receive that it was filling completes with s.
-func (r *Responder) endMessage(s engine.Status) {
-	if r.msg.kind == kindSend {
-		r.endReceive(r.msg.receive.ID, s)
-	}
-	r.msg = message{}
-}
-
-// flushReceives completes what is posted and not used (IBTA 10.3.1).
-func (r *Responder) flushReceives() {
-	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
-		r.endReceive(rr.ID, engine.StatusFlushed)
-	}
-}
-
-func (r *Responder) endReceive(id uint64, s engine.Status) {
-	r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: id, PSN: r.in.next})
 }
 
 // Vars implements engine.Inspector: the receiver's names as in the paper, "rd_" for the READ responses, and the pool.
@@ -244,11 +212,11 @@ func (r *Responder) Vars() []engine.Var {
 		engine.Var{Name: "rd_unack", Value: int64(r.out.unack), IsPSN: true})
 	v = r.out.vars("rd_snd_", v)
 	v = append(v,
-		engine.Var{Name: "receives", Value: int64(r.receives.Len())},
+		engine.Var{Name: "receives", Value: int64(r.inbox.Receives())},
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "refused", Value: r.refused},
 		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
-		engine.Var{Name: "failed", Value: engine.Flag(r.state != ready)})
+		engine.Var{Name: "failed", Value: engine.Flag(r.state != rc.Ready)})
 	return r.nic.host.vars(v)
 }
 

@@ -8,56 +8,39 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// rnrForever is the RNRRetry without limit (IBTA 9.7.5.2.8).
-const rnrForever = 7
-
-// retry counts what may still fail before the QP does, and remembers a wait.
-type retry struct {
-	left    uint8
-	rnrLeft uint8
-	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
-}
-
 // handleTimeout acts on the RTO. When everything is acknowledged and the data of a READ is missing, the oldest such READ
 // is asked for once more: "If an RD request times out, it will be resubmitted" (FaSR IV-B). The peer, which has it,
 // answers with an ACK, and what of the data is lost its own RTO repairs.
 func (r *Requester) handleTimeout(now vtime.Time) {
-	if r.retry.left == 0 {
+	if !r.retry.Spend() {
 		r.fail(now, engine.StatusRetryExceeded)
 		return
 	}
-	r.retry.left--
 	r.events.Push(engine.Event{Kind: engine.Timeout, PSN: r.out.unack})
 	if r.out.busy() {
 		r.out.again()
-	} else if w := r.sq.read(); w != nil {
-		r.out.retx.insert(w.first)
+	} else if w := r.sq.Fetch(r.placed); w != nil {
+		r.out.retx.insert(w.First)
 	}
 }
 
 // handleRNR waits at least as long as the peer asked for and then sends everything from p on: what the peer had received
 // behind it, it has thrown away. A copy of the NAK that arrives during the wait changes nothing (IBTA 9.7.5.2.8).
 func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
-	if r.advance(now, p); !r.out.busy() || p != r.out.unack || now < r.retry.until {
+	if r.advance(now, p); !r.out.busy() || p != r.out.unack || now < r.retry.Until {
 		return
 	}
-	if r.qp.RNRRetry != rnrForever {
-		if r.retry.rnrLeft == 0 {
-			r.fail(now, engine.StatusRNRRetryExceeded)
-			return
-		}
-		r.retry.rnrLeft--
+	if !r.retry.Wait(now, t, &r.qp) {
+		r.fail(now, engine.StatusRNRRetryExceeded)
+		return
 	}
-	r.retry.until = now.Add(t.Duration())
 	r.timer.Stop()
 	r.out.restart()
 }
 
 // HandleTimer implements engine.Engine.
 func (r *Requester) HandleTimer(now vtime.Time) {
-	if r.retry.until <= now {
-		r.retry.until = 0
-	}
+	r.retry.Expire(now)
 	if r.say.timer.Expire(now) {
 		r.say.ackNow(&r.in, 0)
 	}
@@ -74,7 +57,7 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 // PollTimer implements engine.Engine: the earliest of the end of an RNR wait, the RTO, the RTO of a READ request, and the
 // delay of an ACK.
 func (r *Requester) PollTimer() (vtime.Time, bool) {
-	at := r.retry.until
+	at := r.retry.Until
 	if at == 0 {
 		at = min(r.timer.Deadline(), r.stamps.first())
 	}

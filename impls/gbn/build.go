@@ -39,7 +39,7 @@ func (r *Requester) buildData(p *roce.Packet, w *wqe) {
 	first, last := off == 0, r.sq.pkt == w.packets-1
 	p.Opcode = rc.RequestOpcode(w.Op, first, last)
 	p.AckReq = last || r.asks()
-	rc.LoadPayload(p, r.mem, w.LocalVA, w.Len, off, r.qp.MTU)
+	rc.LoadPayload(p, r.mem, w.LocalVA+uint64(off), int(w.Len)-off, r.qp.MTU)
 	// Only the first packet says where the message goes. The others follow it, which is why a responder can take them in
 	// order only, and why IRN adds the address to every packet.
 	if first && w.Op >= engine.OpWrite {

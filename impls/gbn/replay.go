@@ -145,5 +145,7 @@ func (r *Responder) fillRead(p *roce.Packet, s *stream) {
 	if p.Opcode == roce.ReadRespMiddle {
 		p.AETH = roce.AETH{}
 	}
-	rc.LoadPayload(p, r.mem, s.va, s.length, s.sent*r.qp.MTU, r.qp.MTU)
+	off := s.sent * r.qp.MTU
+	rc.LoadPayload(p, r.mem, s.va+uint64(off), int(s.length)-off, r.qp.MTU)
+	p.Pad = rc.Pad(p.Len)
 }

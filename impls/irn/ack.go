@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // handleAnswer takes an ACK, a NACK or a NAK of requests.
@@ -17,8 +18,8 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	// An ACK is about a PSN that is sent and not acknowledged, or a ghost: but the peer's ACK of the newest one may
 	// answer a READ request that was sent once more, and shows that the peer is alive.
 	if !r.out.holds(p.PSN) {
-		if s.IsACK() && p.PSN.Next() == r.out.una && !r.out.busy() && r.sq.reads > 0 {
-			r.retry.left = r.qp.RetryCount
+		if s.IsACK() && p.PSN.Next() == r.out.una && !r.out.busy() && r.sq.Reads > 0 {
+			r.retry.Left = r.qp.RetryCount
 			return
 		}
 		r.ignored++
@@ -58,40 +59,34 @@ func (r *Requester) handleNack(now vtime.Time, cum, p psn.PSN) {
 
 // progress follows every move of una: the retry counters are loaded again, and a wait for a receive is over.
 func (r *Requester) progress(now vtime.Time) {
-	r.retry = retry{left: r.qp.RetryCount, rnrLeft: r.qp.RNRRetry}
+	r.retry = retry{Retry: rc.NewRetry(&r.qp)}
 	r.finish(now)
 }
 
 // finish completes what is done, and starts the timer again while something is awaited.
 func (r *Requester) finish(now vtime.Time) {
-	for r.sq.begun > 0 && r.done(r.sq.At(0)) {
-		r.complete(engine.StatusSuccess)
+	for r.sq.Begun > 0 && r.sq.At(0).Done(r.out.una, r.in.expected) {
+		r.sq.Complete(engine.StatusSuccess, &r.events)
 	}
-	if d := &r.doom; d.set && r.sq.begun > 0 && d.psn.In(r.sq.At(0).first, r.sq.At(0).last.Next()) {
-		r.fail(now, d.status)
+	if s, ok := r.sq.Refused(); ok {
+		r.fail(now, s)
 		return
 	}
 	switch {
-	case r.retry.until == 0 && r.out.busy():
+	case r.retry.Until == 0 && r.out.busy():
 		r.out.rto.restart(now)
-	case r.retry.until == 0 && r.sq.reads > 0:
+	case r.retry.Until == 0 && r.sq.Reads > 0:
 		r.out.rto.wait(now)
 	default:
 		r.out.rto.stop()
 	}
 }
 
-// done reports whether a begun request is finished: acknowledged, and a READ's data in memory. Requests complete in posting
-// order, so a WRITE that is acknowledged waits for a READ before it (IBTA 9.7.7).
-func (r *Requester) done(w *wqe) bool {
-	return w.last.Less(r.out.una) && (!w.fetches() || w.data.Add(w.packets).LessEq(r.in.expected))
-}
-
 // refused notes that the peer refuses the request that owns p. READs before it may still bring their data; the request
 // fails when its turn comes.
 func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
 	r.out.ack(p)
-	r.doom = doom{set: true, psn: p, status: s}
+	r.sq.Refuse(p, s)
 	r.out.doRetransmit = false
 	r.progress(now)
 }

@@ -3,41 +3,34 @@ package irn
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
 // build makes the packet with PSN at, the pkt-th of its request. It depends on the request and the position alone, so that
 // a retransmission equals the original. Every packet asks for an answer, because BDP-FC counts packets: one is in flight until it is
 // acknowledged.
-func (r *Requester) build(p *roce.Packet, w *wqe, at psn.PSN) {
-	pkt := at.Sub(w.first)
-	first, last := pkt == 0, at == w.last
-	*p = roce.Packet{BTH: roce.BTH{Opcode: r.wire.of(position(first, last, &requestOpcodes[w.Op])),
+func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
+	pkt := at.Sub(w.First)
+	first, last := pkt == 0, at == w.Last
+	*p = roce.Packet{BTH: roce.BTH{Opcode: r.wire.of(rc.RequestOpcode(w.Op, first, last)),
 		AckReq: true, PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: at}}
 	// All packets but the last are full, so the position gives the offset.
 	off := pkt * r.qp.MTU
 	r.address(p, w, uint32(off))
-	if w.fetches() {
+	if w.Fetches() {
 		p.Atomic = roce.AtomicETH{SwapAdd: w.SwapAdd, Compare: w.Compare}
 		return
 	}
-	p.Len = min(r.qp.MTU, int(w.Len)-off)
-	if p.Len > 0 {
-		// By reference: the application owns the bytes again only when the request has completed.
-		p.Payload = r.mem.Load(w.LocalVA+uint64(off), p.Len)
-	}
+	rc.LoadPayload(p, r.mem, w.LocalVA+uint64(off), int(w.Len)-off, r.qp.MTU)
 	if last {
-		p.Pad = pad(p.Len)
-		p.SE = w.Solicited && w.takesReceive()
-		if p.Opcode.HasImm() {
-			p.Imm = w.Imm
-		}
+		rc.EndMessage(p, &w.WorkRequest)
 	}
 }
 
 // address adds what makes the packet placeable alone, in the headers that its opcode has: for a WRITE the remote address and
 // what is left of the message from there, and for what the peer has to find an entry for its number and, of a SEND, the
 // offset in it.
-func (r *Requester) address(p *roce.Packet, w *wqe, off uint32) {
+func (r *Requester) address(p *roce.Packet, w *rc.Request, off uint32) {
 	l := p.Opcode.Layout()
 	if l&(roce.LayoutRETH|roce.LayoutVAETH|roce.LayoutAtomicETH) != 0 {
 		p.RETH.VA = w.RemoteVA + uint64(off)
@@ -49,7 +42,7 @@ func (r *Requester) address(p *roce.Packet, w *wqe, off uint32) {
 		p.RETH.RKey = w.RKey
 	}
 	if l&roce.LayoutSOETH != 0 {
-		p.SO.SN = w.sn
+		p.SO.SN = w.SN
 		if p.Opcode.IsSend() {
 			p.SO.Offset = off
 		}

@@ -14,7 +14,7 @@ import (
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	what := r.in.arrive(p.PSN)
 	switch {
-	case what == beyond || what == old && r.sq.readPSN == r.qp.SendPSN:
+	case what == beyond || what == old && r.sq.Reads == 0 && r.in.expected == r.qp.SendPSN:
 		r.ignored++ // nobody asked for it: before any READ there is nothing to answer
 	case what == old:
 		r.say.ack(r.in.expected, 0)
@@ -46,11 +46,11 @@ func (r *Requester) received(now vtime.Time) {
 // place stores one response. It reports false when the response is not one that was asked for; data in order of another
 // length than was asked for cannot be trusted at all, and asking again would bring the same.
 func (r *Requester) place(now vtime.Time, p *roce.Packet, what arrival) bool {
-	w := r.sq.fetch(p.PSN)
-	if w == nil || p.SO.SN != w.sn {
+	w := r.sq.Fetch(p.PSN)
+	if w == nil || p.SO.SN != w.SN {
 		return false
 	}
-	pkt := p.PSN.Sub(w.data)
+	pkt := p.PSN.Sub(w.Data)
 	off := pkt * r.qp.MTU
 	n := min(r.qp.MTU, int(w.Len)-off)
 	data := p.Payload

@@ -1,6 +1,9 @@
 package irn
 
-import "github.com/rdma-gauntlet/gauntlet/harness/psn"
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
+)
 
 // code is what the receiver knows of one PSN. The responder's bitmap has two bits for it, which say beside the arrival
 // whether the packet ends its message, so that the MSN can follow, and whether that message completes a receive (IRN 5.3).
@@ -12,6 +15,17 @@ const (
 	partly  code = 0b10 // arrived, not the last of its message
 	waiting code = 0b11 // arrived, the last of its message, with completion: SEND, WRITE with immediate
 )
+
+// codeOf returns how the 2-bitmap records a packet.
+func codeOf(s *rc.Shape) code {
+	switch {
+	case !s.Last:
+		return partly
+	case s.Completes():
+		return waiting
+	}
+	return whole
+}
 
 // Example, packet 2 is missing, 3 to 5 are the rest of its WRITE, 6 is a SEND and 7 begins another message:
 //

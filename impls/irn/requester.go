@@ -2,9 +2,9 @@ package irn
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
@@ -17,33 +17,25 @@ type Requester struct {
 	retry  retry
 	wire   *Wire
 	mem    engine.Memory
-	sq     sendQueue
+	sq     rc.SendQueue
 	out    sender
 	say    answers // about READ responses
 	events ring.Ring[engine.Event]
 	qp     engine.QP
 	in     receiver
-	doom   doom
 	word   [8]byte // what an atomic found, on its way to memory
 
 	ignored int64 // responses that fit nothing outstanding
 }
 
-// doom is a request that the peer has refused. It fails in its turn: READs before it may still get their data.
-type doom struct {
-	set    bool
-	psn    psn.PSN
-	status engine.Status
-}
-
 func newRequester(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Requester {
 	return &Requester{
 		wire: w, qp: qp, mem: mem,
-		sq:    sendQueue{readPSN: qp.SendPSN},
+		sq:    rc.NewSendQueue(qp.SendPSN),
 		out:   newSender(cfg, qp.SendPSN),
 		in:    newReceiver(cfg, qp.SendPSN),
 		say:   answers{limit: cfg.Cap},
-		retry: retry{left: qp.RetryCount, rnrLeft: qp.RNRRetry},
+		retry: retry{Retry: rc.NewRetry(&qp)},
 	}
 }
 
@@ -52,14 +44,14 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
 	}
-	packets, err := r.wire.admit(&r.qp, &wr)
+	packets, err := r.wire.check(&r.qp, &wr)
 	if err != nil {
 		return err
 	}
 	if r.sq.Len() == r.qp.QueueDepth {
 		return engine.ErrQueueFull
 	}
-	r.sq.Push(wqe{WorkRequest: wr, packets: packets})
+	r.sq.Push(rc.Request{WorkRequest: wr, Packets: packets})
 	return nil
 }
 
@@ -87,47 +79,41 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 		*p = x.readPacket(r.wire, &r.qp)
 		return true
 	}
-	switch {
-	case now < r.retry.until:
-		return false
-	case r.out.doRetransmit:
-		at := r.out.retransmit()
-		r.build(p, r.sq.owner(at), at)
-		if at == r.out.una {
-			r.out.rto.restart(now) // from here on it is this copy whose answer is awaited
-		}
-	case r.retry.ask && r.asked() != nil:
-		r.retry.ask = false
-		w := r.asked()
-		r.build(p, w, w.first)
-	case r.mayTransmit():
-		w := r.sq.At(r.sq.begun - 1)
-		r.sq.pkt++
-		r.build(p, w, r.out.sent())
-	default:
+	if now < r.retry.Until || !r.transmit(now, p) {
 		return false
 	}
 	r.out.rto.start(now)
 	return true
 }
 
-// asked returns the READ or atomic whose data is awaited next, or nil.
-func (r *Requester) asked() *wqe { return r.sq.fetch(r.in.expected) }
-
-// mayTransmit reports whether a new packet can go, and gives the next request its PSNs when its turn has come.
-func (r *Requester) mayTransmit() bool {
-	if !r.out.room() || r.doom.set {
-		return false
-	}
-	if r.sq.begun > 0 && r.sq.pkt < r.sq.At(r.sq.begun-1).psns() {
+// transmit makes the next packet, if one can go.
+func (r *Requester) transmit(now vtime.Time, p *roce.Packet) bool {
+	switch {
+	case r.out.doRetransmit:
+		at := r.out.retransmit()
+		r.build(p, r.sq.Owner(at), at)
+		if at == r.out.una {
+			r.out.rto.restart(now) // from here on it is this copy whose answer is awaited
+		}
 		return true
-	}
-	if !r.sq.mayBegin(r.qp.MaxRdAtomic, r.in.expected) {
+	case r.retry.ask && r.asked() != nil:
+		r.retry.ask = false
+		w := r.asked()
+		r.build(p, w, w.First)
+		return true
+	case !r.out.room():
 		return false
 	}
-	r.sq.begin(r.out.next)
+	w := r.sq.Next(r.out.next, r.in.expected, r.qp.MaxRdAtomic)
+	if w == nil {
+		return false
+	}
+	r.build(p, w, r.out.sent())
 	return true
 }
+
+// asked returns the READ or atomic whose data is awaited next, or nil.
+func (r *Requester) asked() *rc.Request { return r.sq.Fetch(r.in.expected) }
 
 // PollEvent implements engine.Engine.
 func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
@@ -137,28 +123,12 @@ func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
 	r.out.rto.stop()
 	r.retry = retry{}
-	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
-	for next := r.out.next; r.sq.Len() > 0; {
-		if r.sq.begun == 0 {
-			r.sq.begin(next)
-		}
-		next = psn.Max(next, r.sq.At(0).last.Next())
-		r.complete(engine.StatusFlushed)
-	}
-}
-
-// complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
-func (r *Requester) complete(s engine.Status) {
-	w := r.sq.At(0)
-	if !w.Unsignal || s != engine.StatusSuccess {
-		r.events.Push(engine.Event{Kind: engine.CQE, Status: s, Op: w.Op, ID: w.ID, PSN: w.last})
-	}
-	r.sq.finish()
+	r.sq.Flush(r.out.next, &r.events)
 }
 
 // fail ends the oldest request with an error and flushes the others (IBTA 10.3.1).
 func (r *Requester) fail(now vtime.Time, s engine.Status) {
-	r.complete(s)
+	r.sq.Complete(s, &r.events)
 	r.events.Push(engine.Event{Kind: engine.Fatal, Status: s, PSN: r.out.una})
 	r.Flush(now)
 }

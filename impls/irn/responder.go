@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
@@ -16,10 +17,9 @@ import (
 //
 // What every packet needs comes first, as in package gbn.
 type Responder struct {
-	state    qpState
+	state    rc.State
 	msn      psn.MSN // requests completed
 	recvSN   uint32  // recv_WQE_SN of the oldest receive
-	readSN   uint32  // read_WQE_SN of the next READ or atomic that is executed
 	wire     *Wire
 	mem      engine.Memory
 	in       receiver
@@ -28,7 +28,7 @@ type Responder struct {
 	events   ring.Ring[engine.Event]
 	qp       engine.QP
 	hold     hold
-	fetches  fetches
+	fetches  rc.Fetches // by read_WQE_SN
 	out      sender
 	receives ring.Ring[receive]
 	parked   int     // receives that are complete before their turn
@@ -37,15 +37,6 @@ type Responder struct {
 
 	duplicates, dropped, ignored, timeouts int64
 }
-
-// qpState is the state of the responder's half of the QP (IBTA 10.3.1).
-type qpState uint8
-
-const (
-	ready    qpState = iota
-	rejected         // error state by a request that had to be refused: queued answers still go out
-	flushed          // error state by the other half or the application: nothing is sent
-)
 
 // receive is a posted receive. Its completion is parked here when the last packet of its message came early, until the
 // messages before are complete: a premature CQE (IRN 5.3).
@@ -62,7 +53,7 @@ func newResponder(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Respon
 		out:     newSender(cfg, qp.RecvPSN),
 		say:     answers{limit: cfg.Cap},
 		hold:    hold{reach: cfg.Cap},
-		fetches: fetches{next: qp.RecvPSN},
+		fetches: rc.NewFetches(qp.RecvPSN),
 		left:    qp.RetryCount,
 	}
 }
@@ -70,7 +61,7 @@ func newResponder(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Respon
 // PostReceive implements engine.Responder.
 func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	switch {
-	case r.state != ready:
+	case r.state != rc.Ready:
 		return engine.ErrQPState
 	case r.receives.Len() >= r.qp.ReceiveDepth:
 		return engine.ErrQueueFull
@@ -83,9 +74,9 @@ func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	s := r.wire.shapeOf(p.Opcode)
 	switch {
-	case p.Opcode == r.wire.ReadAck && r.state != flushed:
+	case p.Opcode == r.wire.ReadAck && r.state != rc.Flushed:
 		r.handleReadAck(now, p)
-	case r.state != ready || s.kind == kindNone:
+	case r.state != rc.Ready || s.Kind == rc.None || s.Op == engine.OpSendInv:
 		r.ignored++
 	default:
 		r.handleRequest(p, s)
@@ -94,7 +85,7 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 
 // handleRequest takes a request by its PSN. Every arrival is answered: in order by an ACK, early by a NACK, and a
 // duplicate by an ACK of what is expected (IRN 3.1).
-func (r *Responder) handleRequest(p *roce.Packet, s shape) {
+func (r *Responder) handleRequest(p *roce.Packet, s *rc.Shape) {
 	switch what := r.in.arrive(p.PSN); what {
 	case inOrder:
 		r.take(p, s)
@@ -105,14 +96,14 @@ func (r *Responder) handleRequest(p *roce.Packet, s shape) {
 			r.dropped++
 			return
 		}
-		r.in.record(p.PSN, s.code())
+		r.in.record(p.PSN, codeOf(s))
 		r.say.nack(r.in.expected, p.PSN, r.msn)
 	case repeated:
 		r.say.nack(r.in.expected, p.PSN, r.msn)
 	case old:
 		r.duplicates++
 		r.say.ack(r.in.expected, r.msn)
-		if s.kind >= kindRead {
+		if s.Kind >= rc.Read {
 			r.revive()
 		}
 	case beyond:
@@ -121,9 +112,9 @@ func (r *Responder) handleRequest(p *roce.Packet, s shape) {
 }
 
 // take executes the expected packet, and then whatever came early behind it.
-func (r *Responder) take(p *roce.Packet, s shape) {
+func (r *Responder) take(p *roce.Packet, s *rc.Shape) {
 	r.hold.drop(p.PSN) // a copy that was kept and could not be executed
-	if !r.accept(p, s) || !r.pass(s.code()) {
+	if !r.accept(p, s) || !r.pass(codeOf(s)) {
 		return
 	}
 	for c := r.in.code(r.in.expected); c != absent; c = r.in.code(r.in.expected) {
@@ -144,7 +135,7 @@ func (r *Responder) take(p *roce.Packet, s shape) {
 
 // PollTransmit implements engine.Engine: answers first, then READ responses to be sent again, then new ones.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
-	if r.state == flushed {
+	if r.state == rc.Flushed {
 		return false
 	}
 	if x, ok := r.say.queue.Pop(); ok {
@@ -172,10 +163,10 @@ func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
 // Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
 func (r *Responder) Flush(vtime.Time) {
-	if r.state == rejected {
+	if r.state == rc.Rejected {
 		return
 	}
-	r.state = flushed
+	r.state = rc.Flushed
 	r.out.rto.stop()
 	r.flushReceives(engine.StatusFlushed)
 }
@@ -183,7 +174,7 @@ func (r *Responder) Flush(vtime.Time) {
 // flushReceives completes what is posted and not completed (IBTA 10.3.1). When a SEND was being placed its receive, the
 // oldest, completes with s.
 func (r *Responder) flushReceives(s engine.Status) {
-	if r.msg.kind != kindSend {
+	if r.msg.kind != rc.Send {
 		s = engine.StatusFlushed
 	}
 	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {

@@ -5,28 +5,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// rnrForever is the RNRRetry without limit (IBTA 9.7.5.2.8).
-const rnrForever = 7
-
-// retry counts what may still fail before the QP does, and remembers a wait.
+// retry is how far recovery may go before the QP fails.
 type retry struct {
-	left    uint8
-	rnrLeft uint8
-	until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
-	ask     bool       // the request of the oldest READ goes once more
+	rc.Retry
+	ask bool // the request of the oldest READ goes once more
 }
 
 // handleTimeout acts on the timer: the oldest packet goes again, and the search for holes follows from there. When all is
 // acknowledged and the data of a READ is missing, its request goes again: it is the peer that repeats data, but a peer that
 // has given up, or is gone, can only be found out by asking.
 func (r *Requester) handleTimeout(now vtime.Time) {
-	if r.retry.left == 0 {
+	if !r.retry.Spend() {
 		r.fail(now, engine.StatusRetryExceeded)
 		return
 	}
-	r.retry.left--
 	r.events.Push(engine.Event{Kind: engine.Timeout, PSN: r.out.una})
 	if r.out.busy() {
 		r.out.timeout()
@@ -41,26 +36,20 @@ func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 	if r.out.ack(p) {
 		r.progress(now)
 	}
-	if p != r.out.una || now < r.retry.until {
+	if p != r.out.una || now < r.retry.Until {
 		return
 	}
-	if r.qp.RNRRetry != rnrForever {
-		if r.retry.rnrLeft == 0 {
-			r.fail(now, engine.StatusRNRRetryExceeded)
-			return
-		}
-		r.retry.rnrLeft--
+	if !r.retry.Wait(now, t, &r.qp) {
+		r.fail(now, engine.StatusRNRRetryExceeded)
+		return
 	}
-	r.retry.until = now.Add(t.Duration())
 	r.out.rto.stop()
 	r.out.restart()
 }
 
 // HandleTimer implements engine.Engine.
 func (r *Requester) HandleTimer(now vtime.Time) {
-	if r.retry.until <= now {
-		r.retry.until = 0
-	}
+	r.retry.Expire(now)
 	if r.out.rto.expired(now, r.out.inFlight()) {
 		r.handleTimeout(now)
 	}
@@ -69,8 +58,8 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 // PollTimer implements engine.Engine: the end of an RNR wait, or the RTO.
 func (r *Requester) PollTimer() (vtime.Time, bool) {
 	at := r.out.rto.deadline()
-	if r.retry.until != 0 {
-		at = r.retry.until
+	if r.retry.Until != 0 {
+		at = r.retry.Until
 	}
 	return at, at != vtime.Never
 }

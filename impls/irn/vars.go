@@ -1,6 +1,9 @@
 package irn
 
-import "github.com/rdma-gauntlet/gauntlet/harness/engine"
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
+)
 
 // vars appends the state of a sender, by the names of the published logic.
 func (s *sender) vars(prefix string, v []engine.Var) []engine.Var {
@@ -21,7 +24,7 @@ func (r *Requester) Vars() []engine.Var {
 		engine.Var{Name: "rd_rcv_expected_seq", Value: int64(r.in.expected), IsPSN: true},
 		engine.Var{Name: "rd_rcv_held", Value: int64(r.in.held)},
 		engine.Var{Name: "outstanding", Value: int64(r.sq.Len())},
-		engine.Var{Name: "retry", Value: int64(r.retry.left)},
+		engine.Var{Name: "retry", Value: int64(r.retry.Left)},
 		engine.Var{Name: "ignored", Value: r.ignored})
 }
 
@@ -38,7 +41,7 @@ func (r *Responder) Vars() []engine.Var {
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "dropped", Value: r.dropped},
 		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
-		engine.Var{Name: "failed", Value: engine.Flag(r.state != ready)})
+		engine.Var{Name: "failed", Value: engine.Flag(r.state != rc.Ready)})
 }
 
 // shownCodes is how many codes fit a variable.

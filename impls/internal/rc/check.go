@@ -5,16 +5,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// State is the state of the responder's half of a QP (IBTA 10.3.1).
-type State uint8
-
-// The states.
-const (
-	Ready    State = iota
-	Rejected       // error state by a request that had to be refused: queued answers, the last a NAK, still go out
-	Flushed        // error state by the other half or the application: nothing is sent
-)
-
 // Verdict is the result of a check: the syndrome to answer with, and the status that a receive or Fatal event reports.
 type Verdict struct {
 	Syndrome roce.Syndrome
@@ -52,7 +42,7 @@ func CheckEnabled(s *Shape, allowed engine.Access) Verdict {
 func CheckPayload(p *roce.Packet, s *Shape, mtu int) Verdict {
 	n := p.Len
 	switch {
-	case n < 0 || n > mtu || p.Pad != 0 && p.Pad != pad(n) || p.Payload != nil && len(p.Payload) != n:
+	case n < 0 || n > mtu || p.Pad != 0 && p.Pad != Pad(n) || p.Payload != nil && len(p.Payload) != n:
 		return Invalid
 	case !s.Last && n != mtu || s.Last && !s.First && n == 0:
 		return Invalid

@@ -10,7 +10,7 @@ import (
 // Inbox is what a responder that executes packets in PSN order does with SENDs and WRITEs: it places them and reports
 // them. It has the receive queue and the message that is arriving. The zero Inbox is empty.
 type Inbox struct {
-	Kind    Kind                  // of the message; None between messages
+	kind    Kind                  // of the message; None between messages
 	VA      uint64                // where the next byte goes
 	Got     uint32                // bytes of the message that have come
 	left    uint32                // bytes that may still come: of the DMALen, or of the receive buffer
@@ -32,8 +32,8 @@ func (b *Inbox) Receives() int { return b.queue.Len() }
 
 // CheckSequence wants FIRST or ONLY outside a message, and MIDDLE or LAST of the same operation inside one (IBTA 9.4).
 func (b *Inbox) CheckSequence(s *Shape) Verdict {
-	inside := b.Kind != None
-	if s.First == inside || inside && s.Kind != b.Kind {
+	inside := b.kind != None
+	if s.First == inside || inside && s.Kind != b.kind {
 		return Invalid
 	}
 	return Fine
@@ -49,7 +49,7 @@ func (b *Inbox) LacksReceive(s *Shape) bool {
 // Open begins the message of a first packet. A SEND takes the oldest receive before its length is known to fit, so that a
 // misfit completes that receive with the error.
 func (b *Inbox) Open(p *roce.Packet, s *Shape) {
-	b.Kind, b.Got = s.Kind, 0
+	b.kind, b.Got = s.Kind, 0
 	if s.Kind == Write {
 		b.VA, b.left = p.RETH.VA, p.RETH.DMALen
 		return
@@ -104,7 +104,7 @@ func (b *Inbox) Finish(p *roce.Packet, s *Shape, events *ring.Ring[engine.Event]
 		rr, _ := b.queue.Pop()
 		e.ID, e.Imm = rr.ID, p.Imm
 	}
-	b.Kind = None
+	b.kind = None
 	if s.Op != engine.OpWrite {
 		events.Push(e)
 	}
@@ -113,10 +113,10 @@ func (b *Inbox) Finish(p *roce.Packet, s *Shape, events *ring.Ring[engine.Event]
 // EndMessage ends a message that will never be whole; the receive that it was filling completes with s. at is the PSN that
 // the event names.
 func (b *Inbox) EndMessage(s engine.Status, at psn.PSN, events *ring.Ring[engine.Event]) {
-	if b.Kind == Send {
+	if b.kind == Send {
 		endReceive(b.receive.ID, s, at, events)
 	}
-	b.Kind = None
+	b.kind = None
 }
 
 // Flush completes what is posted and not used (IBTA 10.3.1).

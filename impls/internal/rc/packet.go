@@ -5,13 +5,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// LoadPayload gives p the bytes at offset off of a message of n bytes at va: a full packet, or what is left. They are taken
-// by reference: the application owns them again only when the request has completed.
-func LoadPayload(p *roce.Packet, mem engine.Memory, va uint64, n uint32, off, mtu int) {
-	p.Len = min(mtu, int(n)-off)
-	p.Pad = pad(p.Len)
-	if p.Len > 0 {
-		p.Payload = mem.Load(va+uint64(off), p.Len)
+// LoadPayload gives p the next of the left bytes at va: a full packet, or what there is. They are taken by reference: the
+// application owns them again only when the request has completed.
+func LoadPayload(p *roce.Packet, mem engine.Memory, va uint64, left, mtu int) {
+	n := min(mtu, left)
+	p.Len = n
+	if n > 0 {
+		p.Payload = mem.Load(va, n)
 	}
 }
 
@@ -23,9 +23,10 @@ func EndMessage(p *roce.Packet, wr *engine.WorkRequest) {
 	case engine.OpSendInv:
 		p.InvKey = wr.InvKey
 	}
+	p.Pad = Pad(p.Len)
 	// Only an operation that completes a receive can raise a solicited event (IBTA 9.2.3).
 	p.SE = wr.Solicited && wr.Op != engine.OpWrite
 }
 
-// pad returns the bytes that fill n up to a multiple of four (IBTA 9.2).
-func pad(n int) uint8 { return uint8(-n & 3) }
+// Pad returns the bytes that fill n up to a multiple of four (IBTA 9.2).
+func Pad(n int) uint8 { return uint8(-n & 3) }
