@@ -93,10 +93,11 @@ func (r *runner) Event(e *trace.Event) {
 // End implements trace.Sink.
 func (r *runner) End(at vtime.Time) { r.judged.End(at) }
 
-// steps bounds the events of a ladder: more than that is no drawing.
+// steps bounds the events of a run: one that takes more is no drawing for people.
 const steps = 1_000_000
 
-// stage is the simulator as a bench that keeps its world, for the variables of the engines, and draws what it shows the rules.
+// stage is the simulator as a bench for ladders: the runner keeps its world, for the variables of the engines, and sees its
+// trace before the rules do.
 type stage struct{ *runner }
 
 // Run implements bench.Bench.

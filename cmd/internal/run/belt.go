@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -19,6 +20,8 @@ type belt struct {
 	lanes []lane
 	empty chan *batch
 }
+
+var _ judging.Waiter = (*belt)(nil)
 
 // lane is the way to one receiver.
 type lane struct {
