@@ -12,6 +12,11 @@ import (
 // flight is a packet between the taps.
 type flight struct {
 	trace.Kept
+	progress
+}
+
+// progress is what a merge knows of a packet beside its record.
+type progress struct {
 	key     uint64
 	loose   looseKey
 	settled bool // its fate is known

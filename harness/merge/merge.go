@@ -148,7 +148,8 @@ func (m *merger) flight() *flight {
 	if k := len(m.free); k > 0 {
 		f := m.free[k-1]
 		m.free = m.free[:k-1]
-		*f = flight{Kept: f.Emptied()}
+		f.Empty()
+		f.progress = progress{}
 		return f
 	}
 	return &flight{}

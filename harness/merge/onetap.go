@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// OneTap plays the frames of one tap into s, by their order: the other end of each packet's way is unknown. Times count from the
-// first frame.
+// OneTap makes a trace of the frames of one tap and plays it into s. Nobody looked at the other end, so every packet has one time,
+// and its fate is unknown. Times count from the first frame.
 func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})

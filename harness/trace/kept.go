@@ -17,8 +17,8 @@ type contents struct {
 	payload [2][]byte // payloads that are not part of raw
 }
 
-// Emptied returns a Kept without a record that has the memory of k; k must not be used any more.
-func (k *Kept) Emptied() Kept { return Kept{contents: k.contents} }
+// Empty forgets the record and keeps its memory for the next.
+func (k *Kept) Empty() { k.Rec = Record{} }
 
 // own returns the contents.
 func (k *Kept) own() *contents {
