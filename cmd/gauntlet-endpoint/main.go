@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/process"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
@@ -31,7 +31,7 @@ func main() {
 		<-leave
 		os.Exit(0)
 	}()
-	err := netns.EndpointMain(os.Stdin, os.Stdout, os.Args[1], all.Find)
+	err := process.EndpointMain(os.Stdin, os.Stdout, os.Args[1], all.Find)
 	switch {
 	case errors.Is(err, contract.ErrUnsupported):
 		fmt.Fprintln(os.Stderr, "gauntlet-endpoint:", err)

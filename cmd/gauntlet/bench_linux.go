@@ -11,6 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -33,7 +35,7 @@ func startForeign(name string) (*contract.Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		return netns.Start(path)
+		return child.Start(path)
 	}
 	e, err := openContainers()
 	if err != nil {
@@ -64,7 +66,7 @@ func findBench(name, expose string) (bench.Bench, error) {
 		}
 		return &netns.Bench{Self: e.Self, Apart: e.Start}, nil
 	case "netns", "lab":
-		code, replaced, err := netns.Reexec()
+		code, replaced, err := topology.Reexec()
 		if err != nil {
 			return nil, exit{exitBroken, err.Error()}
 		}

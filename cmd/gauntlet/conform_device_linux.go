@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -48,7 +49,7 @@ func place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) 
 		}
 	}
 	job := &conformJob{spec: s, impls: impls}
-	job.bench, err = withDevice(b, &netns.Device{Side: side, Tool: tool})
+	job.bench, err = withDevice(b, &device.Device{Side: side, Tool: tool})
 	return job, err
 }
 
@@ -63,12 +64,12 @@ func pairJob(b bench.Bench, given *scenario.Spec) (*conformJob, error) {
 		active = trace.B
 	}
 	job := &conformJob{spec: s, impls: [2]engine.Implementation{dut.Implementation(), dut.Implementation()}}
-	job.bench, err = withDevice(b, &netns.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]})
+	job.bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]})
 	return job, err
 }
 
 // withDevice returns a bench like b with a device at one end.
-func withDevice(b bench.Bench, d *netns.Device) (bench.Bench, error) {
+func withDevice(b bench.Bench, d *device.Device) (bench.Bench, error) {
 	switch b := b.(type) {
 	case *benchOnDemand:
 		return withDevice(b.Bench, d)

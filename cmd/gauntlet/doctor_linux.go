@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
@@ -17,7 +17,7 @@ import (
 
 // network looks at what the netns bench needs.
 func network() []finding {
-	privileged := netns.Privileged() == nil
+	privileged := topology.Privileged() == nil
 	out := []finding{privilege(privileged), guests(), containers()}
 	s := tc.Probe()
 	link := finding{Name: "link", State: "ok", Found: "tc-netem of kernel " + s.Kernel}
@@ -90,7 +90,7 @@ func privilege(have bool) finding {
 		return f
 	}
 	f.Found = "not root: runs will use a user namespace"
-	if err := netns.Rootless("process", "privileged"); err != nil {
+	if err := topology.Rootless("process", "privileged"); err != nil {
 		f.State, f.Found, f.Remedy = "missing", err.Error(), "run as root, or allow unprivileged user namespaces"
 	}
 	return f

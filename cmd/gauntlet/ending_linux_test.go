@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
@@ -187,7 +187,7 @@ func TestNothingSurvivesSIGKILL(t *testing.T) {
 
 // A full disk is said in one line, and what was written before can be read.
 func TestFullDisk(t *testing.T) {
-	if netns.Privileged() != nil || os.Getuid() != 0 {
+	if topology.Privileged() != nil || os.Getuid() != 0 {
 		t.Skip("a small file system needs root")
 	}
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -47,13 +48,13 @@ func TestDeviceInItsPlace(t *testing.T) {
 	for _, c := range []struct {
 		load  string
 		impls [2]engine.Implementation
-		want  *netns.Device // nil is none
+		want  *device.Device // nil is none
 		unfit bool
 	}{
 		{"write", [2]engine.Implementation{gbn, gbn}, nil, false},
-		{"write", [2]engine.Implementation{gbn, rxe}, &netns.Device{Side: trace.B}, false},
-		{"write", [2]engine.Implementation{rxe, gbn}, &netns.Device{Side: trace.A}, false},
-		{"write", [2]engine.Implementation{rxe, rxe}, &netns.Device{Side: trace.A, Peer: &dut.Tool{}}, false},
+		{"write", [2]engine.Implementation{gbn, rxe}, &device.Device{Side: trace.B}, false},
+		{"write", [2]engine.Implementation{rxe, gbn}, &device.Device{Side: trace.A}, false},
+		{"write", [2]engine.Implementation{rxe, rxe}, &device.Device{Side: trace.A, Peer: &dut.Tool{}}, false},
 		{"write-imm", [2]engine.Implementation{gbn, rxe}, nil, true},
 	} {
 		name := c.load + " " + c.impls[0].Name + "+" + c.impls[1].Name

@@ -18,7 +18,7 @@ import (
 	godiff "github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -29,10 +29,10 @@ func needNetns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
 	}
-	if netns.Privileged() == nil {
+	if topology.Privileged() == nil {
 		return
 	}
-	if err := netns.Rootless("process", "privileged"); err != nil {
+	if err := topology.Rootless("process", "privileged"); err != nil {
 		t.Skip(err)
 	}
 }
@@ -343,7 +343,7 @@ func TestFastRunIsWholeOrInvalid(t *testing.T) {
 
 func TestExpose(t *testing.T) {
 	needNetns(t)
-	if netns.Privileged() != nil || os.Getuid() != 0 {
+	if topology.Privileged() != nil || os.Getuid() != 0 {
 		t.Skip("naming namespaces needs root")
 	}
 	name := fmt.Sprintf("gx%d", os.Getpid())
@@ -352,9 +352,9 @@ func TestExpose(t *testing.T) {
 	must(t, c.Start())
 	var out []byte
 	for deadline := time.Now().Add(10 * time.Second); len(out) == 0 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		out, _ = exec.Command("ip", "netns", "exec", name+"-a", "ip", "-o", "link", "show", netns.DeviceA).Output()
+		out, _ = exec.Command("ip", "netns", "exec", name+"-a", "ip", "-o", "link", "show", topology.DeviceA).Output()
 	}
-	if !strings.Contains(string(out), netns.DeviceA) {
+	if !strings.Contains(string(out), topology.DeviceA) {
 		t.Errorf("ip netns exec says %q", out)
 	}
 	clash := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--expose", name, "--count", "1", "--quiet")
@@ -417,7 +417,7 @@ func TestRootless(t *testing.T) {
 
 // A kernel without netem says so before anything is made.
 func TestLinkNetemWithoutNetem(t *testing.T) {
-	if netns.Privileged() != nil {
+	if topology.Privileged() != nil {
 		t.Skip("looking for netem needs root")
 	}
 	dir := t.TempDir()

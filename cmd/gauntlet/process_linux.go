@@ -11,7 +11,8 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/process"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -26,10 +27,10 @@ func processCommands() []*cobra.Command {
 	parent := &cobra.Command{Use: "process", Hidden: true, Short: "Bodies of the processes that a bench starts"}
 	parent.AddCommand(
 		&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
-			return refused(netns.EndpointMain(os.Stdin, os.Stdout, names[0], all.Find))
+			return refused(process.EndpointMain(os.Stdin, os.Stdout, names[0], all.Find))
 		}},
 		&cobra.Command{Use: "box IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
-			return refused(netns.BoxMain(os.Stdin, os.Stdout, names[0], all.Find))
+			return refused(process.BoxMain(os.Stdin, os.Stdout, names[0], all.Find))
 		}},
 		&cobra.Command{Use: "confined USER PROGRAM [ARGUMENT...]", Args: cobra.MinimumNArgs(2), DisableFlagParsing: true, RunE: func(_ *cobra.Command, args []string) error {
 			return broken(container.Confine(args[0], args[1:]))
@@ -38,13 +39,13 @@ func processCommands() []*cobra.Command {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))
 		}},
 		&cobra.Command{Use: "privileged", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
-			return broken(netns.Privileged())
+			return broken(topology.Privileged())
 		}},
 		&cobra.Command{Use: "guest", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(lab.GuestMain())
 		}},
 		&cobra.Command{Use: "janitor NAME...", Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, names []string) error {
-			return broken(netns.JanitorMain(names, os.Stdin))
+			return broken(topology.JanitorMain(names, os.Stdin))
 		}},
 	)
 	return []*cobra.Command{parent}

@@ -14,6 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
@@ -32,7 +33,7 @@ func registerSmoke(t *testing.T) {
 	register(t, suite.Config{Implementations: []string{"gbn"}, Reference: []string{"gbn"}, Bench: "netns",
 		Scenarios: pick(t, "ops-every-length", "loss-middle", "read-response-lost", "rnr-retry", "error-opcode-order"),
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (*suite.Result, error) {
-			if why := netns.Privileged(); why != nil {
+			if why := topology.Privileged(); why != nil {
 				ginkgo.Skip("no real packets: " + why.Error())
 			}
 			self, err := program()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 
 // rig is a topology with a port at each end and a relay, or a direct cable, in between.
 type rig struct {
-	top   *netns.Topology
+	top   *topology.Topology
 	start int64
 	clock *packetio.Clock
 	a, b  *packetio.Port
@@ -63,21 +63,21 @@ type rig struct {
 
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
-	if err := netns.Privileged(); err != nil {
+	if err := topology.Privileged(); err != nil {
 		tb.Skip(err)
 	}
-	top, err := netns.Open(netns.Options{})
+	top, err := topology.Open(topology.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { top.Close() })
 	r := &rig{top: top, start: packetio.Monotonic()}
 	r.clock = packetio.NewClock(r.start)
-	r.a, r.b = r.port(tb, top.A, netns.DeviceA), r.port(tb, top.B, netns.DeviceB)
+	r.a, r.b = r.port(tb, top.A, topology.DeviceA), r.port(tb, top.B, topology.DeviceB)
 	return r
 }
 
-func (r *rig) port(tb testing.TB, in *netns.Namespace, device string) (p *packetio.Port) {
+func (r *rig) port(tb testing.TB, in *topology.Namespace, device string) (p *packetio.Port) {
 	tb.Helper()
 	err := in.Do(func() (err error) {
 		p, err = packetio.Open(device, r.clock, packetio.Options{Batch: relay.ReceiveMost})
@@ -117,8 +117,8 @@ func (r *rig) process(tb testing.TB, setup relay.Setup) (*relay.Remote, *exec.Cm
 // frame is number n from A to B, stamped with a time.
 func frame(n, size int, at vtime.Time) []byte {
 	f := make([]byte, size)
-	copy(f, netns.HostB().MAC)
-	copy(f[6:], netns.HostA().MAC)
+	copy(f, topology.HostB().MAC)
+	copy(f[6:], topology.HostA().MAC)
 	binary.BigEndian.PutUint16(f[12:], etherType)
 	stampFrame(f, n, at)
 	return f
@@ -198,7 +198,7 @@ func TestDelayOverVeth(t *testing.T) {
 	const want = 5 * vtime.Millisecond
 	link := spec.Link{Rate: 1e9, Delay: want, Queue: 1000}
 	remote, cmd := r.process(t, relay.Setup{
-		Start: r.start, A: netns.PortA, B: netns.PortB, Link: spec.Duplex{AB: link, BA: link}, Realtime: true,
+		Start: r.start, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: link, BA: link}, Realtime: true,
 	})
 	go r.pace(t, 4000, 1066, 100*vtime.Microsecond)
 	got := r.collect(t, r.b, 4000, 3*time.Second)
@@ -227,7 +227,7 @@ func TestProcess(t *testing.T) {
 	log := t.TempDir() + "/fates"
 	link := spec.Link{Queue: 1000, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1}}
 	remote, cmd := r.process(t, relay.Setup{
-		Start: r.start, A: netns.PortA, B: netns.PortB, Link: spec.Duplex{AB: link, BA: link}, SeedAB: 3, Log: log,
+		Start: r.start, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: link, BA: link}, SeedAB: 3, Log: log,
 	})
 	r.pace(t, 300, 100, 20*vtime.Microsecond)
 	if got := r.collect(t, r.b, 300, time.Second); len(got) != 300 {
@@ -284,7 +284,7 @@ func compareLog(t *testing.T, path string, got []arrival) {
 func TestRemoteErrors(t *testing.T) {
 	r := newRig(t)
 	link := spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
-	remote, cmd := r.process(t, relay.Setup{Start: r.start, A: netns.PortA, B: netns.PortB, Link: link})
+	remote, cmd := r.process(t, relay.Setup{Start: r.start, A: topology.PortA, B: topology.PortB, Link: link})
 	if _, err := remote.Phase(relay.Command{Phase: "sideways"}); err == nil || !strings.Contains(err.Error(), "sideways") {
 		t.Errorf("phase sideways: %v", err)
 	}
@@ -381,14 +381,14 @@ func (r *rig) exchange(tb testing.TB, from, to *packetio.Port, count, size int) 
 // cable joins A and B by a veth pair of their own, the yardstick for the relay.
 func (r *rig) cable(tb testing.TB) (x, y *packetio.Port) {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = "x0", netns.DefaultMTU
+	attrs.Name, attrs.MTU = "x0", topology.DefaultMTU
 	veth := netlink.NewVeth(attrs)
-	veth.PeerName, veth.PeerMTU, veth.PeerNamespace = "y0", netns.DefaultMTU, netlink.NsFd(r.top.B.Fd())
+	veth.PeerName, veth.PeerMTU, veth.PeerNamespace = "y0", topology.DefaultMTU, netlink.NsFd(r.top.B.Fd())
 	if err := r.top.A.Links.LinkAdd(veth); err != nil {
 		tb.Fatal(err)
 	}
 	for _, end := range []struct {
-		in     *netns.Namespace
+		in     *topology.Namespace
 		device string
 	}{{r.top.A, "x0"}, {r.top.B, "y0"}} {
 		link, err := end.in.Links.LinkByName(end.device)
@@ -408,7 +408,7 @@ func BenchmarkRelay(b *testing.B) {
 	r := newRig(b)
 	x, y := r.cable(b)
 	remote, cmd := r.process(b, relay.Setup{
-		Start: r.start, A: netns.PortA, B: netns.PortB, Link: spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}},
+		Start: r.start, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}},
 	})
 	const count = 1 << 17
 	var direct, relayed float64

@@ -2,53 +2,30 @@ package netns
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
-	"github.com/rdma-gauntlet/gauntlet/harness/drive"
-	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/netem/fault"
-	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
-
-// header describes the trace of a Spec.
-func header(sp *scenario.Spec) trace.Header {
-	h := trace.Header{Version: trace.FormatVersion, Bench: "netns", Taps: [2]bool{true, true}, Bytes: true,
-		Reports: trace.ReportCQE | trace.ReportMemory}
-	if sp.Devices[trace.A].Present() || sp.Devices[trace.B].Present() {
-		h.Reports = 0 // what one end reports does not make up for the other
-	} else if sp.Reads.Detail {
-		h.Reports |= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
-	}
-	for i := range sp.QPs {
-		var c trace.Conn
-		for side, q := range sp.Ends(i) {
-			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: sp.Impl[side], QP: q, Known: true}
-		}
-		h.Conns = append(h.Conns, c)
-	}
-	return h
-}
 
 // merge makes one trace of the taps, the links' logs and what the processes reported, and plays it into the sink; the
 // captures are written on the way, when it is known what became of each packet. After a run that broke it makes do with
 // what there is.
 func (s *session) merge(whole bool) error {
-	h := header(s.job.Spec)
-	h.Reports &= s.reports()
-	witness, ending := s.testify(&h)
+	h := plan.Header(s.spec)
+	h.Reports &= reports(&s.parties)
+	during := device.Span{Epoch: s.at.epoch, Cut: s.at.cut}
+	witness, ending := s.devices.Testify(&h, s.spec, during)
 	if s.acts != nil {
 		h.Divide(s.acts.Acts)
 	}
@@ -56,49 +33,71 @@ func (s *session) merge(whole bool) error {
 	if err != nil {
 		return err
 	}
-	events, err := s.reported()
+	events, err := s.reported(during)
 	if err != nil && whole {
 		return err
 	}
-	spans, err := s.spans(whole)
+	spans, err := s.legs.spans(whole, s.at)
 	if err != nil {
 		return err
 	}
-	captures, err := s.captures(&h)
+	captures, err := openCaptures(s.job.Taps, &h, s.legs, s.at.wall)
 	if err != nil {
 		return err
 	}
-	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.cut, witness: witness, ending: ending}
-	err = merge.Hops(&h, spans, merge.Options{Zero: s.wall, Window: s.window(), Until: s.cut}, out)
+	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.at.cut, witness: witness, ending: ending}
+	window := plan.RouteOf(s.spec, s.acts != nil).Window(s.spec.QP[0].MTU)
+	err = merge.Hops(&h, spans, merge.Options{Zero: s.at.wall, Window: window, Until: s.at.cut}, out)
 	if closeErr := captures.close(); err == nil {
 		err = closeErr
 	}
 	return err
 }
 
-// testify says in the header what the tool of a device tells, and returns who reads the rest off its packets.
-func (s *session) testify(h *trace.Header) (*dut.Witness, dut.Ending) {
-	f := s.foreign
-	if f == nil || f.Peer != nil {
-		return nil, dut.Ending{}
+// reports is what all ends tell: a rule that needs more is INCONCLUSIVE.
+func reports(p *party.Parties) trace.Reports {
+	r := trace.ReportCQE | trace.ReportMemory | trace.ReportStores | trace.ReportTimers | trace.ReportProbes
+	if !p.Tells("cqe") {
+		r &^= trace.ReportCQE
 	}
-	e := f.ending(s.epoch, s.cut)
-	h.Conns[0].Ends[f.Side].Reports = f.Tool.Tells() &^ e.Silent()
-	return f.Tool.Witness(s.job.Spec, f.Side), e
+	if !p.Tells("memory") {
+		r &^= trace.ReportMemory
+	}
+	if !p.Tells("file") {
+		r &^= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
+	}
+	return r
 }
 
-// spans is what was seen of each leg.
-func (s *session) spans(whole bool) (list []merge.Span, err error) {
-	for _, l := range s.legs {
-		span := merge.Span{Watch: &l.census, Forged: l.forged, Least: l.least()}
+// reported is what the processes reported, and the tool of a device, in order of its time. B is at the end of the last hop.
+// The first error is returned with what could be read.
+func (s *session) reported(during device.Span) (events []trace.Event, first error) {
+	for _, e := range s.parties.All() {
+		list, err := e.Reported()
+		events, first = append(events, list...), cmp.Or(first, err)
+	}
+	for i := range events {
+		if e := &events[i]; e.Side == trace.B {
+			e.Conn += (len(s.legs) - 1) * s.spec.QPs
+		}
+	}
+	events = s.devices.Amend(events, s.spec, during)
+	sort.SliceStable(events, func(i, j int) bool { return events[i].At < events[j].At })
+	return events, first
+}
+
+// spans is what was seen of each leg in a run.
+func (l legs) spans(whole bool, at span) (list []merge.Span, err error) {
+	for _, leg := range l {
+		span := merge.Span{Watch: &leg.census, Forged: leg.link.Forged(), Least: leg.hop.Least()}
 		logged := false
-		if span.Fates, logged, err = l.chain.fates(); err != nil && whole {
+		if span.Fates, logged, err = leg.link.Fates(); err != nil && whole {
 			return nil, err
 		}
 		span.Partial = !logged
-		span.Ordered = l.ordered() && (span.Partial || !slices.ContainsFunc(l.faults, holdsBack)) // a partial log says when it let go
-		for _, t := range l.taps {
-			src, err := t.source(s.wall, s.epoch)
+		span.Ordered = leg.hop.Ordered() && (span.Partial || !leg.hop.HoldsBack()) // a partial log says when it let go
+		for _, t := range leg.taps {
+			src, err := t.Source(at.wall, at.epoch)
 			if err != nil {
 				return nil, err
 			}
@@ -109,164 +108,6 @@ func (s *session) spans(whole bool) (list []merge.Span, err error) {
 	return list, nil
 }
 
-// least is what a packet takes at least over a hop, by sender; zero where one may be let through without delay.
-func (h *hop) least() (d [2]vtime.Duration) {
-	for side, l := range []spec.Link{h.link.AB, h.link.BA} {
-		if l.Reorder == 0 {
-			d[side] = l.Delay - l.Jitter
-		}
-	}
-	return d
-}
-
-// ordered reports whether no packet overtakes another on a hop, those aside that a script holds back.
-func (h *hop) ordered() bool {
-	ab, ba := &h.link.AB, &h.link.BA
-	return ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
-}
-
-func holdsBack(f fault.Fault) bool { return f.Action == fault.Delay || f.Action == fault.Reorder }
-
-// window is how long a packet can be on its way: over a link and through its queue.
-func (s *session) window() vtime.Duration {
-	most := vtime.Duration(0)
-	for _, h := range routeOf(s.job.Spec, s.acts != nil) {
-		most = max(most, h.window(s.job.Spec.QP[0].MTU))
-	}
-	return min(most, maxWindow)
-}
-
-// window is the same of one hop, without the bound.
-func (h *hop) window(mtu int) vtime.Duration {
-	d := h.link.AB.Delay + h.link.BA.Delay + 500*vtime.Millisecond
-	for _, l := range []spec.Link{h.link.AB, h.link.BA} {
-		d += l.Jitter + vtime.Duration(l.Queue)*l.Rate.Time(mtu+frameOverhead)
-	}
-	for _, f := range h.faults {
-		d += f.By
-	}
-	return d
-}
-
-// maxWindow bounds the memory of the merger on a slow link with a long queue, which is rarely full.
-const maxWindow = 30 * vtime.Second
-
-// reports is what all ends tell: a rule that needs more is INCONCLUSIVE.
-func (s *session) reports() trace.Reports {
-	r := trace.ReportCQE | trace.ReportMemory | trace.ReportStores | trace.ReportTimers | trace.ReportProbes
-	if !s.told("cqe") {
-		r &^= trace.ReportCQE
-	}
-	if !s.told("memory") {
-		r &^= trace.ReportMemory
-	}
-	if !s.told("file") {
-		r &^= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
-	}
-	return r
-}
-
-// reported reads what the processes reported, in order of its time. B is at the end of the last hop.
-func (s *session) reported() ([]trace.Event, error) {
-	var c trace.Collector
-	var first error
-	for i, f := range s.events {
-		if e := s.parties()[i]; !e.caps.Tells("file") {
-			c.Events = append(c.Events, e.told...)
-			continue
-		}
-		_, err := f.Seek(0, io.SeekStart)
-		if err == nil {
-			var r *ndjson.Reader
-			if r, err = ndjson.NewReader(f); err == nil {
-				err = r.Play(&c)
-			}
-		}
-		if err != nil && first == nil {
-			first = fmt.Errorf("netns: events of %s: %w", s.parties()[i].name, err)
-		}
-	}
-	for i := range c.Events {
-		if e := &c.Events[i]; e.Side == trace.B {
-			e.Conn += (len(s.legs) - 1) * s.job.Spec.QPs
-		}
-	}
-	if s.foreign != nil { // a tool sends the same bytes again and again, so where they were placed says nothing of which came
-		c.Events = slices.DeleteFunc(c.Events, func(e trace.Event) bool { return e.Kind == trace.Store })
-		if s.foreign.Peer == nil {
-			c.Events = append(c.Events, s.foreign.Tool.Told(s.job.Spec, s.foreign.Side, s.foreign.ending(s.epoch, s.cut))...)
-			c.Events = append(c.Events, s.foreign.Tool.Witness(s.job.Spec, s.foreign.Side).Begin()...)
-		}
-	}
-	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].At < c.Events[j].At })
-	return c.Events, first
-}
-
-// weave puts events between records, by time, on the way to several sinks, and ends the trace at a given time: what
-// endpoints did later, while they were being stopped, is not of the run.
-type weave struct {
-	sinks  []trace.Sink
-	events []trace.Event
-	cut    vtime.Time
-
-	witness *dut.Witness // of a device
-	ending  dut.Ending
-}
-
-// Packet implements trace.Sink.
-func (w *weave) Packet(r *trace.Record) {
-	if r.Fate == trace.Injected {
-		r.Cause = "inject"
-	}
-	w.upTo(min(r.Time(), w.cut))
-	if r.Time() > w.cut {
-		return
-	}
-	w.tell(w.witness.Packet(r))
-	for _, s := range w.sinks {
-		s.Packet(r)
-	}
-}
-
-// tell plays what a witness says.
-func (w *weave) tell(events []trace.Event) {
-	for i := range events {
-		w.Event(&events[i])
-	}
-}
-
-// Event implements trace.Sink. Memory is compared after the end, and that is its time.
-func (w *weave) Event(e *trace.Event) {
-	if e.At > w.cut {
-		if e.Kind != trace.Memory {
-			return
-		}
-		e.At = w.cut
-	}
-	for _, s := range w.sinks {
-		s.Event(e)
-	}
-}
-
-// End implements trace.Sink.
-func (w *weave) End(vtime.Time) {
-	if last := w.witness.End(w.ending); len(last) > 0 {
-		w.upTo(last[0].At)
-		w.tell(last)
-	}
-	w.upTo(vtime.Never)
-	for _, s := range w.sinks {
-		s.End(w.cut)
-	}
-}
-
-func (w *weave) upTo(at vtime.Time) {
-	for len(w.events) > 0 && w.events[0].At < at {
-		w.Event(&w.events[0])
-		w.events = w.events[1:]
-	}
-}
-
 // captureFiles are the pcapng files of all taps, or none.
 type captureFiles struct {
 	trace.Views
@@ -275,17 +116,18 @@ type captureFiles struct {
 	writers []*capture.Writer
 }
 
-func (s *session) captures(h *trace.Header) (*captureFiles, error) {
+// openCaptures begins the files of the taps in a folder; "" is none. The run began at zero on the wall clock.
+func openCaptures(dir string, h *trace.Header, legs legs, zero time.Time) (*captureFiles, error) {
 	c := &captureFiles{}
-	if s.job.Taps == "" {
+	if dir == "" {
 		return c, nil
 	}
-	if err := os.MkdirAll(s.job.Taps, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("netns: captures: %w", err)
 	}
-	for _, l := range s.legs {
+	for _, l := range legs {
 		for side := range l.taps {
-			if err := c.add(s.job.Taps, h, l.tap(trace.Side(side)), s.wall); err != nil {
+			if err := c.add(dir, h, l.place(trace.Side(side)), zero); err != nil {
 				_ = c.close() // the first error says more
 				return nil, fmt.Errorf("netns: captures: %w", err)
 			}

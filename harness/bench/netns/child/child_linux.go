@@ -1,0 +1,92 @@
+package child
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+)
+
+// Child is a program under the bench's control. What it says on standard error is kept for the error message.
+type Child struct {
+	*contract.Program
+	Name   string // in errors
+	ended  chan struct{}
+	err    error // why it has ended; read it after ended
+	closed bool
+}
+
+// Launch starts a command in a namespace. Name is what errors call it.
+func Launch(t *topology.Topology, n *topology.Namespace, name string, cmd *exec.Cmd) (*Child, error) {
+	p, err := piped(name, cmd, func() error { return t.StartIn(n, cmd) })
+	if err != nil {
+		return nil, err
+	}
+	return Adopt(name, p), nil
+}
+
+// Adopt takes care of a program that has been started.
+func Adopt(name string, p *contract.Program) *Child {
+	c := &Child{Program: p, Name: name, ended: make(chan struct{})}
+	go func() {
+		c.err = p.Wait()
+		close(c.ended)
+	}()
+	return c
+}
+
+// Patience is how long a process may take for what it is asked to do.
+const Patience = 30 * time.Second
+
+// Ended is closed when the program has ended.
+func (c *Child) Ended() <-chan struct{} { return c.ended }
+
+// Close ends the program by closing its standard input, and kills it when that does not help. A second call does nothing.
+func (c *Child) Close() error {
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	_ = c.Stdin.Close() // it may have ended already
+	defer c.Stdout.Close()
+	go func() { _, _ = io.Copy(io.Discard, c.Stdout) }()
+	select {
+	case <-c.ended:
+	case <-time.After(contract.EndTime):
+		stuck := c.Lives()
+		if stuck {
+			_ = c.Kill()
+		}
+		<-c.ended
+		if stuck {
+			return fmt.Errorf("netns: %s did not end by itself and was killed", c.Name)
+		}
+	}
+	if c.err != nil {
+		return c.Death("failed")
+	}
+	return nil
+}
+
+// Kill ends the program and what it has started.
+func (c *Child) Kill() error { return c.Signal(os.Kill) }
+
+// Death says how the program ended, after it has, in a sentence that begins with its name.
+func (c *Child) Death(what string) error {
+	select {
+	case <-c.ended:
+	case <-time.After(time.Second): // it closed its output and lives on
+	}
+	select {
+	case <-c.ended:
+		if c.err != nil {
+			return fmt.Errorf("netns: %s %s: %w%s", c.Name, what, c.err, c.Log.Last())
+		}
+	default:
+	}
+	return fmt.Errorf("netns: %s %s%s", c.Name, what, c.Log.Last())
+}

@@ -1,0 +1,63 @@
+package netns
+
+import (
+	"context"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// containers are the programs that run apart, by the label of their namespace.
+type containers map[string]*child.Child
+
+// startContainers starts what runs apart, before there is a network: each brings the namespace in which it is to find its
+// devices.
+func (s *session) startContainers(ctx context.Context) (err error) {
+	if s.acts, err = boxOf(s.job); err != nil || s.bench.Apart == nil {
+		return err
+	}
+	s.containers = containers{}
+	for _, r := range []struct {
+		label, role string
+		side        trace.Side
+		wanted      bool
+	}{
+		{"A", plan.RoleEndpoint, trace.A, !s.bench.own()[trace.A]},
+		{"B", plan.RoleEndpoint, trace.B, !s.bench.own()[trace.B]},
+		{"X", plan.RoleBox, trace.A, s.acts != nil},
+	} {
+		impl := &s.job.Impls[r.side]
+		if !r.wanted || impl.Program != "" {
+			continue
+		}
+		p, err := s.bench.Apart(ctx, r.role, impl)
+		if err != nil {
+			return err
+		}
+		c := child.Adopt(r.role, p)
+		s.later(c.Close)
+		s.containers[r.label] = c
+		s.fact(r.role+" "+r.label, "container of "+p.Name)
+	}
+	return nil
+}
+
+// died says that one of them has ended, and why: its namespace then cannot be had.
+func (c containers) died() error {
+	for _, p := range c {
+		if !p.Lives() {
+			return p.Death("in a container ended at once")
+		}
+	}
+	return nil
+}
+
+// homes tells whose namespaces are there already, by their labels.
+func (c containers) homes() map[string]int {
+	of := map[string]int{}
+	for label, p := range c {
+		of[label] = p.PID
+	}
+	return of
+}

@@ -1,0 +1,60 @@
+package device
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// TestPausedTool: a tool that polls burns nothing while it is paused, goes on after, and can be ended meanwhile. One that sleeps by
+// itself is left alone.
+func TestPausedTool(t *testing.T) {
+	for text, polls := range map[string]bool{"load send msg=1024 count=5\n": true, "load write msg=1024 count=5\n": false} {
+		s, err := scenario.Parse(strings.NewReader(text))
+		must(t, err)
+		tool, _, err := dut.Fit(s, trace.B)
+		must(t, err)
+		r := &running{side: trace.B, tool: tool, command: exec.Command("sh", "-c", "while :; do :; done"), exited: make(chan struct{})}
+		must(t, r.command.Start())
+		go func() {
+			_ = r.command.Wait()
+			close(r.exited)
+		}()
+		r.pause()
+		if got := comesTo(r.command.Process.Pid, "T"); got != polls {
+			t.Errorf("%s: paused %v, want %v", tool, got, polls)
+		}
+		r.resume()
+		if !comesTo(r.command.Process.Pid, "R") {
+			t.Errorf("%s does not go on", tool)
+		}
+		r.pause()
+		r.kill()
+	}
+}
+
+// comesTo reports whether a process comes to a state, as /proc names it, within the time that a machine with other work may take.
+func comesTo(pid int, state string) bool {
+	for range 50 {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, rest, ok := strings.Cut(string(raw), ") "); err == nil && ok && strings.HasPrefix(rest, state) {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,132 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// A device shows more than its packets by what every kernel offers: the memory of the tool by /proc, its counters by a stock
+// program, its completions by tracing. None needs the tool to do anything.
+
+// inspected is what was found in that way. What could not be read is not told.
+type inspected struct {
+	before     []byte      // the region that the tool tells of, as it was
+	compared   bool        // it could be read again
+	changed    []dut.Range // and is not as it was there
+	violations int64       // of the Q_Key
+	completed  []int       // statuses of its completions, nil when this kernel does not tell
+}
+
+// lookBefore reads the memory of a tool before its peer can reach it, and watches its completions.
+func (r *running) lookBefore() {
+	r.found.violations = dut.Unread
+	if r.tool.Tells()&trace.ReportChanges != 0 {
+		r.found.before = r.memory()
+	}
+	if r.tool.Tells()&trace.ReportFlushed != 0 {
+		r.watched, _ = watchCompletions() // without, nothing is told of them
+	}
+}
+
+// lookAfter reads the same again, and the counters, when the endpoints have stopped. A tool that prints what it did when it ends is
+// ended, because no tap watches any more.
+func (r *running) lookAfter() error {
+	told := r.tool.Tells()
+	if told&trace.ReportChanges != 0 {
+		r.compare(r.memory())
+	}
+	if told&trace.ReportDatagrams != 0 {
+		info, err := exec.Command(dut.InfoProgram, dut.InfoArgs(r.at.Device)...).Output()
+		if err == nil {
+			r.found.violations, err = dut.QKeyViolations(string(info))
+		}
+		if err != nil {
+			return fmt.Errorf("netns: counters of %s by %s: %w; install ibverbs-utils", r.at.Device, dut.InfoProgram, err)
+		}
+	}
+	if r.watched != nil {
+		completed, err := r.watched.of(r.meeting.Peer.QPN)
+		if err = errors.Join(err, r.watched.close()); err != nil {
+			return fmt.Errorf("netns: completions of %s by the kernel's tracing: %w", r.at.Device, err)
+		}
+		r.found.completed = completed
+	}
+	if told&trace.ReportOrdered != 0 {
+		return r.hangUp()
+	}
+	return nil
+}
+
+// hangUp ends the exchange, and waits for the tool to end by itself.
+func (r *running) hangUp() error {
+	err := r.meeting.Close()
+	select {
+	case <-r.exited:
+	case <-time.After(time.Second):
+	}
+	return err
+}
+
+// memory reads the region that the tool tells of; nil when it cannot be read.
+func (r *running) memory() []byte {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", r.command.Process.Pid))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b := make([]byte, r.tool.Extent())
+	if _, err := f.ReadAt(b, int64(r.meeting.Peer.Buffer)); err != nil {
+		return nil
+	}
+	return b
+}
+
+// compare notes what has changed in the region.
+func (r *running) compare(after []byte) {
+	if n := len(r.found.before); n > 0 && n == len(after) {
+		r.found.compared, r.found.changed = true, changes(r.found.before, after, r.meeting.Peer.Buffer)
+	}
+}
+
+// changes are the ranges of a region at va that are not what they were.
+func changes(before, after []byte, va uint64) (list []dut.Range) {
+	for i := range before {
+		switch n := len(list); {
+		case before[i] == after[i]:
+		case n > 0 && list[n-1].VA+uint64(list[n-1].Len) == va+uint64(i):
+			list[n-1].Len++
+		default:
+			list = append(list, dut.Range{VA: va + uint64(i), Len: 1})
+		}
+	}
+	return list
+}
+
+// ending is how the tool's work ended, in the time of a run that began at epoch and ended at cut. What happens to the tool later was
+// done to it.
+func (r *running) ending(epoch, cut vtime.Time) dut.Ending {
+	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: r.said.String(), End: cut,
+		Compared: r.found.compared, Changed: r.found.changed, Violations: r.found.violations, Completed: r.found.completed}
+	since := func(at vtime.Time) vtime.Time {
+		if at == vtime.Never || at.Sub(epoch) > cut.Sub(0) {
+			return vtime.Never
+		}
+		return vtime.Time(at.Sub(epoch))
+	}
+	if r.idle() {
+		e.Done = since(r.doneAt)
+	}
+	select {
+	case <-r.exited:
+		e.Gone = since(r.goneAt)
+	default:
+	}
+	return e
+}

@@ -1,0 +1,112 @@
+package device
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// introduction is this program's communication manager on the cable of a device. It stands where the cable meets the link, so
+// that what it says and hears is not of the run: the link neither delays nor loses it, and the taps leave it out.
+type introduction struct {
+	cm      *dut.CM
+	port    *packetio.Port
+	clock   *packetio.Clock
+	leaving atomic.Bool
+	ended   chan struct{}
+}
+
+// rdmaPort is where the manager of who listens is found, this end's or the tool's.
+const rdmaPort = 7174
+
+// call starts the tool, and meets it by RDMA CM.
+func (t *Tools) call(r *running, mine dut.Identity) error {
+	cm, err := t.patch(r.side)
+	if err != nil {
+		return err
+	}
+	if r.tool.Active {
+		cm.Listen(rdmaPort)
+	}
+	at := r.at
+	at.Port = rdmaPort
+	if err := r.start(t.site.Network, at); err != nil {
+		return err
+	}
+	r.meeting, err = r.tool.Call(cm, rdmaPort, mine)
+	return r.met(err)
+}
+
+// patch opens the cable of a device.
+func (t *Tools) patch(side trace.Side) (*dut.CM, error) {
+	network := t.site.Network
+	in := &introduction{clock: packetio.NewClock(t.site.Base), ended: make(chan struct{})}
+	var err error
+	if in.port, err = network.M.Open(network.Ends()[side].Port, in.clock, packetio.Options{RoCE: true}); err != nil {
+		return nil, err
+	}
+	in.cm = dut.NewCM(drive.Addr(side.Other()), drive.Addr(side), func(p *roce.Packet) error { return in.send(side.Other(), p) })
+	go in.listen()
+	t.later(in.close)
+	return in.cm, nil
+}
+
+// send puts a packet that seems to come from a side on the cable.
+func (in *introduction) send(from trace.Side, p *roce.Packet) error {
+	var f roce.Frame
+	drive.Frame(&f, from, 0, p)
+	n, err := in.port.Send([][]byte{f.AppendTo(nil)})
+	if err == nil && n == 0 {
+		err = errors.New("the device takes no more packets")
+	}
+	return err
+}
+
+// listen hands what the device sends to the manager.
+func (in *introduction) listen() {
+	defer close(in.ended)
+	wait := packetio.NewWaiter(in.clock, in.port.Fd())
+	for !in.leaving.Load() {
+		if wait.Wait(in.clock.Now().Add(50*vtime.Millisecond)) != nil {
+			return
+		}
+		frames, err := in.port.Receive()
+		if err != nil {
+			return
+		}
+		for i := range frames {
+			var f roce.Frame
+			if f.Decode(frames[i].Data) == nil {
+				in.cm.Receive(&f.Packet)
+			}
+		}
+	}
+}
+
+func (in *introduction) close() error {
+	in.leaving.Store(true)
+	<-in.ended
+	return in.port.Close()
+}
+
+// introduces reports whether a frame is for QP 1, or for a queue pair that serves the introduction alone: by sender, that of
+// this end or the device's, because both number their own.
+func introduces(frame []byte, aside dut.Aside, device [4]byte) bool {
+	const source, destQP = 14 + 12, 14 + 20 + 8 + 4 // behind Ethernet; behind IPv4 and UDP, where a byte precedes the number
+	if len(frame) < destQP+4 {
+		return false
+	}
+	qpn, own := binary.BigEndian.Uint32(frame[destQP:])&psn.Mask, aside.Device
+	if [4]byte(frame[source:]) == device {
+		own = aside.Own
+	}
+	return qpn == roce.CMQueuePair || own != 0 && qpn == own
+}

@@ -1,0 +1,137 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// running is a tool in the course of a run.
+type running struct {
+	tool    *dut.Tool
+	side    trace.Side
+	at      dut.Setting
+	command *exec.Cmd
+	said    *contract.Log
+	exited  chan struct{}
+	meeting *dut.Meeting
+	done    chan struct{} // closed when an active tool has done its work, or has ended
+	over    chan struct{} // closed when the run is
+	clock   *packetio.Clock
+	doneAt  vtime.Time // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
+	goneAt  vtime.Time // when it had ended, set before exited is closed
+	found   inspected
+	watched *completions // nil when they are not
+}
+
+// start starts the tool.
+func (r *running) start(t *topology.Topology, at dut.Setting) error {
+	path, err := exec.LookPath(r.tool.Program)
+	if err != nil {
+		return fmt.Errorf("netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers", r.tool.Program)
+	}
+	r.command = exec.Command(path, r.tool.Args(at)...)
+	r.command.Stdout, r.command.Stderr = r.said, r.said
+	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	n := t.A
+	if r.side == trace.B {
+		n = t.B
+	}
+	if err := t.StartIn(n, r.command); err != nil {
+		return err
+	}
+	if r.tool.Spins() {
+		stepBack(r.command.Process.Pid)
+	}
+	go func() {
+		_ = r.command.Wait() // how it ended is in what it said
+		r.goneAt = r.clock.Now()
+		close(r.exited)
+	}()
+	return nil
+}
+
+// watch closes done when the tool has done its work. One that serves has none, and waits for whatever comes.
+func (r *running) watch() {
+	defer close(r.done)
+	switch {
+	case r.tool.Answers:
+		<-r.exited
+	case r.tool.Active:
+		if r.meeting.Ended() {
+			r.doneAt = r.clock.Now()
+			r.pause()
+		}
+	}
+}
+
+// idle reports whether the tool has done what it was told.
+func (r *running) idle() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// met ends the tool when an introduction came to nothing, and says what the tool said.
+func (r *running) met(err error) error {
+	if err != nil {
+		return r.fail(err)
+	}
+	go r.watch()
+	return nil
+}
+
+// fail ends the tool, and adds what it said to the error.
+func (r *running) fail(err error) error {
+	r.kill()
+	return fmt.Errorf("netns: %w%s", err, r.said.Last())
+}
+
+// close ends the exchange, the tool if that does not, and what watches it. A tool that polls would not look, and is ended first: its
+// kernel then takes leave for it.
+func (r *running) close() error {
+	if r.tool.Polls() {
+		r.kill()
+	}
+	err := r.meeting.Close()
+	r.end()
+	if r.watched != nil {
+		err = errors.Join(err, r.watched.close())
+	}
+	return err
+}
+
+// kill ends the tool at once, also one that is paused.
+func (r *running) kill() {
+	_ = r.command.Process.Kill()
+	<-r.exited
+}
+
+// cutShort ends a tool that is still at work when the run is over. Soft-RoCE would go on sending, and take the processor from all
+// that is left to do.
+func (r *running) cutShort() {
+	if r != nil && r.tool.Active && !r.idle() {
+		r.kill()
+	}
+}
+
+// end waits a little for the end of the tool, and ends it if it does not come.
+func (r *running) end() {
+	select {
+	case <-r.exited:
+	case <-time.After(100 * time.Millisecond):
+		r.kill()
+	}
+}

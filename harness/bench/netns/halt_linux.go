@@ -1,0 +1,63 @@
+package netns
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// halt stops all, lets the links drain, asks them what they did, and closes the taps. It does as much as the running processes
+// allow; the first error is returned.
+func (s *session) halt() (first error) {
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	s.devices.Leave()
+	for _, e := range s.parties.All() {
+		keep(e.Stop())
+		keep(s.silence(e))
+	}
+	time.Sleep((s.spec.RTT() + 20*vtime.Millisecond).Std())
+	for _, l := range s.legs {
+		keep(l.stop())
+	}
+	keep(s.devices.Finish())
+	return first
+}
+
+// silence ends what the kernel sends for an endpoint whose TCP it is, where the endpoint had not the privilege.
+func (s *session) silence(e *party.Party) error {
+	if e.Ready.TCP == "" || e == s.parties.Box {
+		return nil
+	}
+	return s.network.Ends()[e.Side].In.Blackhole(drive.Addr(e.Side.Other()).AsSlice())
+}
+
+// verify lets each side compare its memory with what the other posted.
+func (s *session) verify(context.Context) error {
+	for side, e := range s.parties.Ends {
+		if e == nil {
+			continue
+		}
+		if s.spec.For == 0 {
+			s.evidence.Incomplete = cmp.Or(s.evidence.Incomplete, e.End.Undone)
+		}
+		s.evidence.Count(e.Side.String()+" dropped: ", e.Counters)
+		s.evidence.Share(e.Side, e.Shared)
+		s.evidence.Processor[side] = time.Duration(e.End.Processor)
+		s.fact(e.Name, fmt.Sprintf("%d QPs made in %s; %d MiB of memory at most", s.spec.QPs,
+			time.Duration(e.Ready.SetupTime).Round(time.Millisecond), e.End.MaxMemory>>20))
+	}
+	if s.parties.Box != nil {
+		s.evidence.Divided(s.spec.QPs)
+		s.evidence.Count("box: ", s.parties.Box.Counters)
+	}
+	return s.parties.Verify()
+}

@@ -1,0 +1,161 @@
+package netns
+
+import (
+	"context"
+	"os/exec"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/link"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/measure"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/tap"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// leg is a hop of the path during a run.
+type leg struct {
+	hop    *plan.Hop
+	ends   [2]topology.Cable // by side
+	link   *link.Chain
+	taps   [2]*tap.Tap // by side
+	census measure.Census
+	report link.Report // of the traffic
+}
+
+// legs are the hops of the path, from A to B.
+type legs []*leg
+
+// openLegs makes the links. That of the Spec is netem's if so decided, the LAN of a box is always a relay's.
+func (s *session) openLegs(choice link.Choice) error {
+	route := plan.RouteOf(s.spec, s.acts != nil)
+	for i := range route {
+		l := &leg{hop: &route[i], ends: s.network.Hop(i)}
+		site := &link.Site{Spec: s.spec, Namespace: s.network.M.Fd(), Ports: [2]string{l.ends[trace.A].Port, l.ends[trace.B].Port},
+			Base: s.base, Relay: s.relay, Processor: s.reserve, Scratch: s.shared, Fact: s.fact}
+		var err error
+		if l.link, err = link.Open(site, l.hop, choice); err != nil {
+			return err
+		}
+		s.later(l.link.Close)
+		s.legs = append(s.legs, l)
+	}
+	return nil
+}
+
+// relay starts the process of a relay.
+func (s *session) relay() (*child.Child, error) {
+	return child.Launch(s.network, s.network.M, plan.RoleRelay, exec.Command(s.bench.Self, "process", plan.RoleRelay))
+}
+
+// reserve gives the relays a processor of their own, if there are two: nil when not. They do little and are to be on time,
+// so one is enough for both.
+func (s *session) reserve() (*int, error) {
+	if s.relays == nil {
+		reserved, err := packetio.Reserve()
+		if reserved == nil || err != nil {
+			return nil, err
+		}
+		s.relays = reserved
+		s.later(reserved.Close)
+	}
+	return &s.relays.Processor, nil
+}
+
+// watch begins to watch both ends of every leg, and what must not end before the run.
+func (s *session) watch(context.Context) error {
+	for _, l := range s.legs {
+		for side := range l.ends {
+			file, err := s.scratch("spool")
+			if err != nil {
+				return err
+			}
+			t, err := tap.Start(tap.Options{Place: l.place(trace.Side(side)), Open: l.ends[side].Open, Base: s.base, File: file, Ignore: s.devices.Ignored()})
+			if err != nil {
+				return err
+			}
+			l.taps[side] = t
+			s.later(func() error { t.Close(); return nil })
+		}
+	}
+	s.ailing = s.legs.health()
+	return nil
+}
+
+// openers open the devices at the ends of the leg, by side.
+func (l *leg) openers() [2]measure.Opener {
+	return [2]measure.Opener{l.ends[trace.A].Open, l.ends[trace.B].Open}
+}
+
+// place is where the frames at one end are captured.
+func (l *leg) place(side trace.Side) capture.Tap {
+	return capture.Tap{Side: side, Hop: l.hop.Part, Device: l.ends[side].Host.Device}
+}
+
+// stop asks the link what it did, and closes the taps. The first error is returned.
+func (l *leg) stop() (first error) {
+	l.report, first = l.link.Report()
+	for _, t := range l.taps {
+		if err := t.Close(); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// measured is what the taps and the link say of the traffic.
+func (l *leg) measured() []certify.Measured {
+	return l.census.Measured(l.hop, &l.report, [2]uint64{l.taps[trace.A].Dropped(), l.taps[trace.B].Dropped()})
+}
+
+// wan is the leg whose link is that of the Spec.
+func (l legs) wan() *leg { return l[len(l)-1] }
+
+// quiet lets the links delay packets and do nothing else to them.
+func (l legs) quiet() error {
+	for _, leg := range l {
+		if err := leg.link.Quiet(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loud lets the links do all that they are to do, in a run that begins at epoch.
+func (l legs) loud(epoch vtime.Time) error {
+	for _, leg := range l {
+		if err := leg.link.Loud(epoch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// busy reports whether a link holds packets and knows it.
+func (l legs) busy() (bool, error) {
+	for _, leg := range l {
+		if busy, err := leg.link.Busy(); busy || err != nil {
+			return busy, err
+		}
+	}
+	return false, nil
+}
+
+// health collects the ends of links and taps, which have no reason to end before the run.
+func (l legs) health() <-chan error {
+	ailing := make(chan error, 4*len(l)) // room for all: nobody may listen any more
+	watch := func(ended <-chan struct{}, why func() error) {
+		go func() { <-ended; ailing <- why() }()
+	}
+	for _, leg := range l {
+		leg.link.Watch(watch)
+		for _, t := range leg.taps {
+			watch(t.Ended(), t.Err)
+		}
+	}
+	return ailing
+}

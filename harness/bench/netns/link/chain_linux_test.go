@@ -1,0 +1,150 @@
+package link
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+	"github.com/rdma-gauntlet/gauntlet/netem/tc"
+)
+
+// Where netem makes the link, the relay before it does what netem cannot, and nothing twice.
+func TestNetemIsBehindTheRelay(t *testing.T) {
+	const load = "link rate=50M delay=3ms\nload write msg=1KiB count=1\n"
+	for _, c := range []struct{ text, beyond, stages string }{
+		{"", "", "netem"},
+		{"loss random p=1%\n", "", "netem"},
+		{"drop A psn=+1\n", "scripted faults", "relay netem"},
+		{"inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n", "crafted packets", "relay netem"},
+		{"loss A>B burst p=1e-4 len=8 h=0.3\nloss B>A random p=1%\ndrop B type=ACK\n", "scripted faults, losses of this kind", "relay netem"},
+	} {
+		sp := mustSpec(t, load+c.text)
+		site, hop := &Site{Spec: sp}, plan.RouteOf(sp, false).WAN()
+		if got := strings.Join(beyondNetem(hop, sp), ", "); got != c.beyond {
+			t.Errorf("%q: beyond netem are %q, want %q", c.text, got, c.beyond)
+		}
+		var names []string
+		for _, st := range stages(site, hop, nil, true) {
+			switch st := st.(type) {
+			case *relayStage:
+				names = append(names, "relay")
+				if d := st.does; d.AB.Rate != 0 || d.AB.Delay != 0 || d.BA.Loss != (spec.Loss{}) || !st.qdisc {
+					t.Errorf("%q: the relay does %+v", c.text, d)
+				}
+			case *netemStage:
+				names = append(names, "netem")
+				if d := st.does; d.AB.Rate != sp.Link.AB.Rate || d.AB.Delay != sp.Link.AB.Delay || d.BA.Loss != sp.Link.BA.Loss || d.AB.Loss.Model == spec.Sojourn {
+					t.Errorf("%q: netem does %+v", c.text, d)
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != c.stages {
+			t.Errorf("%q: %s, want %s", c.text, got, c.stages)
+		}
+		alone := stages(site, hop, nil, false)
+		if st, ok := alone[0].(*relayStage); !ok || len(alone) != 1 || st.qdisc || st.does != sp.Link {
+			t.Errorf("%q without netem: %+v", c.text, alone[0])
+		}
+	}
+}
+
+// A link that neither of the two can make is told from one that this kernel cannot.
+func TestLinkBeyondNetem(t *testing.T) {
+	const load = "load write msg=1KiB count=1\n"
+	_, err := choose(t, load+"link ecn-min=5 ecn-max=20 ecn-p=1%\n", "netem")
+	if !errors.Is(err, bench.ErrUnsupported) || !strings.Contains(err.Error(), "ecn-min") {
+		t.Errorf("marks by the queue: %v", err)
+	}
+	c, err := choose(t, load+"drop A psn=+1\n", "netem")
+	switch has := tc.Probe().Netem; {
+	case has && (err != nil || !c.Netem || c.Alone || !strings.Contains(c.Why, "behind the relay, which does the scripted faults")):
+		t.Errorf("with netem: %+v %v", c, err)
+	case !has && (errors.Is(err, bench.ErrUnsupported) || err == nil || !strings.Contains(err.Error(), "has none")):
+		t.Errorf("without netem: %v", err)
+	}
+}
+
+// told is a stage that says what it is given.
+type told struct {
+	stage
+	Report
+	log    []merge.LinkFate
+	failed error
+}
+
+func (s *told) report() (Report, error)          { return s.Report, s.failed }
+func (s *told) fates() ([]merge.LinkFate, error) { return s.log, s.failed }
+func (s *told) busy() (bool, error)              { return s.Overflow > 0, s.failed }
+
+// A chain is as late as its latest stage, and knows what became of every packet when all stages do.
+func TestChainAddsUp(t *testing.T) {
+	relay := &told{Report: Report{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0}, Made: [2]uint64{0, 2}}, log: []merge.LinkFate{}}
+	kernel := &told{Report: Report{LateMax: 7 * vtime.Millisecond, Lost: [2]uint64{1, 1}}}
+	got, err := (&Chain{stages: []stage{relay, kernel}}).Report()
+	want := Report{LateMax: 7 * vtime.Millisecond, Overflow: 1, Lost: [2]uint64{4, 1}, Made: [2]uint64{0, 2}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for name, c := range map[string]struct {
+		stages []stage
+		whole  bool
+	}{"both": {[]stage{relay, kernel}, false}, "relay": {[]stage{relay}, true}, "netem": {[]stage{kernel}, false}} {
+		if list, whole, err := (&Chain{stages: c.stages}).Fates(); list == nil || whole != c.whole || err != nil {
+			t.Errorf("%s: %v, whole %t, %v", name, list, whole, err)
+		}
+	}
+	if busy, err := (&Chain{stages: []stage{kernel, relay}}).Busy(); !busy || err != nil {
+		t.Error(busy, err)
+	}
+	kernel.failed = errors.New("gone")
+	if _, err := (&Chain{stages: []stage{relay, kernel}}).Report(); !errors.Is(err, kernel.failed) {
+		t.Error(err)
+	}
+}
+
+// The choice of the link is never silent, and a wish that cannot be fulfilled names the remedy.
+func TestChooseLink(t *testing.T) {
+	const load = "load write msg=1KiB count=1\n"
+	for _, c := range []struct{ link, text, why, err string }{
+		{"relay", load, "as asked for", ""},
+		{"auto", load + "drop A psn=+1\n", "user-space relay, because netem has no scripted faults", ""},
+		{"auto", load + "inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n", "user-space relay, because netem has no crafted packets", ""},
+		{"auto", load + "loss burst p=1e-4 len=8 h=0.3\n", "user-space relay, because netem has no ", ""},
+		{"tin", load, "", `link "tin": want auto, netem or relay`},
+	} {
+		got, err := choose(t, c.text, c.link)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s %q: %v", c.link, c.text, err)
+			}
+			continue
+		}
+		if err != nil || got.Netem || !strings.Contains(got.Why, c.why) {
+			t.Errorf("%s %q: %+v %v", c.link, c.text, got, err)
+		}
+	}
+}
+
+// choose chooses the link of a Spec without a box.
+func choose(t *testing.T, text, wish string) (Choice, error) {
+	t.Helper()
+	sp := mustSpec(t, text)
+	return Choose(sp, plan.RouteOf(sp, false).WAN(), wish)
+}
+
+func mustSpec(t *testing.T, text string) *scenario.Spec {
+	t.Helper()
+	s, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

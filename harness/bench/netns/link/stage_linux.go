@@ -1,0 +1,30 @@
+package link
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// stage is a part of what makes a link: a frame meets the stages of a hop one after the other. The relay carries frames from port
+// to port and does to them what it is told; the kernel's netem acts where frames leave a port, whoever has put them there.
+type stage interface {
+	open() error
+	close() error
+	quiet() error                     // rate and delay only, so that measuring consumes no draws
+	loud(epoch vtime.Time) error      // everything, from fresh random streams
+	busy() (bool, error)              // packets are on their way
+	report() (Report, error)          // of the traffic so far
+	fates() ([]merge.LinkFate, error) // ends the stage; nil where it keeps no log
+	ended() <-chan struct{}           // closed when the stage has died; nil where it cannot
+	death() error                     // what it died of
+}
+
+// Report is what a link says of itself, for the certificate.
+type Report struct {
+	LateP99  vtime.Duration // departures behind their time; 0 for netem, which does not say
+	LateMax  vtime.Duration
+	Overflow uint64    // packets for which the bench, not the emulated queue, had no room
+	Exact    bool      // the link counts its losses exactly
+	Lost     [2]uint64 // those of the loss process, by sender
+	Made     [2]uint64 // crafted packets, by the sender whose they seem to be
+}

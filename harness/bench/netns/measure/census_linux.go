@@ -1,0 +1,115 @@
+package measure
+
+import (
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/link"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+)
+
+// Census counts what the two taps saw of the link, per direction, to hold against the Spec and against the link's own
+// log. Scripted faults and what a full queue refused are not the work of random processes and count apart.
+type Census struct {
+	paths [2]pathCount // by sender
+}
+
+// pathCount is one direction.
+type pathCount struct {
+	losses  certify.Losses
+	changes certify.Changes
+	unknown uint64 // packets whose fate the taps cannot tell
+	made    uint64 // packets that nobody sent
+	frames  uint64
+	first   vtime.Time
+	inRun   bool       // the packet before was lost
+	newest  vtime.Time // sending time of the latest-sent packet that has arrived
+	seen    bool
+}
+
+// Packet implements trace.Sink.
+func (c *Census) Packet(r *trace.Record) {
+	p := &c.paths[r.From]
+	p.frames++
+	scripted := strings.HasSuffix(r.Cause, "]")
+	switch {
+	case r.Copy && !scripted:
+		p.changes.Duplicated++
+		return
+	case r.Fate == trace.Injected:
+		p.made++
+		return
+	case r.Copy:
+		return
+	case r.Fate == trace.Unknown:
+		p.unknown++
+	}
+	if !p.seen {
+		p.seen, p.first = true, r.Sent
+	}
+	p.losses.Over = r.Sent.Sub(p.first)
+	if r.Fate == trace.Dropped && (scripted || r.Cause == "queue") {
+		return
+	}
+	p.count(r, scripted)
+}
+
+// count takes a packet that only the random processes of the link have touched.
+func (p *pathCount) count(r *trace.Record, scripted bool) {
+	p.losses.Sent++
+	lost := r.Fate == trace.Dropped
+	if lost {
+		p.losses.Lost++
+		if !p.inRun {
+			p.losses.Runs++
+		}
+	}
+	p.inRun = lost
+	if r.Recv == vtime.Never {
+		return
+	}
+	p.changes.Delivered++
+	if r.Fate == trace.Corrupted && !scripted && r.Cause != congested {
+		p.changes.Corrupted++
+	}
+	if scripted {
+		return // held back on purpose, perhaps: it is no measure for the others
+	}
+	if r.Recv < p.newest {
+		p.changes.Reordered++
+	}
+	p.newest = max(p.newest, r.Recv)
+}
+
+// congested is the cause of a packet whose ECN bits the queue set: it arrives with other bytes, as it should.
+var congested = channel.Cause{Kind: channel.MarkedByQueue}.String()
+
+// Event implements trace.Sink.
+func (c *Census) Event(*trace.Event) {}
+
+// End implements trace.Sink.
+func (c *Census) End(vtime.Time) {}
+
+// Measured is both directions of the hop, for a certificate: what the taps saw, of which each dropped some frames, by side,
+// and what the link reports of itself.
+func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []certify.Measured {
+	out := measured(h)
+	for side := range out {
+		p, m := &c.paths[side], &out[side]
+		// A packet of unknown origin is one whose departure the tap did not see.
+		missed := p.unknown + p.made - min(p.made, r.Made[side])
+		m.Capture = &certify.Capture{Frames: p.frames, Drops: dropped[side] + missed}
+		m.Schedule = &certify.Schedule{LateP99: r.LateP99, LateMax: r.LateMax, Overflow: r.Overflow}
+		if p.losses.Sent == 0 {
+			continue
+		}
+		m.Losses, m.Changes = &p.losses, &p.changes
+		if r.Exact {
+			m.Losses.Decided = &r.Lost[side]
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package party
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Parties are the programs of a run. A device has none, and few paths have a box.
+type Parties struct {
+	Ends [2]*Party // by side; nil where a device stands
+	Box  *Party    // nil without one
+}
+
+// All returns the programs that there are.
+func (p *Parties) All() (list []*Party) {
+	for _, e := range []*Party{p.Ends[trace.A], p.Ends[trace.B], p.Box} {
+		if e != nil {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// Begin lets all begin at a time of CLOCK_MONOTONIC.
+func (p *Parties) Begin(at int64) error {
+	for _, e := range p.All() {
+		if err := e.Begin(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Idle reports whether all have nothing left to do: a box may have to do what A has been told is done.
+func (p *Parties) Idle() bool {
+	return !slices.ContainsFunc(p.All(), func(e *Party) bool { return !e.Idle })
+}
+
+// Unfinished names the programs that have work left, and how much they had to say: one that talks without end has no time to
+// work.
+func (p *Parties) Unfinished() (text string) {
+	for _, e := range p.All() {
+		if !e.Idle {
+			text += fmt.Sprintf("; %s is not idle after %d lines", e.Name, e.Lines)
+		}
+	}
+	return text
+}
+
+// Share is how much of the work of the endpoints is done, from 0 to 1.
+func (p *Parties) Share() float64 {
+	share := 1.0
+	for _, e := range p.Ends {
+		if e != nil {
+			share = min(share, e.Share)
+		}
+	}
+	return share
+}
+
+// Tells reports whether all endpoints make a kind of report.
+func (p *Parties) Tells(kind string) bool {
+	return !slices.ContainsFunc(p.Ends[:], func(e *Party) bool { return e != nil && e.Caps != nil && !e.Caps.Tells(kind) })
+}
+
+// Verify has each endpoint compare its memory with what the other one posted, and ends their reports.
+func (p *Parties) Verify() error {
+	if err := p.inDoubt(); err != nil {
+		return err
+	}
+	for side, e := range p.Ends {
+		if e == nil || !e.Caps.Tells("memory") {
+			continue
+		}
+		verify := contract.Order{Op: contract.OpVerify}
+		if peer := p.Ends[1-side]; peer != nil { // a device does not tell
+			verify.Memory = peer.End.Memory
+		}
+		if _, err := e.Order(&verify, contract.SaysVerified); err != nil {
+			return err
+		}
+	}
+	if p.Box == nil {
+		return nil
+	}
+	_, err := p.Box.Order(&contract.Order{Op: contract.OpVerify}, contract.SaysVerified) // it has no memory, but its report ends here
+	return err
+}
+
+// inDoubt takes back the completions of A where the box has broken a promise, before B compares its memory with them. What a box
+// reports as shared is plan.BrokePromise.
+func (p *Parties) inDoubt() error {
+	if p.Box == nil || len(p.Box.Shared) == 0 {
+		return nil
+	}
+	end := &p.Ends[trace.A].End
+	var work [][]drive.Work
+	if err := json.Unmarshal(end.Memory, &work); err != nil {
+		return fmt.Errorf("netns: what A posted: %w", err)
+	}
+	for _, v := range p.Box.Shared {
+		drive.Doubt(work[v.Value])
+	}
+	var err error
+	end.Memory, err = json.Marshal(work)
+	return err
+}

@@ -1,0 +1,196 @@
+package party
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Party is a program that takes part in the run and keeps the contract, ours or another's: an endpoint or the box. What it has
+// said is in its fields.
+type Party struct {
+	*child.Child
+	Side     trace.Side // of an endpoint
+	Caps     *contract.Capabilities
+	Share    float64         // of its work that is done, from 0 to 1
+	Idle     bool            // it has nothing left to do
+	Lines    int             // that it has said
+	Ready    contract.Report // when it could begin
+	End      contract.Report // and when it stopped
+	Counters map[string]int64
+	Shared   []engine.Var // states of what its QPs share
+
+	orders  *json.Encoder
+	answers chan Answer
+	report  *os.File // what it reports, where it has a file for that
+	qps     int
+	started int64         // what its reports count from, CLOCK_MONOTONIC
+	told    []trace.Event // what it reported as lines
+}
+
+// Answer is what a program says, or why it says nothing that can be used.
+type Answer struct {
+	contract.Report
+	err error
+}
+
+// Options say who a program is.
+type Options struct {
+	Name   string           // in errors
+	Side   trace.Side       // of an endpoint
+	Report *os.File         // where it reports, if not in lines; it stays the caller's
+	Orders []contract.Order // the first is setup; all that comes before prepare
+}
+
+// Start tells a program that has been started what to do, and waits until it is ready. The party ends the program, also when
+// there is an error.
+func Start(c *child.Child, o Options) (*Party, error) {
+	c.Name = o.Name
+	e := &Party{Child: c, Side: o.Side, report: o.Report, orders: json.NewEncoder(c.Stdin), answers: make(chan Answer, 16), Counters: map[string]int64{}}
+	hurry(c.PID)
+	go e.listen()
+	if err := e.prepare(o.Orders); err != nil {
+		_ = e.Close() // it follows from the first
+		return nil, err
+	}
+	return e, nil
+}
+
+// Said is where the answers of a program come from; that of no program never speaks.
+func (e *Party) Said() <-chan Answer {
+	if e == nil {
+		return nil
+	}
+	return e.answers
+}
+
+// hurry gives a program, theirs or ours, a larger share of the processors than programs beside the run have; without the
+// privilege it stays as it is, and the certificate tells whether that was enough. It is given to the process group, which is
+// the program with all its threads: Linux gives a priority to a thread, and one that is in a hurry would wait, spinning, for
+// Go's other threads, which have no turn because it spins.
+func hurry(pid int) { _ = unix.Setpriority(unix.PRIO_PGRP, pid, -15) }
+
+// prepare hears what the program is, and makes it ready.
+func (e *Party) prepare(orders []contract.Order) error {
+	first, err := e.await(contract.SaysCapabilities)
+	if err != nil {
+		return err
+	}
+	e.Caps, e.qps = first.Capabilities, orders[0].QPs
+	if !e.Caps.Has("spec") {
+		orders[0].Spec = ""
+	}
+	for i := range orders {
+		if err := e.Tell(&orders[i]); err != nil {
+			return err
+		}
+	}
+	e.Ready, err = e.Order(&contract.Order{Op: contract.OpPrepare}, contract.SaysReady)
+	return err
+}
+
+// listen reads answers until the program ends or says what is not of the contract.
+func (e *Party) listen() {
+	defer close(e.answers)
+	d := contract.NewDialog(e.Stdout)
+	for {
+		r, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		e.answers <- Answer{r, err}
+		if err != nil {
+			return // close takes what still comes
+		}
+	}
+}
+
+// Heard takes an answer that came while the run went on.
+func (e *Party) Heard(a Answer, ok bool) error {
+	if !ok {
+		return e.Death("ended in the middle of the run")
+	}
+	_, err := e.note(&a)
+	return err
+}
+
+// note takes an answer that may come at any time; asked is set for one that was asked for.
+func (e *Party) note(a *Answer) (asked bool, err error) {
+	if a.err != nil {
+		return false, fmt.Errorf("netns: %s: %w", e.Name, a.err)
+	}
+	e.Lines++
+	switch a.Event {
+	case contract.SaysShare:
+		e.Share = a.Share
+	case contract.SaysIdle:
+		e.Idle, e.Share = true, 1
+	case contract.SaysBusy:
+		e.Idle = false
+	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived:
+		if err := e.plausible(&a.Report); err != nil {
+			return false, err
+		}
+		e.told = append(e.told, e.event(&a.Report))
+	case contract.SaysCounter:
+		e.Counters[a.Variable] = a.Value
+	case contract.SaysState:
+		e.Shared = append(e.Shared, engine.Var{Name: a.Variable, Value: a.Value})
+	case contract.SaysError:
+		return false, fmt.Errorf("netns: %s: %s", e.Name, strings.ReplaceAll(a.Error, "\n", " "))
+	default:
+		return true, nil
+	}
+	return false, nil
+}
+
+// await returns the wanted answer, taking notes of others. A program that does not give it in time is killed.
+func (e *Party) await(want string) (contract.Report, error) {
+	timer := time.AfterFunc(child.Patience, func() { _ = e.Kill() })
+	defer timer.Stop()
+	for a := range e.answers {
+		asked, err := e.note(&a)
+		if err != nil || asked && a.Event == want {
+			return a.Report, err
+		}
+	}
+	if !timer.Stop() {
+		return contract.Report{}, fmt.Errorf("netns: %s did not say %s within %s and was killed", e.Name, want, child.Patience)
+	}
+	return contract.Report{}, e.Death("ended before it said " + want)
+}
+
+// Tell sends an order that is not answered.
+func (e *Party) Tell(o *contract.Order) error {
+	if err := e.orders.Encode(o); err != nil {
+		return e.Death("ended in the middle of the run")
+	}
+	return nil
+}
+
+// Order sends an order and waits for its answer. A program that does not read the order in time is killed.
+func (e *Party) Order(o *contract.Order, want string) (contract.Report, error) {
+	timer := time.AfterFunc(child.Patience, func() { _ = e.Kill() })
+	defer timer.Stop()
+	if err := e.Tell(o); err != nil {
+		return contract.Report{}, err
+	}
+	return e.await(want)
+}
+
+// Stop ends the traffic of the program, and takes what it says of it.
+func (e *Party) Stop() (err error) {
+	e.End, err = e.Order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
+	return err
+}

@@ -1,0 +1,72 @@
+package party
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// Begin lets the program begin at a time of CLOCK_MONOTONIC.
+func (e *Party) Begin(at int64) error {
+	e.started = at
+	return e.Tell(&contract.Order{Op: contract.OpStart, At: at})
+}
+
+// Reported is what the program reported, in its own order: the events of its file, or those that it told in lines. Events
+// that could be read come with an error.
+func (e *Party) Reported() ([]trace.Event, error) {
+	if !e.Caps.Tells("file") {
+		return e.told, nil
+	}
+	var c trace.Collector
+	_, err := e.report.Seek(0, io.SeekStart)
+	if err == nil {
+		var r *ndjson.Reader
+		if r, err = ndjson.NewReader(e.report); err == nil {
+			err = r.Play(&c)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("netns: events of %s: %w", e.Name, err)
+	}
+	return c.Events, err
+}
+
+// slack is how far the clocks of two readers may seem apart: they are the same, and one may wait for a processor.
+const slack = int64(time.Millisecond)
+
+// plausible checks a report against what only the bench knows.
+func (e *Party) plausible(r *contract.Report) error {
+	switch now := packetio.Monotonic(); {
+	case r.OnQP >= e.qps:
+		return fmt.Errorf("netns: %s: %s: qp %d; it has 0 to %d", e.Name, r.Event, r.OnQP, e.qps-1)
+	case r.At < e.started:
+		return fmt.Errorf("netns: %s: %s: at_ns %d is before the start (%d)", e.Name, r.Event, r.At, e.started)
+	case r.At > max(now, e.started)+slack:
+		return fmt.Errorf("netns: %s: %s: at_ns %d has not come yet (%d); want CLOCK_MONOTONIC", e.Name, r.Event, r.At, now)
+	}
+	return nil
+}
+
+// kinds are what lines are in a trace.
+var kinds = map[string]trace.EventKind{contract.SaysPosted: trace.Post, contract.SaysReceive: trace.Receive,
+	contract.SaysCompleted: trace.CQE, contract.SaysReceived: trace.Recv}
+
+// event makes of a line what a trace holds.
+func (e *Party) event(r *contract.Report) trace.Event {
+	op, _ := contract.Op(r.Operation) // both have been checked
+	status, _ := contract.Status(r.Status)
+	return trace.Event{
+		At: vtime.Time(r.At-e.started) * vtime.Time(vtime.Nanosecond), Side: e.Side, Conn: r.OnQP, Kind: kinds[r.Event],
+		Body: engine.Event{Op: op, Status: status, ID: r.WR, Len: r.Bytes, Imm: r.Imm, PSN: psn.PSN(r.PSN)},
+		VA:   r.VA, Len: r.Bytes, RKey: r.Key,
+	}
+}

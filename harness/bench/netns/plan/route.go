@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+)
+
+// Route is the hops from A to B.
+type Route []Hop
+
+// RouteOf returns the whole path as one hop, or as two with a box between them. The link of the Spec is that behind the
+// box, so it is the same link, with the same losses, with a box and without one.
+func RouteOf(sp *scenario.Spec, boxed bool) Route {
+	wan := Hop{Link: sp.Link, Faults: sp.Faults, Seeds: sp.Seeds()}
+	if !boxed {
+		return Route{wan}
+	}
+	wan.Part = trace.WANHop
+	lan := Hop{Part: trace.LANHop, Link: spec.Duplex{AB: sp.LAN.Link, BA: sp.LAN.Link}, Faults: sp.LAN.Faults, Seeds: sp.LANSeeds()}
+	return Route{lan, wan}
+}
+
+// WAN is the hop whose link is that of the Spec.
+func (r Route) WAN() *Hop { return &r[len(r)-1] }
+
+// Line is the rate at which the endpoint of a side sends; zero is without limit.
+func (r Route) Line(side trace.Side) unit.Rate {
+	if side == trace.A {
+		return r.port(0, side)
+	}
+	return r.port(len(r)-1, side)
+}
+
+// BoxLines are the rates at which a box sends, by its ports: it is the end B of the LAN and the end A of the WAN.
+func (r Route) BoxLines() []unit.Rate {
+	return []unit.Rate{r.port(int(engine.LAN), trace.B), r.port(int(engine.WAN), trace.A)}
+}
+
+// headroom is how much faster than the link behind it a port into the LAN is at most. The LAN then never is what limits a
+// run, and a host that cannot send 100 Gb/s is not asked to: it would take a full queue at once and be late for all else.
+const headroom = 2
+
+// port is the speed at which hop i is sent into by its end at a side.
+func (r Route) port(i int, side trace.Side) unit.Rate {
+	own, behind := r[i].Way(side), r.WAN().Way(side)
+	speed := cmp.Or(own.Port, own.Rate)
+	if most := headroom * behind.Rate; r[i].Part == trace.LANHop && most > 0 && (speed == 0 || speed > most) {
+		return most
+	}
+	return speed
+}
+
+// Window is how long a packet with a payload of mtu bytes can be on its way over a hop, at most MaxWindow.
+func (r Route) Window(mtu int) (most vtime.Duration) {
+	for i := range r {
+		most = max(most, r[i].window(mtu))
+	}
+	return min(most, MaxWindow)
+}
+
+// MaxWindow bounds the memory of who waits for a packet on a slow link with a long queue, which is rarely full.
+const MaxWindow = 30 * vtime.Second

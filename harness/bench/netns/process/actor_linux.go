@@ -1,0 +1,25 @@
+package process
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// actor is what a process of a run drives on real devices: the endpoint of a side, or the box. It has one device or
+// several, which are numbered as in the setup.
+type actor interface {
+	Start(now vtime.Time)
+	Deadline() vtime.Time
+	Wake(now vtime.Time)
+	Idle() bool
+	Share() float64
+
+	receive(now vtime.Time, device int, frame []byte)
+	transmit(now vtime.Time, device int, f *roce.Frame) bool // the next frame for a line that is free
+	ready(device int) bool                                   // transmit may have one
+	emit(device int, frame []byte) []byte                    // the last word on the bytes of a frame
+
+	stopped(a *farewell) // adds what it has to say when the run is over
+	verify(now vtime.Time, i int, peers []drive.Work)
+}

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"io"
+	"os"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// EndpointMain is the body of an endpoint process, which has been started in its namespace: it drives one side of a Spec
+// on a real device, as package contract asks of any program. An error that is contract.ErrUnsupported says that it was asked
+// for something that the implementation does not have. find looks implementations up by name.
+func EndpointMain(stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation, bool)) error {
+	return runProcess(plan.RoleEndpoint, stdin, stdout, name, find, newEndpoint)
+}
+
+// endpoint is one side of the Spec as an actor.
+type endpoint struct {
+	*drive.Endpoint
+	side   trace.Side
+	qps    int
+	packet roce.Packet
+}
+
+// newEndpoint makes the endpoint of the process's side.
+func newEndpoint(p *process, s *contract.Order, own, path *engine.Implementation) (actor, []unit.Rate, error) {
+	boxed := path.NewBox != nil
+	line := plan.RouteOf(p.spec, boxed).Line(p.side)
+	end, err := drive.New(p.spec, p.side, *own,
+		drive.Options{Bytes: true, Observer: p.events, Managed: p.spec.CM.Managed(boxed), Streams: s.Streams})
+	if err == nil && s.Streams {
+		if p.tcp, err = openSockets(end, p.spec, p.side, line); err == nil {
+			p.tcp.where, err = together(s.Device, int(p.side))
+		}
+	}
+	return &endpoint{Endpoint: end, side: p.side, qps: p.spec.QPs}, []unit.Rate{line}, err
+}
+
+func (e *endpoint) receive(now vtime.Time, _ int, frame []byte) { e.ReceiveFrame(now, frame) }
+
+func (e *endpoint) transmit(now vtime.Time, _ int, f *roce.Frame) bool {
+	conn, ok := e.Transmit(now, &e.packet)
+	if ok {
+		drive.Frame(f, e.side, conn, &e.packet)
+		f.TOS = e.TOS()
+	}
+	return ok
+}
+
+func (e *endpoint) ready(int) bool { return e.Ready() }
+
+func (e *endpoint) emit(_ int, frame []byte) []byte { return e.Emit(frame) }
+
+// stopped says what was posted.
+func (e *endpoint) stopped(a *farewell) {
+	a.Undone, a.counters, a.shared = e.Shortfall(), e.Counters(), e.Shared()
+	for i := range e.qps {
+		a.work = append(a.work, e.Posted(i))
+	}
+}
+
+func (e *endpoint) verify(now vtime.Time, i int, peers []drive.Work) { e.Verify(now, i, peers) }

@@ -1,0 +1,40 @@
+package process
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+const us, ms = vtime.Microsecond, vtime.Millisecond
+
+func at(d vtime.Duration) vtime.Time { return vtime.Time(d) }
+
+// The line is never faster than its rate, catches up after a late wake-up, and not after a rest.
+func TestPacer(t *testing.T) {
+	p := newPacer(100 * unit.Mbps)
+	const frame = 1106 // 88.48 us
+	burst := func(now vtime.Time) (n int) {
+		for ; p.ready(now); n++ {
+			p.spend(now, frame)
+		}
+		return n
+	}
+	if n := burst(at(10 * ms)); n < 1 || n > 13 {
+		t.Errorf("%d packets at the start", n)
+	}
+	if n := burst(at(10*ms + 5*885*us/10)); n < 4 || n > 6 {
+		t.Errorf("%d packets after 442 us", n)
+	}
+	if n := burst(at(20 * ms)); n < 11 || n > 13 {
+		t.Errorf("%d packets after a stall of 10 ms, want what fits 1 ms", n)
+	}
+	p.rest()
+	if n := burst(at(30 * ms)); n != 1 {
+		t.Errorf("%d packets after a rest", n)
+	}
+	if free := newPacer(0); !free.ready(0) {
+		t.Error("an unlimited line is busy")
+	}
+}

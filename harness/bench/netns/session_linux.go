@@ -1,0 +1,140 @@
+package netns
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/measure"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// session is one run in progress. What it opened is closed in the opposite order, however the run ends.
+type session struct {
+	undo
+	bench *Bench
+	job   *bench.Job
+	spec  *scenario.Spec // of the job, with the numbers that a device has said
+
+	base       int64           // time zero of clock, CLOCK_MONOTONIC
+	clock      *packetio.Clock // of this goroutine; others that use base have their own
+	acts       *drive.Box      // what stands in the path, for its attributes; nil when nothing does
+	containers containers
+	network    *topology.Topology
+	devices    *device.Tools // nil without one
+	legs       legs
+	parties    party.Parties
+	relays     *packetio.Reserved // the processor of the relays; nil when they have none
+	ailing     <-chan error       // of links and taps that have ended
+
+	at       span
+	before   *measure.Idle // the link of the Spec without traffic
+	after    *measure.Idle // the same at the end; nil after a run that broke
+	evidence *bench.Evidence
+}
+
+// span is the time of a run. Time zero of its own is the epoch.
+type span struct {
+	epoch vtime.Time // on the clock of the bench
+	wall  time.Time  // the same on the wall clock
+	cut   vtime.Time // where the trace ends, in time of the run; 0 while it goes on
+}
+
+// step is a part of a run that can be interrupted before it begins.
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
+func (s *session) steps(ctx context.Context, list ...step) error {
+	for _, step := range list {
+		if ctx.Err() != nil {
+			return interrupted(ctx)
+		}
+		s.progress(0, step.what)
+		if err := step.do(ctx); err != nil {
+			if ctx.Err() != nil {
+				return interrupted(ctx)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// interrupted is the error of a run that was told to end.
+func interrupted(ctx context.Context) error {
+	return fmt.Errorf("netns: interrupted: %w", context.Cause(ctx))
+}
+
+func (s *session) progress(share float64, what string) {
+	if s.job.Progress != nil {
+		s.job.Progress(share, what)
+	}
+}
+
+// fact notes something about the machine for the report.
+func (s *session) fact(name, value string) {
+	s.evidence.Environment = append(s.evidence.Environment, [2]string{name, value})
+}
+
+// build makes the namespaces and the link.
+func (s *session) build(context.Context) (err error) {
+	s.base = packetio.Monotonic()
+	s.clock = packetio.NewClock(s.base)
+	choice, err := chooseLink(s.job)
+	if err != nil {
+		return err
+	}
+	s.evidence.Notes = append(s.evidence.Notes, "link: "+choice.Why)
+	s.fact("link", choice.String())
+	s.fact("kernel", kernel())
+	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
+	s.network, err = topology.Open(topology.Options{Box: s.acts != nil, Bridge: choice.Alone, Name: s.bench.Expose,
+		Janitor: s.bench.janitor, Own: s.bench.own(), Of: s.containers.homes()})
+	if err != nil {
+		return cmp.Or(s.containers.died(), err)
+	}
+	s.later(s.network.Close)
+	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base, Fact: s.fact}, s.spec)
+	if err != nil {
+		return err
+	}
+	s.devices, s.spec = devices, learned
+	s.later(s.devices.Close)
+	return s.openLegs(choice)
+}
+
+// kernel returns the release of the running kernel.
+func kernel() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// probe measures the link of the Spec while it loses nothing. The LAN of a box is a cable in all but name, faster than this
+// host can send: it is judged by what it did to the traffic.
+func (s *session) probe(into **measure.Idle) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := s.legs.quiet(); err != nil {
+			return err
+		}
+		wan := s.legs.wan()
+		idle, err := measure.Probe(ctx, measure.Setup{Hop: wan.hop, Open: wan.openers(), Clock: s.clock, MTU: s.spec.QP[0].MTU, RTT: s.spec.RTT()})
+		*into = idle
+		return err
+	}
+}

@@ -1,0 +1,146 @@
+package tap
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// Options say what a tap watches.
+type Options struct {
+	Place  capture.Tap
+	Open   func(*packetio.Clock, packetio.Options) (*packetio.Port, error) // opens the device at the place
+	Base   int64                                                           // time zero of the frames, CLOCK_MONOTONIC
+	File   *os.File                                                        // takes the spool; it stays the caller's
+	Ignore func(frame []byte) bool                                         // what is not of the run; nil ignores nothing
+}
+
+// Tap watches the device at one end of a hop.
+type Tap struct {
+	port    *packetio.Port
+	clock   *packetio.Clock
+	ignore  func(frame []byte) bool
+	spool   spool
+	stop    atomic.Bool
+	ended   chan struct{} // closed when it watches no longer
+	err     error         // why; read it and dropped after ended
+	dropped uint64        // frames that the kernel dropped because the tap was too slow
+	closing sync.Once
+}
+
+// gather is how long a tap lets frames gather in its buffer before it takes them all: a thread that woke up for each
+// would take the processor from the endpoints. The time stamps are the kernel's and do not suffer.
+const gather = vtime.Millisecond
+
+// A tap that has much to take rests after each stint. It has slept for long, so the kernel's scheduler lets it finish before an
+// endpoint on the same processor that has a packet to answer.
+const (
+	stint  = 500 * vtime.Microsecond
+	breath = 50 * vtime.Microsecond
+)
+
+// tapBuffer holds half a second of a 500 Mb/s link, with the kernel's overhead per frame.
+const tapBuffer = 64 << 20
+
+// Start opens the device and begins to spool.
+func Start(o Options) (*Tap, error) {
+	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base), spool: newSpool(o.Place, o.File), ended: make(chan struct{})}
+	var err error
+	if t.port, err = o.Open(t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer}); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(t.ended)
+		t.err = t.run()
+	}()
+	return t, nil
+}
+
+// run spools until it is told to stop and nothing waits any more.
+func (t *Tap) run() error {
+	if err := packetio.LockThread(); err != nil {
+		return err
+	}
+	arrival, pause := packetio.NewWaiter(t.clock, t.port.Fd()), packetio.NewWaiter(t.clock)
+	for {
+		last := t.stop.Load() // what comes after this is not of the run
+		some, err := t.drain(pause)
+		if err != nil || !some && last {
+			return err
+		}
+		if last {
+			continue
+		}
+		if err := arrival.Wait(t.clock.Now().Add(20 * vtime.Millisecond)); err != nil {
+			return err
+		}
+		if err := pause.Wait(t.clock.Now().Add(gather)); err != nil {
+			return err
+		}
+	}
+}
+
+// drain spools what waits.
+func (t *Tap) drain(pause *packetio.Waiter) (some bool, err error) {
+	for began := t.clock.Now(); ; {
+		frames, err := t.port.Receive()
+		if err != nil || len(frames) == 0 {
+			return some, err
+		}
+		some = true
+		for i := range frames {
+			if err := t.keep(&frames[i]); err != nil {
+				return some, err
+			}
+		}
+		if now := t.clock.Now(); now.Sub(began) >= stint {
+			if err := pause.Wait(now.Add(breath)); err != nil {
+				return some, err
+			}
+			began = t.clock.Now()
+		}
+	}
+}
+
+// keep spools a frame of the run.
+func (t *Tap) keep(p *packetio.Packet) error {
+	if t.ignore != nil && t.ignore(p.Data) {
+		return nil
+	}
+	return t.spool.write(p)
+}
+
+// Close ends the tap; a second call does nothing but return the same error.
+func (t *Tap) Close() error {
+	t.closing.Do(func() {
+		t.stop.Store(true)
+		<-t.ended
+		counts, err := t.port.Counts()
+		t.dropped = counts.Dropped
+		for _, next := range []error{err, t.spool.flush(), t.port.Close()} {
+			if t.err == nil {
+				t.err = next
+			}
+		}
+	})
+	return t.err
+}
+
+// Ended is closed when the tap watches no longer.
+func (t *Tap) Ended() <-chan struct{} { return t.ended }
+
+// Err is why the tap has ended; nil where it was closed. It is for after Ended.
+func (t *Tap) Err() error { return t.err }
+
+// Dropped is how many frames the kernel dropped because the tap was too slow. It is for after Close.
+func (t *Tap) Dropped() uint64 { return t.dropped }
+
+// Source returns the frames of the run, after Close. It began at from on the clock of the tap, and at zero on the wall.
+func (t *Tap) Source(zero time.Time, from vtime.Time) (*Source, error) {
+	return t.spool.source(zero, from, t.dropped)
+}

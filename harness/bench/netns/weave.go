@@ -1,0 +1,72 @@
+package netns
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// weave puts events between records, by time, on the way to several sinks, and ends the trace at a given time: what
+// endpoints did later, while they were being stopped, is not of the run.
+type weave struct {
+	sinks  []trace.Sink
+	events []trace.Event
+	cut    vtime.Time
+
+	witness *dut.Witness // of a device
+	ending  dut.Ending
+}
+
+// Packet implements trace.Sink.
+func (w *weave) Packet(r *trace.Record) {
+	if r.Fate == trace.Injected {
+		r.Cause = "inject"
+	}
+	w.upTo(min(r.Time(), w.cut))
+	if r.Time() > w.cut {
+		return
+	}
+	w.tell(w.witness.Packet(r))
+	for _, s := range w.sinks {
+		s.Packet(r)
+	}
+}
+
+// tell plays what a witness says.
+func (w *weave) tell(events []trace.Event) {
+	for i := range events {
+		w.Event(&events[i])
+	}
+}
+
+// Event implements trace.Sink. Memory is compared after the end, and that is its time.
+func (w *weave) Event(e *trace.Event) {
+	if e.At > w.cut {
+		if e.Kind != trace.Memory {
+			return
+		}
+		e.At = w.cut
+	}
+	for _, s := range w.sinks {
+		s.Event(e)
+	}
+}
+
+// End implements trace.Sink.
+func (w *weave) End(vtime.Time) {
+	if last := w.witness.End(w.ending); len(last) > 0 {
+		w.upTo(last[0].At)
+		w.tell(last)
+	}
+	w.upTo(vtime.Never)
+	for _, s := range w.sinks {
+		s.End(w.cut)
+	}
+}
+
+func (w *weave) upTo(at vtime.Time) {
+	for len(w.events) > 0 && w.events[0].At < at {
+		w.Event(&w.events[0])
+		w.events = w.events[1:]
+	}
+}
