@@ -70,7 +70,7 @@ func (r *Requester) finish(now vtime.Time) {
 		r.out.retx.forget(r.sq.At(0).Last.Next()) // a READ that was to be asked for again, and whose data have come first
 		r.sq.Complete(engine.StatusSuccess, &r.events)
 	}
-	if s, ok := r.sq.Refused(); ok {
+	if s := r.sq.Refused(); s != engine.StatusSuccess {
 		r.fail(now, s)
 		return
 	}

@@ -68,7 +68,7 @@ func (r *Requester) finish(now vtime.Time) {
 	for r.sq.Begun > 0 && r.sq.At(0).Done(r.out.una, r.in.expected) {
 		r.sq.Complete(engine.StatusSuccess, &r.events)
 	}
-	if s, ok := r.sq.Refused(); ok {
+	if s := r.sq.Refused(); s != engine.StatusSuccess {
 		r.fail(now, s)
 		return
 	}

@@ -31,9 +31,9 @@ type Fetches struct {
 // NewFetches returns a queue whose responses begin with the PSN first.
 func NewFetches(first psn.PSN) Fetches { return Fetches{next: first} }
 
-// Room reports whether one more can be taken, of so many packets. When there are depth, as many as were agreed, the
-// requester has the data of the oldest, or would not ask; unless its responses have not all been sent, which are those
-// before sent. PSNs from una on must be told apart.
+// Room reports whether one more with this number of packets can be taken. When there are depth of them, as many as were
+// agreed, the requester has the data of the oldest, or would not ask; unless its responses have not all been sent, which
+// are those before sent. The PSNs from una on must be told apart (IBTA 9.7.2).
 func (q *Fetches) Room(depth, packets int, una, sent psn.PSN) bool {
 	return (q.Len() < depth || q.Len() > 0 && q.At(0).End().LessEq(sent)) && q.next.Sub(una)+packets < psn.Half
 }
@@ -49,12 +49,13 @@ func (q *Fetches) Add(x Fetch) {
 // Next returns the one that the response with PSN next belongs to, which is the next that was never sent; nil when all
 // have been sent.
 func (q *Fetches) Next(next psn.PSN) *Fetch {
-	for ; q.cur < q.Len(); q.cur++ {
-		if x := q.At(q.cur); next.Less(x.End()) {
-			return x
-		}
+	if q.cur < q.Len() && q.At(q.cur).End() == next {
+		q.cur++
 	}
-	return nil
+	if q.cur == q.Len() {
+		return nil
+	}
+	return q.At(q.cur)
 }
 
 // Owner returns the one that response p belongs to; p is not acknowledged.

@@ -31,26 +31,24 @@ func (w *Request) psns() int {
 // takesReceive reports an operation that uses up a receive at the peer.
 func (w *Request) takesReceive() bool { return w.Op != engine.OpWrite && !w.Fetches() }
 
-// Done reports whether a request that has PSNs is finished: everything before una is acknowledged, and the responses
-// before data are in memory.
+// Done reports whether a request that has PSNs is finished, where everything before una is acknowledged, and the responses
+// before data are in memory. Requests complete in posting order, so a WRITE that is acknowledged waits for a READ before
+// it (IBTA 9.7.7).
 func (w *Request) Done(una, data psn.PSN) bool {
 	return w.Last.Less(una) && (!w.Fetches() || w.Data.Add(w.Packets).LessEq(data))
 }
 
-// SendQueue holds the work requests that have not completed, oldest first. The first Begun of them have PSNs.
+// SendQueue holds the work requests that have not completed, oldest first.
 type SendQueue struct {
 	ring.Ring[Request]
-	Begun int
+	Begun int // requests that have PSNs; the others wait behind them
 	Reads int // READs and atomics among the begun ones
 
 	recvSN, readSN uint32  // numbers of the next request that takes a receive, and of the next READ or atomic
 	data           psn.PSN // PSN of its first response
 
-	refused struct { // what the peer refuses, while set
-		set    bool
-		psn    psn.PSN
-		status engine.Status
-	}
+	refused   engine.Status // of the request that the peer refuses; StatusSuccess while there is none
+	refusedAt psn.PSN       // one of its PSNs
 }
 
 // NewSendQueue returns a queue whose READ responses begin with the PSN data.
@@ -61,7 +59,7 @@ func NewSendQueue(data psn.PSN) SendQueue { return SendQueue{data: data} }
 // from the expected one on that can be told apart. What is behind one that has to wait does too, because requests go out
 // in posting order (IBTA 9.4.4). After a refusal nothing new goes.
 func (q *SendQueue) Next(next, expected psn.PSN, maxReads int) *Request {
-	if q.refused.set {
+	if q.refused != engine.StatusSuccess {
 		return nil
 	}
 	if q.Begun > 0 {
@@ -104,14 +102,12 @@ func (q *SendQueue) Owner(p psn.PSN) *Request {
 // Fetch returns the begun READ or atomic that response p belongs to, or nil.
 func (q *SendQueue) Fetch(p psn.PSN) *Request {
 	for i, left := 0, q.Reads; left > 0; i++ {
-		w := q.At(i)
-		if !w.Fetches() {
-			continue
+		if w := q.At(i); w.Fetches() {
+			if d := p.Sub(w.Data); d >= 0 && d < w.Packets {
+				return w
+			}
+			left--
 		}
-		if p.In(w.Data, w.Data.Add(w.Packets)) {
-			return w
-		}
-		left--
 	}
 	return nil
 }
@@ -144,15 +140,14 @@ func (q *SendQueue) Flush(next psn.PSN, events *ring.Ring[engine.Event]) {
 
 // Refuse notes that the peer refuses the request that owns p. It fails in its turn: READs before it may still get their
 // data.
-func (q *SendQueue) Refuse(p psn.PSN, s engine.Status) {
-	q.refused.set, q.refused.psn, q.refused.status = true, p, s
-}
+func (q *SendQueue) Refuse(p psn.PSN, s engine.Status) { q.refused, q.refusedAt = s, p }
 
-// Refused reports whether the oldest request is the one that the peer refuses, and how it fails.
-func (q *SendQueue) Refused() (s engine.Status, ok bool) {
-	if !q.refused.set || q.Begun == 0 {
-		return 0, false
+// Refused returns how the oldest request fails, when it is the one that the peer refuses, and else StatusSuccess.
+func (q *SendQueue) Refused() engine.Status {
+	if q.refused != engine.StatusSuccess && q.Begun > 0 {
+		if w := q.At(0); w.First.LessEq(q.refusedAt) && q.refusedAt.LessEq(w.Last) {
+			return q.refused
+		}
 	}
-	w := q.At(0)
-	return q.refused.status, w.First.LessEq(q.refused.psn) && q.refused.psn.LessEq(w.Last)
+	return engine.StatusSuccess
 }
