@@ -24,7 +24,7 @@ build: ## the program, as one static binary
 # The context of an image is a folder with its program alone, whose time and rights are fixed: the same commit makes the same layer.
 OUT ?= out/images
 IMAGES ?= gauntlet
-IMAGE_ARGS = --build-arg VERSION=$$(sed -n 's/^var release = "\(.*\)"/\1/p' cmd/gauntlet/console.go) \
+IMAGE_ARGS = --build-arg VERSION=$$(sed -n 's/^var release = "\(.*\)"/\1/p' cmd/internal/build/build.go) \
 	--build-arg COMMIT=$$(git rev-parse HEAD)$$(git diff --quiet HEAD || echo +changes)
 
 images: ## the container images of images/, with the Docker Engine of this machine

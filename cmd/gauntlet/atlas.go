@@ -4,33 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/unit"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
-	"github.com/rdma-gauntlet/gauntlet/reports/csv"
-	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
 // atlasFlags are the flags of atlas.
 type atlasFlags struct {
-	rtts, losses, rates, impls []string
-	bursts                     []int
-	law, out, color            string
-	seeds, jobs                int
-	confidence, margin         float64
-	json, quiet                bool
+	grid               claims.Grid
+	out, color         string
+	seeds, jobs        int
+	confidence, margin float64
+	json, quiet        bool
 }
 
 func atlasCommand() *cobra.Command {
@@ -52,13 +47,13 @@ The map goes to --out as atlas.html, atlas.svg, atlas.csv and atlas.json. An int
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
-	d := c.Flags()
-	d.StringSliceVar(&f.rtts, "rtt", []string{"1ms", "5ms", "20ms", "80ms"}, "round-trip times")
-	d.StringSliceVar(&f.losses, "loss", []string{"1e-4", "1e-3", "1e-2", "5e-2"}, "shares of the packets that are lost, both ways")
-	d.IntSliceVar(&f.bursts, "burst", []int{1, 4, 16}, "packets that are lost in a row: a loss of 1e-3 in bursts of 4 is a burst every 4000 packets")
-	d.StringVar(&f.law, "law", string(atlas.Geometric), "lengths of bursts: geometric (--burst is the mean) or fixed")
-	d.StringSliceVar(&f.rates, "rate", []string{"1G"}, "line rates")
-	d.StringSliceVar(&f.impls, "impl", []string{"gbn", "gobackone", "fasr", "irn", "lowar", "lowar:r=64:c=8"},
+	d, g := c.Flags(), &f.grid
+	d.StringSliceVar(&g.RTTs, "rtt", []string{"1ms", "5ms", "20ms", "80ms"}, "round-trip times")
+	d.StringSliceVar(&g.Losses, "loss", []string{"1e-4", "1e-3", "1e-2", "5e-2"}, "shares of the packets that are lost, both ways")
+	d.IntSliceVar(&g.Bursts, "burst", []int{1, 4, 16}, "packets that are lost in a row: a loss of 1e-3 in bursts of 4 is a burst every 4000 packets")
+	d.StringVar(&g.Law, "law", string(atlas.Geometric), "lengths of bursts: geometric (--burst is the mean) or fixed")
+	d.StringSliceVar(&g.Rates, "rate", []string{"1G"}, "line rates")
+	d.StringSliceVar(&g.Transports, "impl", []string{"gbn", "gobackone", "fasr", "irn", "lowar", "lowar:r=64:c=8"},
 		"transports, the simplest first; impl:name=value sets a parameter")
 	d.IntVar(&f.seeds, "seeds", 5, "seeds of each cell")
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
@@ -68,36 +63,33 @@ The map goes to --out as atlas.html, atlas.svg, atlas.csv and atlas.json. An int
 	d.BoolVar(&f.json, "json", false, "print the result as JSON")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	complete(c, "color", choices["color"]...)
-	complete(c, "law", choices["law"]...)
+	completeChoices(c, "color", "law")
 	complete(c, "impl", all.Names()...)
 	return c
 }
 
 // execute measures, writes and prints.
 func (f *atlasFlags) execute(c *cobra.Command) error {
-	bar := newProgress(os.Stderr, !f.quiet)
+	bar := progress.New(os.Stderr, !f.quiet)
 	plan, err := f.plan(c, bar)
 	if err != nil {
 		return usage(err)
 	}
 	specs := plan.Runs().Specs()
-	if err := enoughMemory(specs, f.jobs); err != nil {
+	if err := claims.EnoughMemory(specs, f.jobs); err != nil {
 		return usage(fmt.Errorf("atlas: %w", err))
 	}
-	bar.say(fmt.Sprintf("%d runs, %d at once", len(specs), f.jobs))
+	bar.Say(fmt.Sprintf("%d runs, %d at once", len(specs), f.jobs))
 	m := plan.Measure(c.Context())
-	bar.done()
-	m.Version, m.Commit, m.Command = version(), commit(), commandLine()
+	bar.Done()
+	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), commandLine()
 	return f.conclude(c.Context(), m)
 }
 
 // plan reads the flags.
-func (f *atlasFlags) plan(c *cobra.Command, bar *progress) (*atlas.Plan, error) {
-	for _, flag := range []string{"color", "law"} {
-		if err := oneOf(c, flag); err != nil {
-			return nil, err
-		}
+func (f *atlasFlags) plan(c *cobra.Command, bar *progress.Bar) (*atlas.Plan, error) {
+	if err := oneOf(c, "color", "law"); err != nil {
+		return nil, err
 	}
 	switch {
 	case f.jobs < 1:
@@ -105,81 +97,29 @@ func (f *atlasFlags) plan(c *cobra.Command, bar *progress) (*atlas.Plan, error) 
 	case !(f.confidence > 0.5 && f.confidence < 1) || !(f.margin >= 0 && f.margin < 1):
 		return nil, fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.02", f.confidence, f.margin)
 	}
-	o := atlas.Options{Bursts: f.bursts, Law: atlas.Law(f.law), Confidence: f.confidence, Margin: f.margin,
-		Batch: batch.Options{Seeds: f.seeds, Jobs: f.jobs, Run: measure, Cost: cost, Progress: bar.show}}
-	var errs [4]error
-	o.Rates, errs[0] = parsed("rate", f.rates, unit.ParseRate)
-	o.RTTs, errs[1] = parsed("rtt", f.rtts, vtime.ParseDuration)
-	o.Losses, errs[2] = parsed("loss", f.losses, unit.ParseRatio)
-	o.Transports, errs[3] = parsed("impl", f.impls, transport)
-	if err := errors.Join(errs[:]...); err != nil {
+	o, err := f.grid.Options()
+	if err != nil {
 		return nil, err
 	}
+	o.Confidence, o.Margin = f.confidence, f.margin
+	o.Batch = batch.Options{Seeds: f.seeds, Jobs: f.jobs, Run: claims.Measure, Cost: claims.Cost, Progress: bar.Show}
 	return atlas.New(o)
-}
-
-// parsed reads every value of a flag.
-func parsed[T any](flag string, texts []string, parse func(string) (T, error)) ([]T, error) {
-	var out []T
-	for _, s := range texts {
-		v, err := parse(s)
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-// transport reads a transport that an engine of this repository is.
-func transport(s string) (atlas.Transport, error) {
-	t := atlas.ParseTransport(s)
-	if _, ok := all.Find(t.Impl); !ok {
-		return t, fmt.Errorf("implementation %q: unknown; known: %s", t.Impl, strings.Join(all.Names(), " "))
-	}
-	return t, nil
 }
 
 // conclude writes the files and prints the map.
 func (f *atlasFlags) conclude(ctx context.Context, m *atlas.Map) error {
-	dir := f.out
-	if dir == "" {
-		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-atlas")
-	}
-	err := writeAll(dir, []document{
-		{"atlas.json", func(w io.Writer) error { return encode(w, m) }},
-		{"atlas.csv", func(w io.Writer) error { return csv.Atlas(w, m) }},
-		{"atlas.svg", func(w io.Writer) error { return html.AtlasSVG(w, m) }},
-		{"atlas.html", func(w io.Writer) error { return html.Atlas(w, m) }},
-	})
-	if f.json {
-		err = errors.Join(err, encode(os.Stdout, m))
-	} else {
-		err = errors.Join(err, terminal.Atlas(os.Stdout, m, terminal.Options{Color: colored(f.color, os.Stdout)}))
+	dir := newFolder(f.out, "atlas")
+	err := errors.Join(claims.WriteAtlas(dir, m), show(m, f.json, f.color, terminal.Atlas))
+	if !f.json {
 		fmt.Printf("\nmap: %s\n", filepath.Join(dir, "atlas.html"))
 	}
 	switch {
 	case err != nil:
-		return exit{exitBroken, err.Error()}
+		return broken(err)
 	case ctx.Err() != nil:
 		return exit{exitBroken, fmt.Sprintf("atlas: interrupted, %d of %d cells were not finished", m.Left(), len(m.Cells))}
 	case m.Left() > 0:
 		return exit{code: exitBroken}
 	}
 	return nil
-}
-
-// document is one file of a folder.
-type document struct {
-	name  string
-	write func(io.Writer) error
-}
-
-// writeAll writes documents into a folder.
-func writeAll(dir string, files []document) error {
-	var errs []error
-	for _, d := range files {
-		errs = append(errs, writeFile(filepath.Join(dir, d.name), d.write))
-	}
-	return errors.Join(errs...)
 }

@@ -5,24 +5,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/sheets"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
 // datasheetFlags are the flags of datasheet.
 type datasheetFlags struct {
-	impl   []string
-	params []string
-	device string
-	diff   bool
-	json   bool
+	options      sheets.Options
+	impl, params []string
 }
 
 func datasheetCommand() *cobra.Command {
@@ -44,79 +39,36 @@ With --diff, print only what differs between two: two versions of a firmware, or
 			return f.execute(c.Context(), os.Stdout, append(args, f.impl...))
 		},
 	}
-	d := c.Flags()
+	d, o := c.Flags(), &f.options
 	d.StringSliceVar(&f.impl, "impl", nil, "implementations, separated by commas (see: list impls)")
 	d.StringArrayVar(&f.params, "param", nil, "parameter of the implementations, name=value; may be repeated")
-	d.StringVar(&f.device, "device", "", "only the device of this name")
-	d.BoolVar(&f.diff, "diff", false, "print what differs between two")
-	d.BoolVar(&f.json, "json", false, "print as JSON")
+	d.StringVar(&o.Device, "device", "", "only the device of this name")
+	d.BoolVar(&o.Diff, "diff", false, "print what differs between two")
+	d.BoolVar(&o.JSON, "json", false, "print as JSON")
 	complete(c, "impl", all.Names()...)
 	return c
 }
 
 // execute reads every sheet and prints them, or the difference of two.
-func (f *datasheetFlags) execute(ctx context.Context, out io.Writer, names []string) error {
-	params, err := f.given()
+func (f *datasheetFlags) execute(ctx context.Context, out io.Writer, names []string) (err error) {
+	o := &f.options
+	o.Params, err = f.given()
 	switch {
 	case err != nil:
 		return usage(err)
 	case len(names) == 0:
 		return usage(fmt.Errorf("datasheet: name a trace, a run folder or an implementation: %s", strings.Join(all.Names(), " ")))
-	case f.diff && len(names) != 2:
+	case o.Diff && len(names) != 2:
 		return usage(fmt.Errorf("--diff: name two traces or implementations, not %d", len(names)))
 	}
-	sheets, err := f.collect(ctx, names, params)
+	found, err := o.Collect(ctx, names)
 	if err != nil {
-		return exit{exitBroken, err.Error()}
+		return broken(err)
 	}
-	if f.diff && len(sheets) != 2 {
-		return usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device", len(sheets)))
+	if o.Diff && len(found) != 2 {
+		return usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device", len(found)))
 	}
-	if err := f.print(out, sheets); err != nil {
-		return exit{exitBroken, err.Error()}
-	}
-	return nil
-}
-
-// collect returns the sheets of all that is named.
-func (f *datasheetFlags) collect(ctx context.Context, names []string, params engine.Params) (out []*datasheet.Sheet, err error) {
-	for _, group := range f.groups(names) {
-		found, err := f.read(ctx, group, params)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, slices.DeleteFunc(found, func(s *datasheet.Sheet) bool { return f.device != "" && s.Device != f.device })...)
-	}
-	return out, nil
-}
-
-// groups puts traces together, which show a device from several sides; what is to be compared stays apart.
-func (f *datasheetFlags) groups(names []string) (out [][]string) {
-	var traces []string
-	for _, name := range names {
-		if _, known := all.Find(name); known || f.diff || strings.HasSuffix(name, ".json") {
-			out = append(out, []string{name})
-		} else {
-			traces = append(traces, name)
-		}
-	}
-	if len(traces) > 0 {
-		out = append(out, traces)
-	}
-	return out
-}
-
-// read returns the sheets of a group. An implementation goes before a file, which can be written ./gbn.
-func (f *datasheetFlags) read(ctx context.Context, group []string, params engine.Params) ([]*datasheet.Sheet, error) {
-	if impl, known := all.Find(group[0]); known {
-		return run.Probe(ctx, impl, params)
-	}
-	for _, name := range group {
-		if _, err := os.Stat(name); err != nil {
-			return nil, fmt.Errorf("datasheet: %.60q is neither a file nor an implementation; known: %s", name, strings.Join(all.Names(), " "))
-		}
-	}
-	return run.Sheets(group...)
+	return broken(o.Write(out, found))
 }
 
 // given reads --param.
@@ -130,25 +82,4 @@ func (f *datasheetFlags) given() (engine.Params, error) {
 		out[name] = value
 	}
 	return out, nil
-}
-
-// print writes what was asked for.
-func (f *datasheetFlags) print(out io.Writer, sheets []*datasheet.Sheet) error {
-	switch {
-	case f.diff && f.json:
-		return encode(out, datasheet.Diff(sheets[0], sheets[1]))
-	case f.diff:
-		return datasheet.WriteDiff(out, sheets[0], sheets[1])
-	case f.json:
-		return encode(out, sheets)
-	}
-	for i, s := range sheets {
-		if i > 0 {
-			fmt.Fprintln(out)
-		}
-		if err := s.Write(out); err != nil {
-			return err
-		}
-	}
-	return nil
 }

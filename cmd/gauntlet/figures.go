@@ -10,15 +10,16 @@ import (
 	"runtime"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
-	"github.com/rdma-gauntlet/gauntlet/reports/csv"
-	"github.com/rdma-gauntlet/gauntlet/reports/html"
 )
 
 // figuresFlags are the flags of figures.
@@ -70,58 +71,46 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	if f.list {
 		return listFigures(os.Stdout, wanted)
 	}
-	bar := newProgress(os.Stderr, !f.quiet)
+	bar := progress.New(os.Stderr, !f.quiet)
 	plan, err := f.plan(wanted, bar)
 	if err != nil {
 		return usage(err)
 	}
 	specs := plan.Runs().Specs()
-	if err := enoughMemory(specs, f.jobs); err != nil {
+	if err := claims.EnoughMemory(specs, f.jobs); err != nil {
 		return usage(fmt.Errorf("figures: %w", err))
 	}
-	bar.say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(specs), f.jobs))
+	bar.Say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(specs), f.jobs))
 	m := plan.Measure(c.Context())
-	bar.done()
-	m.Version, m.Commit, m.Command = version(), commit(), commandLine()
+	bar.Done()
+	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), commandLine()
 	return f.conclude(c.Context(), m)
 }
 
-func (f *figuresFlags) plan(wanted []targets.Figure, bar *progress) (*figures.Plan, error) {
+func (f *figuresFlags) plan(wanted []targets.Figure, bar *progress.Bar) (*figures.Plan, error) {
 	switch {
 	case f.jobs < 1:
 		return nil, fmt.Errorf("--jobs %d: want 1 or more", f.jobs)
 	case !(f.confidence > 0.5 && f.confidence < 1):
 		return nil, fmt.Errorf("--confidence %g: want more than 0.5 and less than 1, such as 0.95", f.confidence)
 	}
-	return figures.New(figures.Options{Figures: wanted, Confidence: f.confidence, Accounts: memoryByQPs(),
-		Batch: batch.Options{Seeds: f.seeds, Jobs: f.jobs, Run: measure, Cost: cost, Progress: bar.show}})
+	return figures.New(figures.Options{Figures: wanted, Confidence: f.confidence, Accounts: claims.MemoryByQPs(),
+		Batch: batch.Options{Seeds: f.seeds, Jobs: f.jobs, Run: claims.Measure, Cost: claims.Cost, Progress: bar.Show}})
 }
 
 // conclude writes the files and says where they are.
 func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
-	dir := f.out
-	if dir == "" {
-		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-figures")
-	}
-	files := []document{
-		{"figures.json", func(w io.Writer) error { return encode(w, m) }},
-		{"figures.html", func(w io.Writer) error { return html.Figures(w, m) }},
-	}
-	for i := range m.Figures {
-		figure := &m.Figures[i]
-		files = append(files, document{figure.ID + ".svg", func(w io.Writer) error { return html.FigureSVG(w, figure) }},
-			document{figure.ID + ".csv", func(w io.Writer) error { return csv.Figure(w, figure) }})
-	}
-	err := writeAll(dir, files)
+	dir := newFolder(f.out, "figures")
+	err := claims.WriteFigures(dir, m)
 	reasons, missing := m.Troubles()
 	if f.json {
-		err = errors.Join(err, encode(os.Stdout, m))
+		err = errors.Join(err, document.JSON(os.Stdout, m))
 	} else {
 		fmt.Printf("%d figures from %d runs in %.0f s: %s\n", len(m.Figures), m.Runs, m.Wall, filepath.Join(dir, "figures.html"))
 	}
 	switch {
 	case err != nil:
-		return exit{exitBroken, err.Error()}
+		return broken(err)
 	case ctx.Err() != nil:
 		return exit{exitBroken, fmt.Sprintf("figures: interrupted, %d points were not run", missing)}
 	case missing > 0:

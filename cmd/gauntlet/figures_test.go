@@ -50,17 +50,3 @@ func TestFiguresList(t *testing.T) {
 		}
 	}
 }
-
-// Every account that a figure names is kept.
-func TestFigureAccounts(t *testing.T) {
-	kept := memoryByQPs()
-	for _, f := range targets.Figures() {
-		for _, p := range f.Panels {
-			for _, c := range p.Curves {
-				if _, ok := kept[c.Account]; c.Account != "" && !ok {
-					t.Errorf("%s: no account %q", f.ID, c.Account)
-				}
-			}
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/wait"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 )
 
@@ -43,7 +44,7 @@ func (d *docked) images(t *testing.T) {
 		if a.Size > most || a.Config.User != container.Nobody || a.Config.Labels["org.opencontainers.image.title"] != "gauntlet-"+name {
 			t.Errorf("%s: %d bytes, user %q, labels %v; want %d bytes at most", name, a.Size, a.Config.User, a.Config.Labels, most)
 		}
-		if name != "example-c" && (a.Config.Labels["org.opencontainers.image.version"] != release || len(a.Config.Labels["org.opencontainers.image.revision"]) < 40) {
+		if name != "example-c" && (a.Config.Labels["org.opencontainers.image.version"] != build.Version() || len(a.Config.Labels["org.opencontainers.image.revision"]) < 40) {
 			t.Errorf("%s: labels %v", name, a.Config.Labels)
 		}
 	}

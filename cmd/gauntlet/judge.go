@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
 func judgeCommand() *cobra.Command {
@@ -32,15 +32,15 @@ A capture of one port is enough; rules that need the other port, or what only an
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
 			}
-			if known := slices.Sorted(maps.Keys(schemes())); scheme != "" && !slices.Contains(known, scheme) {
+			if known := slices.Sorted(maps.Keys(registry.Schemes())); scheme != "" && !slices.Contains(known, scheme) {
 				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
 			}
 			list, err := known.read()
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: schemes(),
-				Command: commandLine(), Version: version(), Commit: commit(), Report: report})
+			result, err := run.Judge(run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+				Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return exit{exitBroken, err.Error()}
 			}
@@ -54,23 +54,9 @@ A capture of one port is enough; rules that need the other port, or what only an
 	known.define(c)
 	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
 	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
-	complete(c, "color", choices["color"]...)
-	complete(c, "scheme", slices.Sorted(maps.Keys(schemes()))...)
+	completeChoices(c, "color")
+	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
 	return c
-}
-
-// schemes lists the implementations by name, and by their recovery schemes: the first of each.
-func schemes() map[string]engine.Implementation {
-	m := map[string]engine.Implementation{}
-	for _, i := range all.Implementations() {
-		if _, taken := m[i.Recover]; !taken {
-			m[i.Recover] = i
-		}
-	}
-	for _, i := range all.Implementations() {
-		m[i.Name] = i
-	}
-	return m
 }
 
 func ladderCommand() *cobra.Command {

@@ -1,37 +1,18 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/linkmakers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 )
-
-// guest makes the Guest that the flags describe.
-func (f *guestFlags) guest() (*lab.Guest, error) {
-	g := &lab.Guest{Deterministic: f.deterministic, Memory: f.memory, Limit: f.limit, Console: f.console, With: f.with, Stdout: os.Stdout, Stderr: os.Stderr}
-	if (f.kernel == "") != (f.modules == "") {
-		return nil, usage(fmt.Errorf("--kernel and --modules go together: an image without its modules has no netem"))
-	}
-	if f.memory < 512 || f.limit <= 0 {
-		return nil, usage(fmt.Errorf("--guest-memory %d, --guest-limit %s: want 512 MiB or more, and more than 0", f.memory, f.limit))
-	}
-	var err error
-	if f.kernel != "" {
-		g.Kernel, err = lab.Own(f.kernel, f.modules)
-	} else {
-		g.Kernel, err = lab.Latest()
-	}
-	if err == nil {
-		g.Dir, err = os.Getwd()
-	}
-	return g, broken(err)
-}
 
 func labCommands() []*cobra.Command {
 	c := &cobra.Command{
@@ -66,7 +47,7 @@ versions, so a version that is asked for may be gone. The kernel that was fetche
 				return broken(err)
 			}
 			if asJSON {
-				return broken(encode(os.Stdout, k))
+				return broken(document.JSON(os.Stdout, k))
 			}
 			fmt.Printf("%s\nsha256 %s\nin %s\n", k, k.SHA256, filepath.Dir(filepath.Dir(k.Image)))
 			return nil
@@ -91,16 +72,16 @@ The exit code is that of the command, or 3 when the guest broke.`,
   gauntlet lab run --output taps -- tests/mine --out taps`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			g, err := f.guest()
+			g, err := f.Guest()
 			if err != nil {
 				return err
 			}
 			g.Command, g.Modules, g.Seed = args, modules, seed
 			g.With = append(g.With, with...)
-			if g.Outputs, err = absolute(outputs); err != nil {
+			if g.Outputs, err = guest.Absolute(outputs); err != nil {
 				return usage(err)
 			}
-			return boot(c.Context(), g)
+			return ended(guest.Boot(c.Context(), g))
 		},
 	}
 	d := c.Flags()
@@ -112,9 +93,6 @@ The exit code is that of the command, or 3 when the guest broke.`,
 	return c
 }
 
-// shellTools are what a shell is given, as far as this machine has them.
-var shellTools = []string{"cat", "dmesg", "ip", "ls", "lsmod", "ping", "ps", "rdma", "tc", "tshark"}
-
 func labShellCommand() *cobra.Command {
 	var f guestFlags
 	var with, modules []string
@@ -123,19 +101,13 @@ func labShellCommand() *cobra.Command {
 		Short: "Open a shell in a guest",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			g, err := f.guest()
+			g, err := f.Guest()
 			if err != nil {
 				return err
 			}
-			g.Shell, g.Command, g.Modules = true, []string{"sh"}, modules
-			g.With = append(g.With, with...)
-			g.Env = []string{"HOME=/", "PS1=lab# ", "TERM=" + os.Getenv("TERM")}
-			for _, tool := range shellTools {
-				if _, err := exec.LookPath(tool); err == nil {
-					g.With = append(g.With, tool)
-				}
-			}
-			return boot(c.Context(), g)
+			g.Modules, g.With = modules, append(g.With, with...)
+			guest.Shell(g)
+			return ended(guest.Boot(c.Context(), g))
 		},
 	}
 	f.define(c)
@@ -144,26 +116,31 @@ func labShellCommand() *cobra.Command {
 	return c
 }
 
-// absolute makes paths absolute.
-func absolute(paths []string) (out []string, err error) {
-	for _, p := range paths {
-		if p, err = filepath.Abs(p); err != nil {
-			return nil, err
-		}
-		out = append(out, p)
+func labCompareCommand() *cobra.Command {
+	var f guestFlags
+	var seed uint64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "compare",
+		Short: "Hold the kernel's netem, the relay and the simulator against each other",
+		Long: `Run the same scenarios over the kernel's netem, the user-space relay and the simulated link, and print what each did to the
+packets of one direction: loss, the lengths of loss runs, reordering, and the distribution of the one-way delay.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if guest.Elsewhere("lab") {
+				return f.again(c.Context(), seed, nil, nil)
+			}
+			if asJSON {
+				list := []*linkmakers.Comparison{}
+				err := linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { list = append(list, one); return nil })
+				return broken(errors.Join(err, document.JSON(os.Stdout, list)))
+			}
+			fmt.Println(linkmakers.Head)
+			return broken(linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { return one.Print(os.Stdout) }))
+		},
 	}
-	return out, nil
-}
-
-// boot runs the guest, says on standard error what it cost, and ends with the exit code of its command.
-func boot(ctx context.Context, g *lab.Guest) error {
-	o, err := g.Run(ctx)
-	if err != nil {
-		return broken(err)
-	}
-	fmt.Fprintln(os.Stderr, "lab:", o.String()+",", g.Kernel)
-	if o.Code != 0 {
-		return exit{code: o.Code}
-	}
-	return nil
+	f.define(c)
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of every run")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	return c
 }

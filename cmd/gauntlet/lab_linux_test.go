@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here. A guest has one processor and
@@ -211,24 +209,5 @@ func TestGuestReadsFilesByPlainNames(t *testing.T) {
 	spec, err := os.ReadFile(filepath.Join(dir, "r", "spec.txt"))
 	if o.code != 0 || err != nil || !strings.Contains(string(spec), "count=3") {
 		t.Errorf("exit %d, %v\n%s%s%s", o.code, err, spec, o.stdout, o.stderr)
-	}
-}
-
-// The scenarios of the comparison do what their names say, in the simulator, whose link is exact.
-func TestComparedLinks(t *testing.T) {
-	for _, l := range compared {
-		s, err := scenario.Parse(strings.NewReader("seed 1\n" + comparedBase + "\n" + l.lines + "\n"))
-		must(t, err)
-		f, err := measured(t.Context(), s, "sim", "auto")
-		must(t, err)
-		ab := &s.Link.AB
-		if want := float64(ab.Loss.Mean()); ab.Queue > 100 && (f.Lost < want/2 || f.Lost > want*2) || f.Sent < 1000 {
-			t.Errorf("%s: lost %.3f of %d, want %.3f", l.name, f.Lost, f.Sent, want)
-		}
-		queued := int64(ab.Queue+2) * int64(ab.Rate.Time(1106)/vtime.Nanosecond)
-		if most := int64((ab.Delay+ab.Jitter)/vtime.Nanosecond) + queued; ab.Queue < 100 && (f.Lost == 0 || f.DelayNs[4] > most) {
-			t.Errorf("%s: lost %.3f, longest delay %d ns, want %d at most", l.name, f.Lost, f.DelayNs[4], most)
-		}
-		t.Logf("%s: %+v", l.name, f)
 	}
 }

@@ -6,39 +6,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
-
-// The exit codes beside 0.
-const (
-	exitFailure = 1
-	exitUsage   = 2
-	exitBroken  = 3
-)
-
-// exit ends a command with a code and, when text is not empty, one line on standard error.
-type exit struct {
-	code int
-	text string
-}
-
-// Error implements error.
-func (e exit) Error() string { return e.text }
-
-// usage is an error in what the user wrote.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exit{exitUsage, err.Error()}
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -46,22 +19,6 @@ func main() {
 	err := root().ExecuteContext(ctx)
 	stop()
 	os.Exit(report(err))
-}
-
-// report prints an error as one line and returns the exit code.
-func report(err error) int {
-	if err == nil {
-		return 0
-	}
-	code := exitUsage // what cobra itself complains of is usage
-	var e exit
-	if errors.As(err, &e) {
-		code = e.code
-	}
-	if text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "); text != "" {
-		fmt.Fprintln(os.Stderr, "gauntlet:", text)
-	}
-	return code
 }
 
 func root() *cobra.Command {

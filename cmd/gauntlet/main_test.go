@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/doctor"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -293,7 +294,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
-	var found []finding
+	var found []doctor.Finding
 	o := gauntlet(t, t.TempDir(), "doctor", "--json")
 	if err := json.Unmarshal([]byte(o.stdout), &found); err != nil || o.code != 0 {
 		t.Fatal(o.code, err)
@@ -342,17 +343,5 @@ func TestCommandLineIsQuoted(t *testing.T) {
 	r := gauntlet(t, t.TempDir(), "run", "--fault", "drop A psn=+2 tx=1", "--count", "1", "--json").result(t)
 	if r.Command != "gauntlet run --fault 'drop A psn=+2 tx=1' --count 1 --json" {
 		t.Errorf("%q", r.Command)
-	}
-}
-
-func TestTimeLeft(t *testing.T) {
-	for _, c := range []struct {
-		spent time.Duration
-		share float64
-		want  string
-	}{{time.Second, 0, "…"}, {time.Second, 0.01, "…"}, {10 * time.Second, 0.5, "10s left"}, {10 * time.Second, 1, "0s left"}} {
-		if got := remaining(c.spent, c.share); got != c.want {
-			t.Errorf("%s at %g: %q, want %q", c.spent, c.share, got, c.want)
-		}
 	}
 }

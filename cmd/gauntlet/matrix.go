@@ -4,23 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix/rows"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/selfcheck"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/html"
-	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
@@ -73,7 +75,7 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 	d.StringArrayVar(&f.params, "param", nil, "parameter of a scheme, impl:name=value; may be repeated")
 	d.Uint64Var(&f.seed, "seed", 1, "seed of every cell")
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
-	d.IntVar(&f.attempts, "attempts", attempts, "runs of a cell until its link is valid; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", conform.Attempts, "runs of a cell until its link is valid; other outcomes are not repeated")
 	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
 	d.StringVar(&f.out, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
@@ -83,9 +85,7 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.waivers.define(c)
 	f.guest.define(c)
-	for _, flag := range []string{"bench", "link", "color"} {
-		complete(c, flag, choices[flag]...)
-	}
+	completeChoices(c, "bench", "link", "color")
 	complete(c, "impl", all.Names()...)
 	complete(c, "links", names...)
 	return c
@@ -100,63 +100,64 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	b := benchOnDemand{name: f.bench}
-	names := f.named()
-	f.guest.carry(names...)
-	if asked := elsewhere(f.bench) && slices.ContainsFunc(names, scenario.Foreign); !asked {
-		if err := f.rows(o, &b); err != nil {
+	b := registry.OnDemand{Name: f.bench}
+	names := rows.Ends(f.impl)
+	f.guest.Carry(names...)
+	if asked := guest.Elsewhere(f.bench) && slices.ContainsFunc(names, scenario.Foreign); !asked {
+		if err := rows.Read(f.impl, f.peers, o, &b); err != nil {
 			return err
 		}
 		if err := o.Check(); err != nil {
 			return usage(err)
 		}
 	}
-	if o.Folder, err = f.folder(); err != nil {
-		return exit{exitBroken, err.Error()}
+	o.Folder = newFolder(f.out, "matrix", f.bench)
+	if err := matrix.Prepare(o.Folder); err != nil {
+		return broken(err)
 	}
-	if elsewhere(f.bench) {
+	if guest.Elsewhere(f.bench) {
 		return f.again(c.Context(), o.Folder)
 	}
-	if b.Bench == nil {
-		if err := b.open(); err != nil {
-			return err
-		}
+	if err := b.Open(); err != nil {
+		return err
 	}
-	o.Bench, o.Place = b.Bench, placed(b.Bench)
-	bar := newProgress(os.Stderr, !f.quiet)
+	o.Bench, o.Place = b.Bench, rows.Placed(b.Bench)
+	return f.conclude(c.Context(), f.runAll(c.Context(), o))
+}
+
+// runAll runs the cells, and the broken engines if they are asked for.
+func (f *matrixFlags) runAll(ctx context.Context, o *matrix.Options) *model.Matrix {
+	bar := progress.New(os.Stderr, !f.quiet)
+	defer bar.Done()
 	ended := 0
-	o.Progress = bar.show
+	o.Progress = bar.Show
 	o.Done = func(cell *model.Cell) {
 		ended++
-		bar.say(fmt.Sprintf("%d/%d %s %s: %s", ended, len(o.Rows)*len(o.Links), cell.Impl, cell.Link, cell.Status))
+		bar.Say(fmt.Sprintf("%d/%d %s %s: %s", ended, len(o.Rows)*len(o.Links), cell.Impl, cell.Link, cell.Status))
 	}
-	ctx := c.Context()
 	m := matrix.Run(ctx, *o)
 	if f.broken && ctx.Err() == nil {
-		bar.restart()
+		bar.Restart()
 		o.Jobs = max(o.Jobs, runtime.GOMAXPROCS(0)) // in virtual time, whatever the bench of the cells
-		m.Kills = matrix.Hunt(ctx, *o, brokenEngines())
+		m.Kills = matrix.Hunt(ctx, *o, selfcheck.Engines())
 		m.Settle()
 	}
-	bar.done()
-	return f.conclude(ctx, m)
+	return m
 }
 
 // again runs the matrix in a guest.
 func (f *matrixFlags) again(ctx context.Context, folder string) error {
 	outputs, more := []string{folder}, []string{"--out", folder}
-	if f.html != "" {
-		outputs, more = append(outputs, f.page()), append(more, "--html", f.page())
+	if page := matrix.Page(f.html); page != "" {
+		outputs, more = append(outputs, page), append(more, "--html", page)
 	}
-	return f.guest.again(ctx, f.seed, existing(append(strings.Split(f.links, ","), f.waivers.names...)), outputs, more...)
+	return f.guest.again(ctx, f.seed, guest.Existing(append(strings.Split(f.links, ","), f.waivers.names...)), outputs, more...)
 }
 
 // options reads the flags.
 func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
-	for _, flag := range []string{"bench", "color", "link"} {
-		if err := oneOf(c, flag); err != nil {
-			return nil, err
-		}
+	if err := oneOf(c, "bench", "color", "link"); err != nil {
+		return nil, err
 	}
 	if err := onBench(c, f.bench); err != nil {
 		return nil, err
@@ -171,46 +172,23 @@ func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
 		f.jobs = 1
 	}
 	o := &matrix.Options{More: f.with, Seed: f.seed, Name: f.bench, Link: f.link, Rules: rules.All(), Jobs: f.jobs, Attempts: f.attempts, Store: f.store,
-		Command: commandLine(), Version: version(), Commit: commit()}
-	for name := range strings.SplitSeq(f.links, ",") {
-		l, err := matrix.FindLink(name)
-		if err != nil {
-			return nil, err
-		}
-		o.Links = append(o.Links, l)
-	}
+		Command: commandLine(), Version: build.Version(), Commit: build.Commit()}
 	var err error
+	if o.Links, err = matrix.FindLinks(f.links); err != nil {
+		return nil, err
+	}
 	if o.Waivers, err = f.waivers.read(); err != nil {
 		return nil, err
 	}
-	o.Params, err = f.parameters()
+	o.Params, err = rows.Parameters(f.params)
 	return o, err
-}
-
-// folder is where the runs are kept: --out, or a new folder below runs/. One that holds a matrix is not overwritten.
-func (f *matrixFlags) folder() (string, error) {
-	dir := f.out
-	if dir == "" {
-		dir = filepath.Join("runs", time.Now().UTC().Format("20060102-150405")+"-matrix-"+f.bench)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "matrix.json")); err == nil {
-		return "", fmt.Errorf("matrix: %s already holds a matrix; choose another folder or remove it", dir)
-	}
-	return dir, os.MkdirAll(dir, 0o755)
 }
 
 // conclude writes the files, prints the table and turns the status into an exit code.
 func (f *matrixFlags) conclude(ctx context.Context, m *model.Matrix) error {
-	err := f.write(m)
-	var printErr error
-	if f.json {
-		printErr = encode(os.Stdout, m)
-	} else {
-		printErr = terminal.Matrix(os.Stdout, m, terminal.Options{Color: colored(f.color, os.Stdout)})
-	}
-	switch err = errors.Join(err, printErr); {
+	switch err := errors.Join(matrix.Write(m, matrix.Page(f.html)), show(m, f.json, f.color, terminal.Matrix)); {
 	case err != nil:
-		return exit{exitBroken, err.Error()}
+		return broken(err)
 	case ctx.Err() != nil:
 		return exit{exitBroken, "matrix: interrupted"}
 	}
@@ -221,49 +199,4 @@ func (f *matrixFlags) conclude(ctx context.Context, m *model.Matrix) error {
 		return exit{code: exitBroken}
 	}
 	return exit{code: exitFailure}
-}
-
-// write writes the documents beside the run folders, and the page to --html.
-func (f *matrixFlags) write(m *model.Matrix) error {
-	page := func(dir string) func(io.Writer) error {
-		return func(w io.Writer) error { return html.Matrix(w, m, dir) }
-	}
-	files := []struct {
-		path  string
-		write func(io.Writer) error
-	}{
-		{filepath.Join(m.Folder, "matrix.json"), func(w io.Writer) error { return encode(w, m) }},
-		{filepath.Join(m.Folder, "matrix.md"), func(w io.Writer) error { return markdown.Matrix(w, m) }},
-		{filepath.Join(m.Folder, "matrix.html"), page(m.Folder)},
-	}
-	if f.html != "" {
-		path := f.page()
-		files = append(files, files[len(files)-1])
-		files[len(files)-1].path, files[len(files)-1].write = path, page(filepath.Dir(path))
-	}
-	var errs []error
-	for _, out := range files {
-		errs = append(errs, writeFile(out.path, out.write))
-	}
-	return errors.Join(errs...)
-}
-
-// page is the file that --html names.
-func (f *matrixFlags) page() string {
-	if info, err := os.Stat(f.html); err == nil && info.IsDir() || strings.HasSuffix(f.html, "/") {
-		return filepath.Join(f.html, "matrix.html")
-	}
-	return f.html
-}
-
-// writeFile makes a file, and the folder that it lies in.
-func writeFile(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	w, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(w), w.Close())
 }

@@ -17,6 +17,7 @@ import (
 
 	godiff "github.com/google/go-cmp/cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/doctor"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -393,9 +394,9 @@ func TestRootless(t *testing.T) {
 	if o := as("process", "privileged"); o.code != exitBroken {
 		t.Fatalf("nobody is privileged: exit %d", o.code)
 	}
-	var found []finding
+	var found []doctor.Finding
 	must(t, json.Unmarshal([]byte(as("doctor", "--json").stdout), &found))
-	i := slices.IndexFunc(found, func(f finding) bool { return f.Name == "bench netns" })
+	i := slices.IndexFunc(found, func(f doctor.Finding) bool { return f.Name == "bench netns" })
 	if found[i].State != "ok" {
 		t.Skip("no user namespaces: ", found[i].Found)
 	}

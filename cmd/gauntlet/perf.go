@@ -10,8 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
-	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
@@ -68,13 +73,11 @@ instructions instead of time: real packets through a real kernel, and the same n
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.bench, "bench", "sim", "where to measure class E besides: sim (nowhere), netns, or lab (netns in a guest)")
 	d.StringVar(&f.link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
-	d.IntVar(&f.attempts, "attempts", attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", conform.Attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.guest.define(c)
 	complete(c, "bench", "sim", "netns", "lab")
-	for _, flag := range []string{"color", "link"} {
-		complete(c, flag, choices[flag]...)
-	}
+	completeChoices(c, "color", "link")
 	c.AddCommand(perfCompareCommand())
 	return c
 }
@@ -85,36 +88,37 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	if elsewhere(f.bench) {
+	if guest.Elsewhere(f.bench) {
 		return f.guest.again(c.Context(), 1, nil, given(f.html, f.markdown, f.gobench))
 	}
 	specs, err := o.Specs()
 	if err == nil {
-		err = enoughMemory(specs, f.jobs)
+		err = claims.EnoughMemory(specs, f.jobs)
 	}
 	if err != nil {
 		return usage(fmt.Errorf("perf: %w", err))
 	}
-	bar := newProgress(os.Stderr, !f.quiet)
-	o.Progress = bar.show
-	if o.Real, err = f.real(bar); err != nil {
-		return err
+	bar := progress.New(os.Stderr, !f.quiet)
+	o.Progress = bar.Show
+	if f.bench != "sim" {
+		real := claims.Bench{Name: f.bench, Link: f.link, Attempts: f.attempts}
+		if o.Real, err = real.Real(bar.Restart, bar.Show); err != nil {
+			return err
+		}
 	}
 	m, err := suite.Measure(c.Context(), *o)
-	bar.done()
+	bar.Done()
 	if err != nil {
 		return usage(err)
 	}
-	m.Version, m.Commit, m.Command, m.Bench = version(), commit(), commandLine(), "sim"
+	m.Version, m.Commit, m.Command, m.Bench = build.Version(), build.Commit(), commandLine(), "sim"
 	return f.conclude(c.Context(), m)
 }
 
 // options reads the flags.
 func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
-	for _, flag := range []string{"color", "link"} {
-		if err := oneOf(c, flag); err != nil {
-			return nil, err
-		}
+	if err := oneOf(c, "color", "link"); err != nil {
+		return nil, err
 	}
 	if f.bench != "sim" && f.bench != "netns" && f.bench != "lab" {
 		return nil, fmt.Errorf("--bench %q: want sim, netns or lab", f.bench)
@@ -125,24 +129,14 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	switch {
 	case f.jobs < 1 || f.attempts < 1:
 		return nil, fmt.Errorf("--jobs %d, --attempts %d: want 1 or more", f.jobs, f.attempts)
-	}
-	if !(f.confidence > 0.5 && f.confidence < 1) {
+	case !(f.confidence > 0.5 && f.confidence < 1):
 		return nil, fmt.Errorf("--confidence %g: want more than 0.5 and less than 1, such as 0.95", f.confidence)
 	}
-	classes, err := targets.ParseClasses(f.class)
+	selected, err := claims.Select(f.class, f.targets)
 	if err != nil {
-		return nil, fmt.Errorf("--class: %w", err)
+		return nil, err
 	}
-	all := targets.All()
-	if len(f.targets) > 0 {
-		if all, err = targets.Find(all, f.targets); err != nil {
-			return nil, fmt.Errorf("--target: %w", err)
-		}
-	}
-	if all = suite.Select(all, classes); len(all) == 0 {
-		return nil, fmt.Errorf("--class %s: no claim of that class among those asked for", f.class)
-	}
-	return &suite.Options{Targets: all, Seeds: f.seeds, Jobs: f.jobs, Confidence: f.confidence, Accounts: accounts(), Run: measure, Cost: cost}, nil
+	return &suite.Options{Targets: selected, Seeds: f.seeds, Jobs: f.jobs, Confidence: f.confidence, Accounts: claims.Accounts(), Run: claims.Measure, Cost: claims.Cost}, nil
 }
 
 // conclude writes the files, prints the table and turns the status into an exit code.
@@ -151,19 +145,14 @@ func (f *perfFlags) conclude(ctx context.Context, m *suite.Result) error {
 	for _, out := range []struct {
 		path  string
 		write func(io.Writer, *suite.Result) error
-	}{{f.html, html.Perf}, {f.markdown, markdown.Perf}, {f.gobench, goBench}} {
+	}{{f.html, html.Perf}, {f.markdown, markdown.Perf}, {f.gobench, claims.GoBench}} {
 		if out.path != "" {
-			errs = append(errs, writeFile(out.path, func(w io.Writer) error { return out.write(w, m) }))
+			errs = append(errs, document.File(out.path, func(w io.Writer) error { return out.write(w, m) }))
 		}
 	}
-	if f.json {
-		errs = append(errs, encode(os.Stdout, m))
-	} else {
-		errs = append(errs, terminal.Perf(os.Stdout, m, terminal.Options{Color: colored(f.color, os.Stdout)}))
-	}
-	switch err := errors.Join(errs...); {
+	switch err := errors.Join(append(errs, show(m, f.json, f.color, terminal.Perf))...); {
 	case err != nil:
-		return exit{exitBroken, err.Error()}
+		return broken(err)
 	case ctx.Err() != nil:
 		return exit{exitBroken, "perf: interrupted"}
 	}

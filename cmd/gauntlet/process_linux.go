@@ -71,11 +71,3 @@ func dialect(config json.RawMessage) (relay.Classifier, relay.Alter, error) {
 	}
 	return wire.NewClassifier(s), func(frame []byte, v *channel.Verdict) { wire.Alter(frame, v) }, nil
 }
-
-// broken is an error of the harness.
-func broken(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exit{exitBroken, err.Error()}
-}

@@ -2,19 +2,18 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/selfcheck"
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
 // TestSelfcheck leaves out the broken engines, which packages below impls/broken run at three starts each.
 func TestSelfcheck(t *testing.T) {
-	ids := slices.DeleteFunc(metaIDs(), func(id string) bool { return id == meta.Mutants })
+	ids := slices.DeleteFunc(selfcheck.IDs(), func(id string) bool { return id == meta.Mutants })
 	o := gauntlet(t, t.TempDir(), append([]string{"selfcheck", "--json"}, ids...)...)
 	var verdicts []rule.Verdict
 	if err := json.Unmarshal([]byte(o.stdout), &verdicts); err != nil || o.code != 0 {
@@ -31,21 +30,5 @@ func TestSelfcheck(t *testing.T) {
 	}
 	if o := gauntlet(t, t.TempDir(), "selfcheck", "META-XYZ-001"); o.code != exitUsage || !strings.Contains(o.stderr, "want one of META-CLK-001") {
 		t.Errorf("exit %d, %s", o.code, o.stderr)
-	}
-}
-
-// TestMutantIsCaught runs one broken engine.
-func TestMutantIsCaught(t *testing.T) {
-	engines := slices.DeleteFunc(brokenEngines(), func(b matrix.Broken) bool { return b.Name != "ack-decreases" })
-	v, err := caught(t.Context(), engines)
-	must(t, err)
-	if v.Met == 0 || len(engines) != 1 || strings.Contains(fmt.Sprint(v.Findings), "ack-decreases") {
-		t.Errorf("%d engines, met %d, %v", len(engines), v.Met, v.Findings)
-	}
-}
-
-func TestCatalogueIsWhole(t *testing.T) {
-	if n := len(catalogued()); n != 325 {
-		t.Errorf("%d rules, the catalogue has 325", n)
 	}
 }

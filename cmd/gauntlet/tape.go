@@ -5,18 +5,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
-	"github.com/rdma-gauntlet/gauntlet/harness/losstape"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/tapes"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
@@ -90,7 +88,7 @@ packets tell which transmission was the hundredth, or when it was sent.`,
 			if err != nil {
 				return usage(err)
 			}
-			if _, err := f.play(c.Context(), s, from, args[0]); err != nil {
+			if _, err := playTape(c.Context(), s, from, args[0]); err != nil {
 				return err
 			}
 			return f.write(c.Context(), s, from)
@@ -116,7 +114,7 @@ To judge and measure such a run: gauntlet run SCENARIO --loss 'tape file=TAPE'.`
 			if err != nil {
 				return usage(err)
 			}
-			again, err := f.play(c.Context(), s, from, args[0])
+			again, err := playTape(c.Context(), s, from, args[0])
 			if err != nil {
 				return err
 			}
@@ -137,9 +135,9 @@ func tapeInspectCommand() *cobra.Command {
 			return usage(err)
 		}
 		if asJSON {
-			return encode(c.OutOrStdout(), t.Stats())
+			return document.JSON(c.OutOrStdout(), t.Stats())
 		}
-		return printTape(c.OutOrStdout(), t.Stats())
+		return tapes.Print(c.OutOrStdout(), t.Stats())
 	}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
@@ -147,12 +145,8 @@ func tapeInspectCommand() *cobra.Command {
 
 // scenario reads the file and the flags that say what of it counts.
 func (f *tapeFlags) scenario(c *cobra.Command, path string) (*scenario.Spec, trace.Side, error) {
-	side := trace.A
-	switch f.from {
-	case "A":
-	case "B":
-		side = trace.B
-	default:
+	side, ok := map[string]trace.Side{"A": trace.A, "B": trace.B}[f.from]
+	if !ok {
 		return nil, side, fmt.Errorf("--from %.20q: want A or B", f.from)
 	}
 	s, err := scenario.ReadFile(path)
@@ -174,11 +168,7 @@ func (f *tapeFlags) write(ctx context.Context, s *scenario.Spec, from trace.Side
 			return usage(fmt.Errorf("--slot: %w", err))
 		}
 	}
-	sink, err := losstape.New(s, from, tape.Key(f.key), slot)
-	if err != nil {
-		return usage(err)
-	}
-	t, err := recordTape(ctx, s, sink)
+	t, err := tapes.Record(ctx, s, from, tape.Key(f.key), slot)
 	if err != nil {
 		return err
 	}
@@ -189,67 +179,16 @@ func (f *tapeFlags) write(ctx context.Context, s *scenario.Spec, from trace.Side
 	if f.out == "" {
 		err = text(os.Stdout)
 	} else {
-		err = writeFile(f.out, text)
+		err = document.File(f.out, text)
 	}
-	if err != nil {
-		return exit{exitBroken, err.Error()}
-	}
-	return nil
+	return broken(err)
 }
 
-// play runs the scenario with a tape in place of its loss, and returns what was lost under the tape's key.
-func (f *tapeFlags) play(ctx context.Context, s *scenario.Spec, from trace.Side, file string) (*tape.Tape, error) {
-	played, err := tape.Open(file)
-	if err != nil {
-		return nil, usage(err)
+// playTape plays a tape in a scenario. That one of its losses did not come up is a failure.
+func playTape(ctx context.Context, s *scenario.Spec, from trace.Side, file string) (*tape.Tape, error) {
+	again, err := tapes.Play(ctx, s, from, file)
+	if err != nil && fault.Of(err) == fault.None {
+		err = exit{exitFailure, err.Error()}
 	}
-	losstape.Direction(s, from).Loss = spec.Loss{Model: spec.Tape, File: file}
-	sink, err := losstape.New(s, from, played.Key, played.Slot)
-	if err != nil {
-		return nil, usage(err)
-	}
-	again, err := recordTape(ctx, s, sink)
-	if err != nil {
-		return nil, err
-	}
-	if err := losstape.Missed(played, again); err != nil {
-		return nil, exit{exitFailure, err.Error()}
-	}
-	return again, nil
-}
-
-// recordTape runs a scenario in virtual time past a sink.
-func recordTape(ctx context.Context, s *scenario.Spec, sink *losstape.Sink) (*tape.Tape, error) {
-	impls, err := implementations(s)
-	if err != nil {
-		return nil, usage(err)
-	}
-	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: encoded(impls),
-		Open: func(trace.Header) (trace.Sink, error) { return sink, nil }})
-	if err != nil {
-		return nil, exit{exitBroken, err.Error()}
-	}
-	t, err := sink.Tape()
-	if err != nil {
-		return nil, exit{exitBroken, err.Error()}
-	}
-	return t, nil
-}
-
-// printTape writes the statistics for people.
-func printTape(out io.Writer, s tape.Stats) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "key\t%s %s\nmodel\t%s, seed %d\n", s.Key, s.Slot, s.Model, s.Seed)
-	unit := "packets"
-	if s.Key == tape.ByTime {
-		unit = "slots"
-	}
-	if s.Key == tape.ByIdentity {
-		fmt.Fprintf(w, "lost\t%s on %s, of which %s of retransmissions\n", quantity.Count(int64(s.Lost)),
-			quantity.Plural(int64(s.QPs), "connection", "connections"), quantity.Count(int64(s.Again)))
-		return w.Flush()
-	}
-	fmt.Fprintf(w, "lost\t%s of %s %s, %s\n", quantity.Count(int64(s.Lost)), quantity.Count(int64(s.Length)), unit, quantity.Share(s.Rate))
-	fmt.Fprintf(w, "bursts\t%s, of %s %s on average, the longest %s\n", quantity.Count(int64(s.Bursts)), quantity.Value(s.Mean, ""), unit, quantity.Count(int64(s.Longest)))
-	return w.Flush()
+	return again, err
 }

@@ -43,6 +43,18 @@ func rank(name string) string {
 // mostLink bounds a file that defines a link; a longer one is something else.
 const mostLink = 64 << 10
 
+// FindLinks returns the links of names separated by commas; see FindLink.
+func FindLinks(names string) (links []model.MatrixLink, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		l, err := FindLink(name)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, l)
+	}
+	return links, nil
+}
+
 // FindLink returns the link of a name, or, for a name with a dot or a slash, the one that the file defines.
 func FindLink(name string) (model.MatrixLink, error) {
 	if strings.ContainsAny(name, "./") {

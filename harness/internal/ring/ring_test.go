@@ -16,7 +16,7 @@ func TestRing(t *testing.T) {
 			next++
 		}
 		for range min(round%11, q.Len()) {
-			if v := q.First(); *v != want || *q.At(0) != want || *q.Last() != next-1 || *q.At(q.Len()-1) != next-1 {
+			if v := q.First(); *v != want || *q.At(0) != want || *q.Last() != next-1 || *q.At(q.Len() - 1) != next-1 {
 				t.Fatalf("at the front %d, want %d; at the back %d, want %d", *v, want, *q.Last(), next-1)
 			}
 			q.Drop()

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+)
+
+// The exit codes beside 0.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+	exitBroken  = 3
+)
+
+// exit ends a command with a code and, when text is not empty, one line on standard error.
+type exit struct {
+	code int
+	text string
+}
+
+// Error implements error.
+func (e exit) Error() string { return e.text }
+
+// usage ends a command for what the user wrote.
+func usage(err error) error { return ending(exitUsage, err) }
+
+// broken ends a command for an error of the harness.
+func broken(err error) error { return ending(exitBroken, err) }
+
+// ending gives an error an exit code. A process that was replaced by another has that one's.
+func ending(code int, err error) error {
+	var r *registry.Replaced
+	if err == nil || errors.As(err, &r) {
+		return err
+	}
+	return exit{code, err.Error()}
+}
+
+// report prints an error as one line and returns the exit code.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	var r *registry.Replaced
+	if errors.As(err, &r) {
+		return r.Code
+	}
+	code := exitUsage // what cobra itself complains of is usage
+	var e exit
+	switch {
+	case errors.As(err, &e):
+		code = e.code
+	case fault.Of(err) == fault.Harness:
+		code = exitBroken
+	}
+	if text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "); text != "" {
+		fmt.Fprintln(os.Stderr, "gauntlet:", text)
+	}
+	return code
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/harness/rate"
+	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
+)
+
+// benchHelp explains --bench.
+const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the same around containers) or lab (the same on a guest's kernel)"
+
+// choices are the values of flags that have few.
+var choices = map[string][]string{
+	"bench": registry.Benches(),
+	"cc":    append([]string{"none"}, rate.Names()...),
+	"codec": {"auto", "on", "off"},
+	"color": {"auto", "always", "never"},
+	"law":   {string(atlas.Geometric), string(atlas.Fixed)},
+	"link":  {"auto", "netem", "relay"},
+	"op":    {"write", "write-imm", "send", "send-imm", "read"},
+	"mtu":   {"256", "512", "1024", "2048", "4096"},
+}
+
+// complete offers the values of a flag to the shell.
+func complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
+}
+
+// completeChoices offers the values of flags that have few.
+func completeChoices(c *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		complete(c, flag, choices[flag]...)
+	}
+}
+
+// onBench checks the flags that mean something on some benches only.
+func onBench(c *cobra.Command, bench string) error {
+	if c.Flags().Changed("link") && bench == "sim" {
+		return fmt.Errorf("--link: means nothing on the sim bench; add --bench netns or leave it out")
+	}
+	for _, flag := range guestOnly {
+		if c.Flags().Changed(flag) && bench != "lab" {
+			return fmt.Errorf("--%s: means nothing on the %s bench; add --bench lab or leave it out", flag, bench)
+		}
+	}
+	return nil
+}
+
+// oneOf checks flags that have few values.
+func oneOf(c *cobra.Command, flags ...string) error {
+	for _, flag := range flags {
+		if value := c.Flag(flag).Value.String(); !slices.Contains(choices[flag], value) {
+			return fmt.Errorf("--%s %q: want one of %s", flag, value, strings.Join(choices[flag], ", "))
+		}
+	}
+	return nil
+}
+
+// given leaves out the names that are not set.
+func given(names ...string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}

@@ -1,0 +1,71 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Bench says on which bench numbers are measured besides virtual time.
+type Bench struct {
+	Name     string // "netns" or "lab"
+	Link     string // "auto", "netem" or "relay"
+	Attempts int    // runs of a Spec until one has a valid link, 1 at least
+}
+
+// Real opens the bench. First is called before the first run on it, which comes after all those in virtual time; progress hears
+// how far it is.
+func (b Bench) Real(first func(), progress func(share float64, what string)) (*suite.Real, error) {
+	opened, err := registry.Open(b.Name, "")
+	if err != nil {
+		return nil, err
+	}
+	begin := sync.OnceFunc(first)
+	return &suite.Real{Bench: b.Name, Cost: seconds,
+		Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+			begin()
+			impls, err := registry.Ends(s)
+			if err != nil {
+				return targets.Run{}, err
+			}
+			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto, Link: b.Link,
+				Version: build.Version(), Commit: build.Commit()}, b.Attempts)
+			return targets.Run{Summary: r.Summary, Spec: s}, err
+		},
+		Progress: func(share float64, what string) { progress(share, b.Name+": "+what) }}, nil
+}
+
+// certificate is about how long a bench measures its idle link before and after a run, in seconds.
+const certificate = 3
+
+// seconds estimates how long a run takes in real time.
+func seconds(s *scenario.Spec) float64 {
+	length := s.For.Seconds()
+	if rate := float64(s.Link.AB.Rate); length == 0 && rate > 0 {
+		length = run.ExpectedPackets(s) * float64(8*s.QP[0].MTU) / rate
+	}
+	return length + certificate
+}
+
+// Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It keeps no
+// folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
+func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := run.Execute(ctx, o)
+		switch invalid := err == nil && r.Status == rule.Invalid.String(); {
+		case !invalid:
+			return r, err
+		case attempt >= attempts || o.Name == "sim" || ctx.Err() != nil:
+			return r, errors.New("INVALID: " + r.Reason)
+		}
+	}
+}

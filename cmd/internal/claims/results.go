@@ -1,0 +1,52 @@
+package claims
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/stats"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+)
+
+// CompareFiles reads two results of perf --json and compares them number by number.
+func CompareFiles(old, now string, rule stats.Rule) (*suite.Changes, error) {
+	var results [2]*suite.Result
+	for i, path := range []string{old, now} {
+		p, err := readPerf(path)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = p
+	}
+	return suite.Compare(results[0], results[1], rule)
+}
+
+// mostPerf bounds a file of results, in bytes; one of all claims with a thousand seeds is below it.
+const mostPerf = 64 << 20
+
+// readPerf reads what perf --json wrote.
+func readPerf(path string) (*suite.Result, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("perf: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostPerf {
+		return nil, fmt.Errorf("perf: %s: want a file that perf --json wrote, of %d bytes at most", path, mostPerf)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("perf: %w", err)
+	}
+	var p suite.Result
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("perf: %s: %w; want what perf --json wrote", path, err)
+	}
+	switch {
+	case p.Format != suite.FormatVersion:
+		return nil, fmt.Errorf("perf: %s: format %d; this program reads %d", path, p.Format, suite.FormatVersion)
+	case len(p.Claims) == 0:
+		return nil, fmt.Errorf("perf: %s: no claims; want what perf --json wrote", path)
+	}
+	return &p, nil
+}

@@ -1,0 +1,84 @@
+// Package claims makes the runs that numbers are taken from: of the papers' claims (perf), of maps of links (atlas), of figures,
+// and of the targets of a profile. It also keeps the numbers that need no run, and reads and compares files of results.
+//
+// What is claimed, how much is measured and what follows from it is for the packages below perf to say: they are given the
+// functions of this one.
+package claims
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+)
+
+// Measure runs a Spec in virtual time for its numbers alone: no rule, no folder, no frames but those of transports whose headers
+// are in their bytes. That is five times as fast as "gauntlet run".
+func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+	out := targets.Run{Spec: s}
+	impls, err := registry.Ends(s)
+	if err != nil {
+		return out, err
+	}
+	var numbers *metrics.Collector
+	job := &bench.Job{Spec: s, Impls: impls, Bytes: registry.Framed(impls), Open: func(h trace.Header) (trace.Sink, error) {
+		numbers = metrics.NewCollector(&h, run.Measured(s))
+		return trace.NewTimeline(&h, numbers), nil
+	}}
+	ev, err := sim.Bench{}.Run(ctx, job)
+	if err != nil {
+		return out, err
+	}
+	out.Summary, out.Shared = numbers.Summary(), map[string]float64{}
+	for _, v := range ev.Shared {
+		if out.Shared[v[0]], err = strconv.ParseFloat(v[1], 64); err != nil {
+			return out, fmt.Errorf("variable %s: %w", v[0], err)
+		}
+	}
+	return out, nil
+}
+
+// Cost estimates the time of a run in virtual time, in packets without bytes: a packet with bytes is encoded and decoded, which takes five times as long.
+func Cost(s *scenario.Spec) float64 {
+	n := run.ExpectedPackets(s)
+	if impls, err := registry.Ends(s); err == nil && registry.Framed(impls) {
+		n *= 5
+	}
+	return n
+}
+
+// EnoughMemory compares what the largest runs take, as many as there are at once, with what the machine has. Where that is
+// not known nothing is refused.
+func EnoughMemory(specs []*scenario.Spec, jobs int) error {
+	free, ok := availableMemory()
+	if !ok {
+		return nil
+	}
+	var need []unit.Size
+	for _, s := range specs {
+		impls, err := registry.Ends(s)
+		if err != nil {
+			return err
+		}
+		need = append(need, sim.Memory(s, impls, registry.Framed(impls)))
+	}
+	slices.SortFunc(need, func(a, b unit.Size) int { return int(b - a) })
+	total := unit.Size(0)
+	for _, n := range need[:min(jobs, len(need))] {
+		total += n
+	}
+	if total > free {
+		return fmt.Errorf("%d runs at once need up to %d MiB of memory, and %d MiB are available; use fewer --jobs", jobs, total/unit.MiB, free/unit.MiB)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+// Package conform plays the conformance scenarios against implementations, or against a device in both its roles, and puts their
+// outcomes into one table: a line for each rule, a column for each implementation or role.
+//
+// A Session goes through its steps once: New finds who is to be judged, Register makes the scenarios known and selects some of
+// them, Play runs those. Package suite, which is Ginkgo underneath, runs and judges; package run makes each run. What is selected
+// and how it is printed is for the command to say.
+package conform
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Options say who is judged, where and how.
+type Options struct {
+	Impl     string // names of implementations, separated by commas; "" is all of this repository
+	Peer     string // name of the implementation at B; "" is the one at A
+	Device   string // judge this device in place of implementations: "rxe", the kernel's soft-RoCE; "" is none
+	Bench    string // name of the bench; a device takes netns in place of sim
+	Link     string // "auto", "netem" or "relay"
+	Folder   string // holds a run folder for each scenario; "" keeps none
+	Attempts int    // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
+	Paint    bool   // the table in colours
+	Select   suite.Options
+
+	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has it. Ended hears
+	// of the last run of each scenario, before its outcome. Both may be nil.
+	View   func(*suite.Outcome) *suite.Outcome
+	Judged func(*suite.Outcome)
+	Ended  func(impl, scenario string, r *model.Result)
+}
+
+// Attempts is how often a run is made, unless told otherwise, whose link was not what it should have been. Of two hundred runs in a
+// guest four are not, so that a suite of as many rarely has one that never is.
+const Attempts = 5
+
+// Session is one judgement.
+type Session struct {
+	Options
+	Impls  []string // who is judged: implementations, or the roles of the device
+	Known  registry.Catalogue
+	Runner *registry.OnDemand // the bench, made when something is going to run
+	Waived []rule.Waiver      // set by Register
+	Table  *Table             // likewise
+	Specs  []suite.Spec       // those selected; likewise
+	Kernel string             // of the machine that the scenarios ran on, when they did
+}
+
+// New finds who is to be judged. Programs are asked what they can do, which needs the bench and its privilege.
+func New(o Options) (*Session, error) {
+	if o.Device != "" && o.Bench == "sim" {
+		o.Bench = "netns" // a device is in no simulation
+	}
+	s := &Session{Options: o, Known: registry.Catalogue{}, Runner: &registry.OnDemand{Name: o.Bench}}
+	var err error
+	if o.Device != "" {
+		s.Impls, err = o.roles()
+		return s, fault.Usage(err)
+	}
+	s.Impls, err = s.implementations()
+	return s, err
+}
+
+// implementations reads the names of implementations and peer.
+func (s *Session) implementations() ([]string, error) {
+	names := strings.Split(s.Impl, ",")
+	if s.Impl == "" {
+		names = all.Names()
+	}
+	for _, name := range append(slices.Clone(names), cmp.Or(s.Peer, names[0])) {
+		if name == dut.Name {
+			return nil, fault.Usage(fmt.Errorf("--impl %s: a device is judged in both its roles; use --dut %s", name, name))
+		}
+		if err := registry.Runs(s.Bench, name); err != nil {
+			return nil, fault.Usage(err)
+		}
+		if scenario.Foreign(name) {
+			if err := s.Runner.Open(); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := s.Known.Find(name); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Declarations is what each implementation declares, by name; also of those that are not judged.
+func (s *Session) Declarations() map[string][]string {
+	m := map[string][]string{}
+	for _, i := range all.Implementations() {
+		m[i.Name] = i.Declares()
+	}
+	for _, name := range s.Impls {
+		if i, err := s.Known.Find(name); err == nil { // the role of a device is not there
+			m[name] = i.Declares()
+		}
+	}
+	return m
+}
+
+// reference is the implementations that have to exercise every rule that a scenario is there for. A program tells less, and
+// two different ends share fewer rules. What no scenario exercised is INCONCLUSIVE in the table, whoever it is.
+func (s *Session) reference() []string {
+	if s.Peer != "" {
+		return nil
+	}
+	return slices.DeleteFunc(all.Plain(), func(name string) bool { return !slices.Contains(s.Impls, name) })
+}
+
+// Register makes the scenarios known to Ginkgo, which a process can do once, and selects some of them.
+func (s *Session) Register(waived []rule.Waiver) error {
+	s.Waived, s.Table = waived, NewTable(s.Impls, s.Peer, s.Paint)
+	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: scenarios.All(), Bench: s.Bench,
+		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.observe,
+		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result, error) {
+			r, err := s.run(ctx, impl, sc, spec)
+			return run.ForSuite(r), err
+		}}
+	if s.Device != "" {
+		judgeDevice(&cfg)
+		s.Table.account = newAccount(cfg.Scenarios)
+	}
+	if err := suite.Register(cfg); err != nil {
+		return fault.Broken(err)
+	}
+	var err error
+	s.Specs, err = suite.List(s.Select)
+	if err == nil && len(s.Specs) == 0 {
+		err = fmt.Errorf("no scenario is selected; see: conform --list")
+	}
+	return fault.Usage(err)
+}
+
+// observe takes in the outcome of a scenario.
+func (s *Session) observe(o *suite.Outcome) {
+	if s.View != nil {
+		o = s.View(o)
+	}
+	s.Table.Add(o)
+	if s.Judged != nil {
+		s.Judged(o)
+	}
+}
+
+// Play runs the selected scenarios on the Runner, which has to be open. Progress hears after each how much of them is done.
+func (s *Session) Play(progress func(share float64, what string)) error {
+	judged := s.Judged
+	s.Judged = func(o *suite.Outcome) {
+		if judged != nil {
+			judged(o)
+		}
+		progress(float64(s.Table.Done)/float64(len(s.Specs)), o.Impl+" "+o.Scenario)
+	}
+	_, err := suite.Run(s.Select)
+	return fault.Usage(err)
+}
+
+// Settle ends the table: waived rules that no scenario broke, though one should have, are XPASS.
+func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
+
+// run takes one scenario through the pipeline. A run whose link was not what the scenario says proves nothing about the
+// implementation, so it is made again; a failure never is.
+func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := s.once(ctx, impl, sc, spec, attempt)
+		if err != nil || r.Status != rule.Invalid.String() || attempt >= s.Attempts || s.Bench == "sim" {
+			if r != nil && s.Ended != nil {
+				s.Ended(impl, sc.Name, r)
+			}
+			return r, err
+		}
+	}
+}
+
+// job puts an implementation at both ends, or a device at one.
+func (s *Session) job(b bench.Bench, impl string, spec *scenario.Spec) (*device.Job, error) {
+	if s.Device != "" {
+		return device.As(impl, b, spec)
+	}
+	i, _ := s.Known.Find(impl) // both have been found before
+	peer, _ := s.Known.Find(cmp.Or(s.Peer, impl))
+	return &device.Job{Spec: spec, Bench: b, Impls: [2]engine.Implementation{i, peer}}, nil
+}
+
+func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec, attempt int) (*model.Result, error) {
+	job, err := s.job(s.Runner, impl, spec)
+	if err != nil {
+		return nil, err
+	}
+	folder := ""
+	if s.Folder != "" {
+		folder = filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name))
+		if attempt > 1 {
+			folder += fmt.Sprintf("-attempt-%d", attempt)
+		}
+	}
+	r, err := run.Execute(ctx, run.Options{
+		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link,
+		Command: Again(impl, s.Peer, s.Bench, sc.Name),
+		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true,
+	})
+	if r != nil {
+		s.Kernel = run.Device(r).Kernel
+	}
+	return r, err
+}

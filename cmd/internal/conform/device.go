@@ -1,0 +1,111 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// roles checks --dut and what goes with it. A device is one thing in two roles: whoever judges it wants both.
+func (o *Options) roles() ([]string, error) {
+	switch {
+	case o.Device != dut.Name:
+		return nil, fmt.Errorf("--dut %.60q: want %s", o.Device, dut.Name)
+	case o.Impl != "":
+		return nil, fmt.Errorf("--dut %s and --impl %s: name one of the two", o.Device, o.Impl)
+	case o.Peer != "" && o.Peer != dut.Name:
+		return nil, fmt.Errorf("--dut %s and --peer %.60q: want %s as the peer, or none, which is this program", o.Device, o.Peer, dut.Name)
+	}
+	if o.Peer == dut.Name {
+		return []string{device.Both}, nil
+	}
+	return []string{device.Responder, device.Requester}, nil
+}
+
+// judgeDevice changes a suite so that it judges a device. A rule that a scenario names may go without a verdict: it was
+// written for endpoints that do as they are told.
+func judgeDevice(cfg *suite.Config) {
+	rxe := dut.Implementation()
+	cfg.Reference = nil
+	for _, role := range cfg.Implementations {
+		cfg.Features[role] = rxe.Declares()
+	}
+	cfg.Scenarios = append(oneByOne(cfg.Scenarios), scenarios.Device()...)
+	open := blackBoxRules()
+	cfg.Fits = func(role string, sc *scenarios.Scenario) bool {
+		return slices.ContainsFunc(sc.Rules, func(id string) bool { return open[id] != nil && about(open[id], role) }) && fits(role, sc) == nil
+	}
+}
+
+// fits returns why a device cannot take a role in a scenario; nil when it can.
+func fits(role string, sc *scenarios.Scenario) error {
+	s, err := sc.Spec()
+	if err != nil {
+		return err
+	}
+	if role == device.Both {
+		_, _, err := dut.FitPair(s)
+		return err
+	}
+	tool, _, err := dut.Fit(s, device.Side(role, s))
+	if err == nil && tool.Answers && role == device.Responder && tool.Tells() == 0 { // one that tells what it received has a verdict as such
+		return errors.New("who does as much as its peer is in both roles at once")
+	}
+	return err
+}
+
+// adapters are the tools under which a device takes a role in a scenario.
+func adapters(role string, sc *scenarios.Scenario) []string {
+	s, err := sc.Spec()
+	if err != nil {
+		return nil
+	}
+	if role == device.Both {
+		tools, _, err := dut.FitPair(s)
+		if err != nil {
+			return nil
+		}
+		return []string{tools[trace.A].String()} // two of a kind
+	}
+	tool, _, err := dut.Fit(s, device.Side(role, s))
+	if err != nil {
+		return nil
+	}
+	return []string{tool.String()}
+}
+
+// oneByOne makes a scenario of each connection of those that have several, "hostile-lengths-qp3": a tool has one.
+func oneByOne(all []scenarios.Scenario) (list []scenarios.Scenario) {
+	for _, sc := range all {
+		s, err := sc.Spec()
+		if err != nil || s.QPs == 1 {
+			list = append(list, sc) // what is wrong with it is told when it is registered
+			continue
+		}
+		for i, alone := range dut.Split(s) {
+			one := sc
+			one.Name, one.Text = fmt.Sprintf("%s-qp%d", sc.Name, i), alone.String()
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// blackBoxRules are those by which soft-RoCE can be judged from outside, by their IDs.
+func blackBoxRules() map[string]*rule.Rule {
+	open := map[string]*rule.Rule{}
+	for _, r := range rules.All() {
+		if markedRXE(&r) && (len(r.Features) == 0 || slices.Contains(device.Declares(), r.Features[0])) {
+			open[r.ID] = &r
+		}
+	}
+	return open
+}

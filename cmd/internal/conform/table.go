@@ -1,0 +1,263 @@
+package conform
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+)
+
+// Table gathers outcomes into one line per rule: its worst status over all scenarios, by implementation.
+type Table struct {
+	Impls []string    // the columns: implementations, or a device in its roles
+	Done  int         // outcomes so far
+	Worst rule.Status // of them
+
+	peer    string              // of all of them; "" is the implementation itself
+	cells   map[[2]string]*Cell // by rule and implementation
+	bad     []*suite.Outcome    // those that did not pass
+	unfit   []*suite.Outcome    // those of scenarios that ask for what is not declared
+	paint   bool                // in colours
+	account *account            // of a device; nil of implementations
+}
+
+// Cell is what all scenarios together say of a rule. A rule that one scenario did not exercise and another did is
+// exercised, so INCONCLUSIVE stands only where nothing else does. A rule without a cell applied to no scenario.
+type Cell struct {
+	Status rule.Status
+	Met    int      // times that its situation arose
+	Total  int      // violations
+	Passed []string // scenarios in which the rule was exercised and held
+	Broken []string // those in which it did not hold
+}
+
+// Judged is how many scenarios exercised the rule.
+func (c *Cell) Judged() int { return len(c.Passed) + len(c.Broken) }
+
+// Stands says what the scenarios make of a waiver of the rule: XFAIL when it excused what broke in one that it covers, XPASS when
+// the rule held although the deviation had to show, and INCONCLUSIVE otherwise.
+func (c *Cell) Stands(w *rule.Waiver) rule.Status {
+	covered := func(scenario string) bool { return len(rule.WaivedIn(scenario, []rule.Waiver{*w})) > 0 }
+	switch {
+	case slices.ContainsFunc(c.Broken, covered):
+		return rule.XFail
+	case w.RefutedBy(c.Passed):
+		return rule.XPass
+	}
+	return rule.Inconclusive
+}
+
+// note says how many scenarios exercised the rule, and which it did not stand.
+func (c *Cell) note() string {
+	note := fmt.Sprint(c.Judged())
+	if len(c.Broken) > 0 {
+		note += ", broken in " + strings.Join(c.Broken, " ")
+	}
+	return note
+}
+
+// NewTable makes the table of some implementations, all with the same peer ("" is the implementation itself), in colours or
+// without.
+func NewTable(impls []string, peer string, paint bool) *Table {
+	return &Table{Impls: impls, peer: peer, cells: map[[2]string]*Cell{}, paint: paint}
+}
+
+// Cell is what is known of a rule and an implementation; nil when the rule applied to no scenario.
+func (t *Table) Cell(id, impl string) *Cell { return t.cells[[2]string{id, impl}] }
+
+// Add takes one outcome in.
+func (t *Table) Add(o *suite.Outcome) {
+	t.Done++
+	if t.account != nil {
+		t.account.add(o)
+	}
+	if o.Status == rule.NotApplicable {
+		t.unfit = append(t.unfit, o)
+		return
+	}
+	t.Worst = max(t.Worst, o.Status)
+	if !o.Passed() {
+		t.bad = append(t.bad, o)
+	}
+	for _, v := range o.Verdicts {
+		if v.Status == rule.Inconclusive || v.Status == rule.NotApplicable {
+			continue
+		}
+		c := t.applies(v.Rule, o.Impl)
+		if o.Status >= rule.Invalid {
+			continue // what such a run shows proves nothing, for a rule as little as against it
+		}
+		if c.Judged() == 0 {
+			c.Status = v.Status
+		}
+		c.Met, c.Total = c.Met+v.Met, c.Total+v.Total
+		c.Status = max(c.Status, v.Status)
+		if v.Status == rule.Pass {
+			c.Passed = append(c.Passed, o.Scenario)
+		} else {
+			c.Broken = append(c.Broken, o.Scenario)
+		}
+	}
+	for _, id := range o.Unseen {
+		t.applies(id, o.Impl)
+	}
+}
+
+// Expect marks the waived rules that no scenario broke, though one should have, as XPASS: the waiver must go. What a waiver
+// excuses is in the outcomes.
+func (t *Table) Expect(waivers []rule.Waiver, kernel, today string) {
+	for key, c := range t.cells {
+		device := rule.Device{Names: []string{key[1]}, Kernel: kernel}
+		refuted := func(w rule.Waiver) bool {
+			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today && c.Stands(&w) == rule.XPass
+		}
+		if c.Status < rule.Fail && slices.ContainsFunc(waivers, refuted) {
+			c.Status = rule.XPass
+			t.Worst = max(t.Worst, rule.XPass)
+		}
+	}
+}
+
+// applies returns the cell of a rule that applies to an implementation, and makes it if it is new.
+func (t *Table) applies(id, impl string) *Cell {
+	key := [2]string{id, impl}
+	c := t.cells[key]
+	if c == nil {
+		c = &Cell{Status: rule.Inconclusive}
+		t.cells[key] = c
+	}
+	return c
+}
+
+// Print writes what failed, the table, and one line of totals. Short leaves out rules that passed.
+func (t *Table) Print(out io.Writer, short bool) error {
+	for _, o := range t.bad {
+		fmt.Fprintf(out, "%s\n  again: %s --out runs/again\n\n", o, Again(o.Impl, t.peer, o.Bench, o.Scenario))
+	}
+	if err := t.rows(out, short); err != nil {
+		return err
+	}
+	unfit := ""
+	if len(t.unfit) > 0 {
+		unfit = fmt.Sprintf(", %d %s", len(t.unfit), t.painted(rule.NotApplicable))
+		fmt.Fprintln(out)
+	}
+	for reason, names := range t.reasons() {
+		fmt.Fprintf(out, "%s: %s\n", reason, strings.Join(names, " "))
+	}
+	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s\n", t.Done, t.Done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.Worst))
+	return err
+}
+
+// rows writes the table itself, and how many rules are not in it, or were not exercised.
+func (t *Table) rows(out io.Writer, short bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
+	if t.account != nil {
+		n := t.account.print(w, t, short)
+		err := w.Flush()
+		fmt.Fprintf(out, "\n%s\n", n)
+		t.account.printAdapters(w, t)
+		err = cmp.Or(err, w.Flush())
+		return err
+	}
+	foreign := 0
+	for _, r := range rules.All() {
+		if !t.row(w, &r, short) {
+			foreign++
+		}
+	}
+	err := w.Flush()
+	if foreign > 0 {
+		fmt.Fprintf(out, "\n%d rules are %s: they are about other systems, or about what the scenarios did not ask for\n", foreign, t.painted(rule.NotApplicable))
+	}
+	return err
+}
+
+// reasons yields why scenarios were not applicable, sorted, each with their names.
+func (t *Table) reasons() iter.Seq2[string, []string] {
+	by := map[string][]string{}
+	for _, o := range t.unfit {
+		by[o.Reason] = append(by[o.Reason], o.Scenario)
+	}
+	return func(yield func(string, []string) bool) {
+		for _, reason := range slices.Sorted(maps.Keys(by)) {
+			if !yield(reason, by[reason]) {
+				return
+			}
+		}
+	}
+}
+
+// Again is the command that runs one scenario again. A device is in one of its roles; without a peer an implementation meets
+// itself.
+func Again(impl, peer, bench, scenario string) string {
+	switch impl {
+	case device.Responder, device.Requester:
+		return fmt.Sprintf("gauntlet conform --dut %s --bench %s --focus '%s %s$'", dut.Name, bench, impl, scenario)
+	case device.Both:
+		return fmt.Sprintf("gauntlet conform --dut %s --peer %s --bench %s --focus ' %s$'", dut.Name, dut.Name, bench, scenario)
+	}
+	if peer != "" {
+		impl += " --peer " + peer
+	}
+	return fmt.Sprintf("gauntlet conform --impl %s --bench %s --focus ' %s$'", impl, bench, scenario)
+}
+
+// heads are the names of the columns of statuses. They bear colour codes as long as those of statuses, because the
+// columns are aligned by their bytes.
+func (t *Table) heads() []string {
+	heads := make([]string, len(t.Impls))
+	for i, impl := range t.Impls {
+		heads[i] = strings.ToUpper(impl)
+		if t.paint {
+			heads[i] = "\x1b[01m" + heads[i] + "\x1b[0m"
+		}
+	}
+	return heads
+}
+
+// row writes the line of one rule, and reports whether there is one: not when the rule applies to nothing here.
+func (t *Table) row(w io.Writer, r *rule.Rule, short bool) bool {
+	var states, notes []string
+	plain, applies := true, false
+	for _, impl := range t.Impls {
+		c := t.Cell(r.ID, impl)
+		if c == nil {
+			c = &Cell{Status: rule.NotApplicable}
+		}
+		applies = applies || c.Status != rule.NotApplicable
+		plain = plain && (c.Status == rule.Pass || c.Status == rule.NotApplicable)
+		states = append(states, t.painted(c.Status))
+		notes = append(notes, c.note())
+	}
+	if applies && !(short && plain) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Level, strings.Join(states, "\t"), strings.Join(notes, "; "))
+	}
+	return applies
+}
+
+// painted colours a status on a terminal: green is good, red is bad, yellow is neither.
+func (t *Table) painted(s rule.Status) string {
+	if !t.paint {
+		return s.String()
+	}
+	color := 33
+	switch {
+	case s == rule.Pass:
+		color = 32
+	case s >= rule.Fail:
+		color = 31
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, s)
+}

@@ -1,0 +1,90 @@
+package conform
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+)
+
+// outcome makes what a spec would report: pairs of a rule and its status.
+func outcome(impl, scenario string, status rule.Status, verdicts map[string]rule.Status) *suite.Outcome {
+	o := &suite.Outcome{Impl: impl, Scenario: scenario, Bench: "sim", Status: status}
+	for id, s := range verdicts {
+		o.Verdicts = append(o.Verdicts, suite.Verdict{Rule: id, Status: s})
+		if s == rule.Inconclusive {
+			o.Unseen = append(o.Unseen, id)
+		}
+	}
+	return o
+}
+
+func TestTable(t *testing.T) {
+	table := NewTable([]string{"x", "y"}, "", false)
+	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive}))
+	table.Add(outcome("x", "two", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass}))
+	table.Add(outcome("y", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-003": rule.Inconclusive}))
+	var b strings.Builder
+	if err := table.Print(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"RULE LEVEL X Y SCENARIOS",
+		"RC-ACK-001 MUST FAIL PASS 2, broken in two; 1",
+		"RC-ACK-002 MUST NOT PASS NOT-APPLICABLE 1; 0",
+		"RC-ACK-003 MUST NOT-APPLICABLE INCONCLUSIVE 0; 0",
+		fmt.Sprintf("%d rules are NOT-APPLICABLE", len(rules.All())-3),
+		"again: gauntlet conform --impl x --bench sim --focus ' two$' --out runs/again",
+		"3 scenarios, 2 passed, 1 did not: FAIL",
+	} {
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestTableOfInvalidRuns: a run whose link was not what it should be counts neither for a rule nor against it.
+func TestTableOfInvalidRuns(t *testing.T) {
+	table := NewTable([]string{"x"}, "", false)
+	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass, "RC-ACK-003": rule.Pass}))
+	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass}))
+	for id, want := range map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive} {
+		if c := table.Cell(id, "x"); c == nil || c.Status != want || len(c.Broken) > 0 {
+			t.Errorf("%s: %+v, want %s", id, c, want)
+		}
+	}
+	if table.Worst != rule.Invalid || len(table.bad) != 1 {
+		t.Errorf("worst %s, %d bad", table.Worst, len(table.bad))
+	}
+}
+
+// TestWaivers: a waived rule that any scenario breaks is XFAIL, and one that all pass is XPASS and fails the suite.
+func TestWaivers(t *testing.T) {
+	table := NewTable([]string{"x"}, "", false)
+	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Pass}))
+	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass, "RC-MSN-001": rule.Pass}))
+	table.Expect([]rule.Waiver{{Rule: "RC-ACK-*", Impl: "x", Owner: "o", Reason: "r", Expires: "9999-12-31"},
+		{Rule: "RC-MSN-001", Impl: "x", Sure: "three", Owner: "o", Reason: "r", Expires: "9999-12-31"}}, "", "2026-01-01")
+	var b strings.Builder
+	if err := table.Print(&b, false); err != nil || table.Worst != rule.XPass {
+		t.Errorf("worst %s, %v; want XPASS", table.Worst, err)
+	}
+	for _, want := range []string{"RC-ACK-001 MUST XFAIL 2, broken in two", "RC-ACK-002 MUST NOT XPASS 2", "RC-MSN-001 MUST PASS 1", "2 scenarios, 2 passed, 0 did not: XPASS"} {
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestImplementations(t *testing.T) {
+	if s, err := New(Options{Impl: "gbn,gbn", Bench: "sim"}); err != nil || len(s.Impls) != 1 {
+		t.Errorf("%v, %v: want gbn once", s.Impls, err)
+	}
+	if _, err := New(Options{Impl: "nobody", Bench: "sim"}); fault.Of(err) != fault.User || !strings.Contains(err.Error(), "known: ") {
+		t.Errorf("%v: want what is known", err)
+	}
+}

@@ -1,0 +1,150 @@
+// Package contractcheck walks a program through images/CONTRACT.md, step by step: what it says of itself, how it ends, and whether
+// it does go-back-N's work, and has its own done, over a link that loses nothing. What it does with loss is for package conform.
+package contractcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Options say which program, and where it runs.
+type Options struct {
+	Name     string // as of an implementation: exec:PATH or image:NAME
+	Where    string // name of the bench: netns, or container for an image
+	Bench    bench.Bench
+	Attempts int // runs of a step until one has a valid link
+}
+
+// Step is how one step of the walk went.
+type Step struct {
+	Number, Of int
+	Name       string
+	Note       string // what the program said, or why there was nothing to do
+	Err        error  // what is wrong with the program; a fault of package fault is the machine's or the user's
+}
+
+// check is the walk of one program.
+type check struct {
+	Options
+	caps *contract.Capabilities
+}
+
+// Walk takes the steps up to the first that fails, and hands on each. It returns the error of that step.
+func Walk(ctx context.Context, o Options, took func(Step)) error {
+	c := &check{Options: o}
+	steps := []struct {
+		name string
+		do   func(context.Context) (string, error)
+	}{
+		{"says capabilities, and refuses what does not exist", c.introduce},
+		{"ends when its standard input does", c.ends(func(p *contract.Program) error { return p.Stdin.Close() })},
+		{"ends on SIGTERM", c.ends(func(p *contract.Program) error { return p.Signal(syscall.SIGTERM) })},
+		{"answers the requests of gbn", c.talk(1)},
+		{"has its requests answered by gbn", c.talk(0)},
+	}
+	for i, s := range steps {
+		note, err := s.do(ctx)
+		took(Step{Number: i + 1, Of: len(steps), Name: s.name, Note: note, Err: err})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *check) introduce(context.Context) (note string, err error) {
+	if c.caps, err = registry.Ask(c.Name); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(": %s %s, requests %s, answers %s", c.caps.Program, c.caps.Version, c.caps.Operations, c.caps.Serves), nil
+}
+
+func (c *check) ends(how func(*contract.Program) error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		p, err := registry.Start(c.Name)
+		if err != nil {
+			return "", err
+		}
+		return "", contract.EndsWith(p, how)
+	}
+}
+
+// talk runs a few messages with the program at one side, and go-back-N at the other.
+func (c *check) talk(side int) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		list := [2]string{c.caps.Operations, c.caps.Serves}[side]
+		op := operation(list)
+		if op == "" {
+			return ": nothing to do, it declares neither SEND nor WRITE", nil
+		}
+		s, err := c.spec(side, op)
+		if err != nil {
+			return "", err
+		}
+		for attempt := 1; ; attempt++ {
+			r, err := c.run(ctx, s)
+			if r == nil || r.Status != rule.Invalid.String() {
+				return "", verdict(r, err)
+			}
+			if attempt == c.Attempts {
+				return "", fault.Broken(errors.New("INVALID: " + r.Reason))
+			}
+		}
+	}
+}
+
+// operation is one that a load can consist of.
+func operation(declared string) string {
+	for _, op := range strings.Fields(declared) {
+		if op == "WRITE" || op == "SEND" {
+			return strings.ToLower(op)
+		}
+	}
+	return ""
+}
+
+// spec is a short run over a slow line. The MTU is the first that the program has.
+func (c *check) spec(side int, op string) (*scenario.Spec, error) {
+	names := [2]string{"gbn", "gbn"}
+	names[side] = c.Name
+	return scenario.Parse(strings.NewReader(fmt.Sprintf("impl %s %s\nlink rate=10M delay=2ms\nqp rto=100ms mtu=%s\nload %s msg=10000 count=10\nrun limit=20s\n",
+		names[0], names[1], strings.Fields(c.caps.MTUs)[0], op)))
+}
+
+func (c *check) run(ctx context.Context, s *scenario.Spec) (*model.Result, error) {
+	impls, err := registry.Ends(s)
+	if err != nil {
+		return nil, err
+	}
+	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls, Rules: rules.All(), Link: "auto", Version: build.Version(), Commit: build.Commit()})
+}
+
+// verdict is what is wrong with a run, in one line: the run itself, or the first required rule that it broke.
+func verdict(r *model.Result, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case r.Status == rule.Error.String():
+		return errors.New(r.Reason)
+	}
+	for _, v := range r.Verdicts {
+		if v.Status == rule.Fail && v.Required {
+			return fmt.Errorf("%s: %s: %s", v.Rule, v.Title, v.Findings[0].Text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Place says how a Spec runs with these implementations, and where: with a device at the ends that have one. An error that
+// is dut.ErrUnfit says that no tool does what the Spec asks for.
+func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) (*Job, error) {
+	var side trace.Side
+	switch is := [2]bool{impls[trace.A].Name == dut.Name, impls[trace.B].Name == dut.Name}; {
+	case is[trace.A] && is[trace.B]:
+		return Pair(b, given)
+	case is[trace.B]:
+		side = trace.B
+	case !is[trace.A]:
+		return &Job{given, b, impls}, nil
+	}
+	tool, s, err := dut.Fit(given, side)
+	if err != nil {
+		return nil, err
+	}
+	if tool.Datagrams() { // which its peer, who crafts them, sends
+		for i := range impls {
+			impls[i].Features = append(slices.Clone(impls[i].Features), dut.Unconnected)
+		}
+	}
+	job := &Job{Spec: s, Impls: impls}
+	job.Bench, err = withDevice(b, &device.Device{Side: side, Tool: tool})
+	return job, err
+}
+
+// Pair puts the device at both ends of a Spec.
+func Pair(b bench.Bench, given *scenario.Spec) (*Job, error) {
+	tools, s, err := dut.FitPair(given)
+	if err != nil {
+		return nil, err
+	}
+	active := trace.A
+	if tools[trace.B].Active {
+		active = trace.B
+	}
+	job := &Job{Spec: s, Impls: [2]engine.Implementation{dut.Implementation(), dut.Implementation()}}
+	job.Bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]})
+	return job, err
+}
+
+// withDevice returns a bench like b with a device at one end.
+func withDevice(b bench.Bench, d *device.Device) (bench.Bench, error) {
+	switch b := b.(type) {
+	case *registry.OnDemand:
+		return withDevice(b.Bench, d)
+	case lab.Bench:
+		inner, err := withDevice(b.Bench, d)
+		return lab.Bench{Bench: inner}, err
+	case *netns.Bench:
+		with := *b
+		with.Device = d
+		return &with, nil
+	}
+	return nil, fmt.Errorf("%s needs the kernel; use --bench netns or lab", dut.Name)
+}

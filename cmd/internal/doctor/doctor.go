@@ -1,0 +1,76 @@
+// Package doctor looks at what this machine can do: which benches run here, which link they will use, and what is missing.
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+)
+
+// Finding is one line of the doctor: what was looked at, what was found, and what that means.
+type Finding struct {
+	Name   string `json:"name"`
+	State  string `json:"state"` // ok, limited or missing
+	Found  string `json:"found"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Examine looks at everything.
+func Examine() []Finding {
+	all := append(host(), network()...)
+	return append(all, tools()...)
+}
+
+// Print writes findings for people.
+func Print(out io.Writer, all []Finding) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, f := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Name, f.Found)
+		if f.Remedy != "" {
+			fmt.Fprintf(w, "\t\t→ %s\n", f.Remedy)
+		}
+	}
+	return w.Flush()
+}
+
+// host is what the program itself runs on.
+func host() []Finding {
+	return []Finding{
+		{Name: "gauntlet", State: "ok", Found: fmt.Sprintf("%s, %s", build.Version(), cmp.Or(build.Commit(), "unknown commit"))},
+		{Name: "machine", State: "ok", Found: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())},
+		{Name: "bench sim", State: "ok", Found: "virtual time, runs everywhere"},
+	}
+}
+
+// tools looks for programs that are not needed but useful.
+func tools() []Finding {
+	var out []Finding
+	for _, t := range []struct{ names, use, remedy string }{
+		{"tshark", "opens the captures of a run", "apt-get install tshark"},
+		{"chromium google-chrome chromium-browser", "the report's test in a browser", "apt-get install chromium"},
+	} {
+		f := Finding{Name: strings.Fields(t.names)[0], State: "missing", Found: "not found; optional, " + t.use, Remedy: t.remedy}
+		for _, name := range strings.Fields(t.names) {
+			if path, err := exec.LookPath(name); err == nil {
+				f = Finding{Name: f.Name, State: "ok", Found: path + ": " + t.use}
+				break
+			}
+		}
+		out = append(out, f)
+	}
+	if free, err := freeSpace(os.TempDir()); err == nil {
+		f := Finding{Name: "scratch space", State: "ok", Found: fmt.Sprintf("%d GiB free in %s", free>>30, os.TempDir())}
+		if free < 1<<30 {
+			f.State, f.Remedy = "limited", "a netns run spools its captures there; free some space or set TMPDIR"
+		}
+		out = append(out, f)
+	}
+	return out
+}

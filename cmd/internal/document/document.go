@@ -1,0 +1,44 @@
+// Package document writes results into files and folders. What they look like is for the packages below reports to say.
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Document is one file of a folder.
+type Document struct {
+	Name  string
+	Write func(io.Writer) error
+}
+
+// Folder writes documents into a folder, all that can be written, and returns every error.
+func Folder(dir string, files []Document) error {
+	var errs []error
+	for _, d := range files {
+		errs = append(errs, File(filepath.Join(dir, d.Name), d.Write))
+	}
+	return errors.Join(errs...)
+}
+
+// File makes a file, and the folder that it lies in.
+func File(path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	w, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(w), w.Close())
+}
+
+// JSON writes indented JSON.
+func JSON(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}

@@ -1,0 +1,83 @@
+// Package guest runs a command in a guest of package lab: any command, or this program's own command line again, with the files
+// that it reads, the programs that it starts and the folders that it writes. In the guest the bench "lab" is the netns bench of
+// that kernel.
+package guest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+)
+
+// Options say what kind of guest.
+type Options struct {
+	Kernel        string        // image to boot, with its Modules; "" takes the kernel that was fetched last
+	Modules       string        // folder of that kernel's modules
+	Console       string        // file that keeps what the guest's kernel says; "" keeps nothing
+	Deterministic bool          // count instructions instead of time
+	Memory        int           // MiB
+	Limit         time.Duration // after which the guest is ended, with Deterministic by its own clock
+	With          []string      // programs by name, files and folders by path, that the user wants in the guest
+
+	drivers, programs []string // what the command needs beside itself: kernel modules, and programs and files
+}
+
+// Command is this program's own command line, to be run in the guest.
+type Command struct {
+	Args    []string // behind the program's name
+	Seed    uint64   // of everything random in a deterministic guest
+	Files   []string // that it reads
+	Outputs []string // files and folders that it writes, which come back
+}
+
+// Carry takes along what implementations need in the guest: programs, and the modules and tools of a device.
+func (o *Options) Carry(names ...string) {
+	for _, n := range names {
+		path, program := strings.CutPrefix(n, scenario.Exec)
+		switch {
+		case program:
+			if abs, err := filepath.Abs(path); err == nil { // a path without a slash would be looked for elsewhere
+				path = abs
+			}
+			o.programs = append(o.programs, path)
+		case n == dut.Name:
+			o.drivers, o.programs = append(o.drivers, dut.Modules()...), append(o.programs, dut.Files()...)
+		}
+	}
+}
+
+// Tapes lists the files of a Spec.
+func Tapes(s *scenario.Spec) (files []string) {
+	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
+		if l.Loss.File != "" {
+			files = append(files, filepath.Clean(l.Loss.File))
+		}
+	}
+	return files
+}
+
+// Existing keeps the names that are files.
+func Existing(names []string) (files []string) {
+	for _, n := range names {
+		if info, err := os.Stat(n); err == nil && info.Mode().IsRegular() {
+			files = append(files, n)
+		}
+	}
+	return files
+}
+
+// Absolute makes paths absolute.
+func Absolute(paths []string) (out []string, err error) {
+	for _, p := range paths {
+		if p, err = filepath.Abs(p); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}

@@ -1,0 +1,102 @@
+// Package linkmakers holds the makers of links against each other: the kernel's netem, the user-space relay and the simulator run
+// the same scenarios, and what each did to the packets of one direction is put into figures.
+package linkmakers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/perf/link"
+)
+
+// compared are the links that are held against each other: one property each. The load keeps the line busy whatever is lost.
+var compared = []struct{ name, lines string }{
+	{"random 5 %", "loss A>B random p=5%"},
+	{"gemodel 2 %, 25 %", "loss A>B gemodel p=2% r=25%"},
+	{"4 states", "loss A>B state p13=2% p31=30% p32=10% p23=40% p14=0.5%"},
+	{"jitter 2 ms", "link jitter=2ms"},
+	{"queue of 20", "link A>B port=40M queue=20"},
+}
+
+// base is what all have in common. IRN sends on while packets are missing; its cap is raised above the queue, so that the
+// queue is what limits.
+const base = `impl irn irn
+link rate=10M delay=10ms queue=1000
+load write msg=64KiB count=60
+qp qd=8
+run limit=60s`
+
+// linkMakers are the makers of links. The simulator runs in virtual time anywhere.
+var linkMakers = []struct{ name, bench, link string }{
+	{"netem", "lab", "netem"},
+	{"relay", "lab", "relay"},
+	{"sim", "sim", "auto"},
+}
+
+// Comparison is what one maker made of one link: a line of the table.
+type Comparison struct {
+	Link    string `json:"link"`
+	Carrier string `json:"carrier"`
+	link.Figures
+}
+
+// Compare makes all runs, and hands on what each one gave: it takes minutes. It has to be called where the bench lab runs.
+func Compare(ctx context.Context, seed uint64, found func(*Comparison) error) error {
+	for _, l := range compared {
+		for _, by := range linkMakers {
+			s, err := scenario.Parse(strings.NewReader(fmt.Sprintf("seed %d\n%s\n%s\n", seed, base, l.lines)))
+			if err != nil {
+				return err
+			}
+			f, err := measure(ctx, s, by.bench, by.link)
+			if err != nil {
+				return fmt.Errorf("lab: compare %s on %s: %w", l.name, by.name, err)
+			}
+			if err := found(&Comparison{l.name, by.name, f}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure runs a Spec and returns what the link did to what A sent.
+func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figures, error) {
+	impls, err := registry.Ends(s)
+	if err != nil {
+		return link.Figures{}, err
+	}
+	b, err := registry.Open(where, "")
+	if err != nil {
+		return link.Figures{}, err
+	}
+	path := link.NewPath(trace.A)
+	_, err = b.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: true, Link: by,
+		Open: func(trace.Header) (trace.Sink, error) { return path, nil }})
+	return path.Figures(), err
+}
+
+// Head and what Print writes are the table. Its lines are written one by one, since a run takes its time.
+const Head = "LINK               BY     PACKETS     LOST  MEAN RUN  RUNS OF 1, 2, 3, 4+      OVERTOOK  DELAY LEAST, 5 %, MEDIAN, 95 %, LONGEST"
+
+// Print writes the line of a comparison.
+func (c *Comparison) Print(w io.Writer) error {
+	runs := make([]string, len(c.Runs))
+	for i, r := range c.Runs {
+		runs[i] = fmt.Sprintf("%3.0f %%", 100*r)
+	}
+	delays := make([]string, len(c.DelayNs))
+	for i, d := range c.DelayNs {
+		delays[i] = quantity.Duration(d)
+	}
+	_, err := fmt.Fprintf(w, "%-17s  %-5s  %7d  %5.2f %%  %8.2f  %-23s  %6.2f %%  %s\n", c.Link, c.Carrier, c.Sent, 100*c.Lost, c.MeanRun,
+		strings.Join(runs, " "), 100*c.Overtook, strings.Join(delays, ", "))
+	return err
+}

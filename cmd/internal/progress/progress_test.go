@@ -1,0 +1,31 @@
+package progress
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+func TestTimeLeft(t *testing.T) {
+	for _, c := range []struct {
+		spent time.Duration
+		share float64
+		want  string
+	}{{time.Second, 0, "…"}, {time.Second, 0.01, "…"}, {10 * time.Second, 0.5, "10s left"}, {10 * time.Second, 1, "0s left"}} {
+		if got := remaining(c.spent, c.share); got != c.want {
+			t.Errorf("%s at %g: %q, want %q", c.spent, c.share, got, c.want)
+		}
+	}
+}
+
+// What is not a terminal is told in lines, and only when it is wanted.
+func TestBarOfAFile(t *testing.T) {
+	var out bytes.Buffer
+	b := &Bar{out: &out, plain: true, began: time.Now()}
+	b.Show(0.5, "half")
+	b.Say("half done")
+	b.Done()
+	if out.String() != "half done\n" {
+		t.Errorf("%q", out.String())
+	}
+}

@@ -1,0 +1,194 @@
+package qualify
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// evidence gathers what the scenarios of a qualification say.
+type evidence struct {
+	profile   *profiles.Profile
+	session   *conform.Session // that played them
+	scenarios []model.ScenarioOutcome
+	findings  map[[2]string]string // by rule and implementation: the first
+	reasons   map[[2]string]string // likewise: why there is no verdict, or which waiver holds
+	results   map[[2]string]*model.Result
+	facts     []model.Fact // of the machine
+}
+
+func newEvidence(p *profiles.Profile, session *conform.Session) *evidence {
+	return &evidence{profile: p, session: session, findings: map[[2]string]string{}, reasons: map[[2]string]string{}, results: map[[2]string]*model.Result{}}
+}
+
+// eligible refuses who does not declare what the profile is about: all its rules would be NOT-APPLICABLE.
+func (e *evidence) eligible() error {
+	for _, c := range e.capabilities() {
+		if f := e.profile.Missing(c.Features); f != "" && c.Name == subject(&e.session.Options) {
+			return fmt.Errorf("profile %s: %s does not declare %s, which the profile is about; it declares %s", e.profile.Name, c.Name, f, strings.Join(c.Features, " "))
+		}
+	}
+	return nil
+}
+
+// ended notes the last run of a scenario, which comes before its outcome.
+func (e *evidence) ended(impl, scenario string, r *model.Result) {
+	e.results[[2]string{impl, scenario}] = &model.Result{Certificates: r.Certificates}
+	if len(e.facts) == 0 {
+		e.facts = r.Environment
+	}
+}
+
+// judged takes in an outcome.
+func (e *evidence) judged(o *suite.Outcome) {
+	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(), Reason: o.Reason, Seed: o.Seed,
+		SpecHash: o.SpecHash, Folder: o.Folder, Again: conform.Again(o.Impl, e.session.Peer, o.Bench, o.Scenario)}
+	if r := e.results[[2]string{o.Impl, o.Scenario}]; r != nil {
+		s.Certificates = r.Certificates
+	}
+	e.scenarios = append(e.scenarios, s)
+	if o.Status >= rule.Invalid {
+		return // its findings prove nothing
+	}
+	for _, f := range o.Findings {
+		note(e.findings, f.Rule, o.Impl, fmt.Sprintf("%s: %s (%s)", o.Scenario, f.Text, f.Blame))
+	}
+	for _, v := range o.Verdicts {
+		note(e.reasons, v.Rule, o.Impl, v.Reason)
+	}
+}
+
+// note keeps the first text for a rule.
+func note(into map[[2]string]string, id, impl, text string) {
+	if key := [2]string{id, impl}; into[key] == "" {
+		into[key] = text
+	}
+}
+
+// role is that of a device, which is judged in two; "" for an implementation.
+func (e *evidence) role(impl string) string {
+	if e.session.Device == "" {
+		return ""
+	}
+	return strings.TrimPrefix(impl, dut.Name+"-")
+}
+
+// qualification puts together what is known when the scenarios have been run.
+func (e *evidence) qualification() *model.Qualification {
+	e.session.Settle()
+	q := &model.Qualification{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Bench: e.session.Bench,
+		Profile: e.profile.Name, Title: e.profile.Title, Subject: subject(&e.session.Options), Peer: cmp.Or(e.session.Peer, subject(&e.session.Options)), Reference: e.profile.Reference,
+		Capabilities: e.capabilities(), Environment: e.facts, Scenarios: e.scenarios}
+	for _, r := range rules.All() {
+		for _, impl := range e.session.Impls {
+			if o := e.outcome(&r, impl); o != nil {
+				q.Rules = append(q.Rules, *o)
+			}
+		}
+	}
+	q.Waivers = e.waivers()
+	return q
+}
+
+// outcome is what all scenarios say of a rule; nil for one that is not of the profile and was not judged.
+func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
+	core := e.profile.IsCore(r.ID)
+	required := core || e.profile.Requires(r.ID, r.Level)
+	o := &model.RuleOutcome{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Role: e.role(impl), Required: required, Core: core}
+	key := [2]string{r.ID, impl}
+	c := e.session.Table.Cell(r.ID, impl)
+	switch {
+	case c == nil && !required:
+		return nil
+	case c == nil:
+		o.Status, o.Reason = rule.NotApplicable.String(), e.foreign(r, impl)
+		return o
+	}
+	o.Status, o.Judged, o.Met, o.Total, o.Broken = c.Status.String(), c.Judged(), c.Met, c.Total, c.Broken
+	switch c.Status {
+	case rule.Inconclusive:
+		o.Reason = cmp.Or(e.reasons[key], "its situation did not arise: "+r.Stimulus)
+	case rule.Pass:
+	case rule.XPass:
+		o.Reason = "waived, but no scenario broke it: the waiver must go"
+	default:
+		o.Finding, o.Reason = e.findings[key], e.reasons[key]
+	}
+	return o
+}
+
+// foreign says why a rule was judged nowhere.
+func (e *evidence) foreign(r *rule.Rule, impl string) string {
+	if declared := e.session.Declarations()[impl]; e.session.Device == "" && !r.AppliesTo(declared) {
+		return "the implementation does not declare " + strings.Join(r.Features, " ")
+	}
+	return "no scenario that the implementation can take part in is about it"
+}
+
+// waivers says what became of the waivers that name the subject.
+func (e *evidence) waivers() []model.WaiverOutcome {
+	out := []model.WaiverOutcome{}
+	for _, w := range e.session.Waived {
+		named, status := false, rule.Inconclusive
+		for _, r := range rules.All() {
+			for _, impl := range e.session.Impls {
+				if rule.Covering([]rule.Waiver{w}, r.ID, rule.Device{Names: []string{impl}, Kernel: e.session.Kernel}) == nil {
+					continue
+				}
+				named = true
+				if c := e.session.Table.Cell(r.ID, impl); c != nil {
+					status = max(status, c.Stands(&w))
+				}
+			}
+		}
+		if named {
+			o := model.WaiverOutcome{Rule: w.Rule, Impl: w.Impl, Owner: w.Owner, Expires: w.Expires, Reason: w.Reason, Status: status.String()}
+			if w.Expires < run.Today() {
+				o.Status = model.Expired
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// capabilities is what the ends declare, the subject first.
+func (e *evidence) capabilities() (out []model.Capabilities) {
+	if e.session.Device != "" {
+		d := dut.Implementation()
+		return []model.Capabilities{capabilitiesOf(&d, nil)}
+	}
+	names := []string{e.session.Impl}
+	if e.session.Peer != "" && e.session.Peer != e.session.Impl {
+		names = append(names, e.session.Peer)
+	}
+	for _, name := range names {
+		if i, err := e.session.Known.Find(name); err == nil { // all have been found before
+			var said any
+			if caps := e.session.Known[name]; caps != nil {
+				said = caps
+			}
+			out = append(out, capabilitiesOf(&i, said))
+		}
+	}
+	return out
+}
+
+func capabilitiesOf(i *engine.Implementation, said any) model.Capabilities {
+	c := model.Capabilities{Name: i.Name, Title: i.Title, Source: i.Source, Features: i.Declares(), Params: []string{}, Said: said}
+	for _, p := range i.Params {
+		c.Params = append(c.Params, p.Name)
+	}
+	return c
+}

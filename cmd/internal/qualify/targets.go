@@ -1,0 +1,138 @@
+package qualify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// measurement is that of the targets of a profile.
+type measurement struct {
+	profile *profiles.Profile
+	session *conform.Session // who is judged, and on which bench
+	peer    string           // the implementation at B
+	seeds   int
+
+	mu   sync.Mutex
+	made []model.ScenarioOutcome // what the runs were: many, and several at once in virtual time
+}
+
+// run runs the targets, the implementation and the reference in turn, and takes them into q.
+func (m *measurement) run(ctx context.Context, q *model.Qualification, progress func(share float64, what string)) error {
+	claimed, err := m.claims()
+	if err != nil || len(claimed) == 0 {
+		return err
+	}
+	jobs := 1 // real runs share the machine's clock
+	if m.session.Bench == "sim" {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	q.Targets, err = suite.Measure(ctx, suite.Options{Targets: claimed, Seeds: m.seeds, Jobs: jobs, Confidence: 0.95, Cost: run.ExpectedPackets, Run: m.one,
+		Progress: func(share float64, what string) { progress(share, "targets: "+what) }})
+	slices.SortFunc(m.made, func(a, b model.ScenarioOutcome) int {
+		return cmp.Or(strings.Compare(a.SpecHash, b.SpecHash), cmp.Compare(a.Seed, b.Seed))
+	})
+	q.TargetRuns = m.made
+	return err
+}
+
+// claims turns the targets of a profile into those of package targets, which say where each bound comes from. One claim of a
+// paper may serve several.
+func (m *measurement) claims() ([]targets.Target, error) {
+	var out []targets.Target
+	p := m.profile
+	for i := range p.Targets {
+		t, err := m.claim(&p.Targets[i])
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: target %s: %w", p.Name, p.Targets[i].Name, err)
+		}
+		if n := slices.IndexFunc(out, func(o targets.Target) bool { return o.ID == t.ID }); n >= 0 {
+			out[n].Checks = append(out[n].Checks, t.Checks...)
+			continue
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// claim is one of them. Where it cannot be measured, it says why and asks for nothing.
+func (m *measurement) claim(t *profiles.Target) (targets.Target, error) {
+	found, err := targets.Find(targets.All(), []string{t.Claim})
+	if err != nil {
+		return targets.Target{}, err
+	}
+	c, err := found[0].Find(t.Check)
+	if err != nil {
+		return targets.Target{}, err
+	}
+	p := m.profile
+	out := targets.Target{ID: found[0].ID, Source: found[0].Source, Class: targets.Emulated,
+		Claim: fmt.Sprintf("%s; scaled down by profile %s", found[0].Claim, p.Name), Reason: found[0].Reason}
+	if out.Reason, err = m.unmeasurable(t); err != nil || out.Reason != "" {
+		return out, err
+	}
+	reference := fmt.Sprintf("impl %s %s\n%s", p.Reference, p.Reference, t.Text)
+	if m.session.Peer != "" {
+		reference = fmt.Sprintf("impl %s %s\n%s", p.Reference, m.peer, t.Text)
+	}
+	if m.session.Impl == p.Reference {
+		reference = "" // beside itself nothing can be seen
+	}
+	if out.Checks, err = found[0].Beside(c, t.Name, fmt.Sprintf("impl %s %s\n%s", m.session.Impl, m.peer, t.Text), reference); len(out.Checks) == 0 {
+		out.Reason = m.session.Impl + " is the reference itself"
+	}
+	return out, err
+}
+
+// unmeasurable says why a target is not run, "" when it is.
+func (m *measurement) unmeasurable(t *profiles.Target) (string, error) {
+	if m.session.Device != "" {
+		return "not measured: a device is driven by perftest, whose loads are its own", nil
+	}
+	s, err := t.Spec()
+	if err != nil {
+		return "", err
+	}
+	s.Impl = [2]string{m.session.Impl, m.peer}
+	if lack := m.session.Known.Lacks(s); lack != "" {
+		return "NOT-APPLICABLE: " + lack, nil
+	}
+	return "", nil
+}
+
+// one makes a run for its numbers.
+func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+	var impls [2]engine.Implementation
+	for side, name := range s.Impl {
+		var err error
+		if impls[side], err = m.session.Known.Find(name); err != nil {
+			return targets.Run{}, err
+		}
+	}
+	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls, Codec: run.CodecAuto, Link: m.session.Link, Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
+	m.keep(r)
+	return targets.Run{Summary: r.Summary, Spec: s}, err
+}
+
+// keep notes the last attempt of a run.
+func (m *measurement) keep(r *model.Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "), Title: "run of a target", Status: r.Status, Reason: r.Reason, Seed: r.Seed,
+		SpecHash: r.SpecHash, Certificates: r.Certificates})
+}

@@ -1,0 +1,56 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+)
+
+// Benches returns the names of all benches.
+func Benches() []string { return []string{"sim", "netns", "container", "lab"} }
+
+func unknownBench(name string) error {
+	return fault.Usage(fmt.Errorf("--bench %q: want one of %s", name, strings.Join(Benches(), ", ")))
+}
+
+// Replaced is the error of a process that started itself again with the privilege of a bench. The second process did all the
+// work; this one has only to end with its exit code.
+type Replaced struct{ Code int }
+
+// Error implements error.
+func (r *Replaced) Error() string {
+	return fmt.Sprintf("started again with privilege; that process ended with exit code %d", r.Code)
+}
+
+// OnDemand is a bench that is made when something is going to run, because making it may start this process again.
+type OnDemand struct {
+	Name        string
+	bench.Bench // nil until Open
+}
+
+// Open makes the bench, once.
+func (b *OnDemand) Open() (err error) {
+	if b.Bench == nil {
+		b.Bench, err = Open(b.Name, "")
+	}
+	return err
+}
+
+// Runs refuses programs and devices on a bench that cannot start them.
+func Runs(bench string, names ...string) error {
+	for _, name := range names {
+		switch {
+		case name == dut.Name && bench != "netns" && bench != "lab":
+			return fmt.Errorf("implementation %s: soft-RoCE is in a kernel; add --bench lab", name)
+		case strings.HasPrefix(name, scenario.Exec) && bench == "sim":
+			return fmt.Errorf("implementation %s: a program needs real packets; add --bench netns", name)
+		case strings.HasPrefix(name, scenario.Image) && bench != "container":
+			return fmt.Errorf("implementation %s: an image needs a container; add --bench container", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package registry
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+)
+
+// Ends finds the implementations at both ends of a Spec, lets them look at their attributes and parameters, and fits the Spec to
+// them.
+func Ends(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
+	known := Catalogue{}
+	for side, name := range s.Impl {
+		if impls[side], err = known.Find(name); err != nil {
+			return impls, err
+		}
+		if err := impls[side].Try(s.Ends(0)[side], &memory.Host{}); err != nil {
+			return impls, fault.Usage(err)
+		}
+	}
+	if err := Together(impls); err != nil {
+		return impls, fault.Usage(err)
+	}
+	if what := known.Lacks(s); what != "" {
+		return impls, fault.Usage(fmt.Errorf("%s: NOT-APPLICABLE", what))
+	}
+	_, err = s.Fit(impls)
+	return impls, fault.Usage(err)
+}
+
+// Together checks that two implementations can be at the two ends: both speak RoCEv2, whatever the scheme, or they are the same.
+func Together(impls [2]engine.Implementation) error {
+	a, b := &impls[0], &impls[1]
+	if a.Name != b.Name && (a.OverIP() || b.OverIP()) {
+		return fmt.Errorf("implementations %s and %s: they do not speak the same protocol; name one, or two that speak RoCEv2", a.Name, b.Name)
+	}
+	return nil
+}
+
+// Framed reports whether packets between two implementations have to be frames also in virtual time: the headers of transports
+// over IP are in their bytes.
+func Framed(impls [2]engine.Implementation) bool { return impls[0].OverIP() || impls[1].OverIP() }

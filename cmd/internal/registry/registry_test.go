@@ -1,0 +1,89 @@
+package registry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+)
+
+// A name that is not known is the user's mistake; a program that does not speak is not.
+func TestFind(t *testing.T) {
+	for _, name := range []string{"gbn", "rxe"} {
+		if impl, err := (Catalogue{}).Find(name); err != nil || impl.Name != name {
+			t.Errorf("%s: %q, %v", name, impl.Name, err)
+		}
+	}
+	for name, want := range map[string]fault.Kind{"nobody": fault.User, "exec:/nonexistent": fault.Harness} {
+		if _, err := (Catalogue{}).Find(name); fault.Of(err) != want {
+			t.Errorf("%s: %v, fault %d, want %d", name, err, fault.Of(err), want)
+		}
+	}
+}
+
+// What a program said once is what it declares, and what it lacks.
+func TestCatalogueKeepsWhatAProgramSaid(t *testing.T) {
+	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "gbn", Features: "rc gbn", Params: "window", Operations: "WRITE", Serves: "WRITE", MTUs: "1024", MaxQPs: 1}}
+	impl, err := c.Find("exec:./mine")
+	if err != nil || impl.Title != "mine 1" || !strings.HasSuffix(impl.Program, "/mine") || len(impl.Params) != 1 {
+		t.Errorf("%+v, %v", impl, err)
+	}
+	s, err := scenario.Parse(strings.NewReader("impl exec:./mine gbn\nload send msg=1KiB count=1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Lacks(s); !strings.HasPrefix(got, "exec:./mine does not declare ") {
+		t.Errorf("%q; want that it does not send", got)
+	}
+}
+
+func TestShort(t *testing.T) {
+	for name, want := range map[string]string{"gbn": "gbn", "exec:./a/b": "b", "image:host:5000/a:tag": "a-tag"} {
+		if got := Short(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	if _, err := Open("nowhere", ""); fault.Of(err) != fault.User || !strings.Contains(err.Error(), "want one of sim, netns, container, lab") {
+		t.Errorf("%v", err)
+	}
+	b := OnDemand{Name: "sim"}
+	if err := errors.Join(b.Open(), b.Open()); err != nil || b.Bench == nil {
+		t.Errorf("%v, %v", b.Bench, err)
+	}
+}
+
+// A bench refuses what it cannot start.
+func TestRuns(t *testing.T) {
+	for name, benches := range map[string][]string{"gbn": {"sim", "netns", "container", "lab"}, "exec:./a": {"netns", "container", "lab"}, "image:a": {"container"}, "rxe": {"netns", "lab"}} {
+		for _, bench := range Benches() {
+			want := strings.Contains(strings.Join(benches, " "), bench)
+			if err := Runs(bench, "gbn", name); (err == nil) != want {
+				t.Errorf("%s on %s: %v", name, bench, err)
+			}
+		}
+	}
+}
+
+// Two that speak RoCEv2 can meet, whatever their schemes; one over IP meets itself.
+func TestTogether(t *testing.T) {
+	for pair, want := range map[[2]string]bool{{"gbn", "irn"}: true, {"gbn", "rciwarp"}: false, {"rciwarp", "rciwarp"}: true} {
+		var impls [2]engine.Implementation
+		for i, name := range pair {
+			impls[i], _ = all.Find(name)
+		}
+		if err := Together(impls); (err == nil) != want {
+			t.Errorf("%v: %v", pair, err)
+		}
+		if got := Framed(impls); got != (pair[1] == "rciwarp") {
+			t.Errorf("%v are framed: %t", pair, got)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package selfcheck
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+)
+
+// Print writes one line per rule, and its findings.
+func Print(out io.Writer, verdicts []rule.Verdict) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, v := range verdicts {
+		fmt.Fprintf(w, "%s\t%s\t%v\t%d times\t%s\n", v.Rule, v.Level, v.Status, v.Met, cmp.Or(v.Reason, v.Title))
+		for _, f := range v.Findings {
+			fmt.Fprintf(w, "\t\t\t\t  %s\n", f.Text)
+		}
+	}
+	return w.Flush()
+}
+
+// Failed counts the rules that are broken.
+func Failed(verdicts []rule.Verdict) (n int) {
+	for _, v := range verdicts {
+		if v.Status == rule.Fail {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,157 @@
+// Package selfcheck makes the experiments of the META rules: it runs every implementation, and every engine that is wrong on
+// purpose, in virtual time, and hands the recordings to package meta, which judges the judge.
+package selfcheck
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	wrong "github.com/rdma-gauntlet/gauntlet/impls/broken/all"
+)
+
+// IDs lists the rules of the family.
+func IDs() (ids []string) {
+	for _, r := range meta.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// Run judges the rules with these IDs, all when there are none, in the order of the catalogue.
+func Run(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error) {
+	experiments := experimentsOn(ctx)
+	for _, id := range IDs() {
+		if len(ids) > 0 && !slices.Contains(ids, id) {
+			continue
+		}
+		v, err := experiments[id]()
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
+}
+
+// experimentsOn is what judges each rule of the family. Those that need recordings share them.
+func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) {
+	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
+	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
+		return func() (rule.Verdict, error) {
+			pairs, err := recorded()
+			if err != nil {
+				return rule.Verdict{}, err
+			}
+			var first []*meta.Recording
+			for _, p := range pairs {
+				first = append(first, p[0])
+			}
+			return experiment(meta.Judged, rules.All(), first)
+		}
+	}
+	return map[string]func() (rule.Verdict, error){
+		meta.Clock:    over(meta.Later),
+		meta.Silence:  over(meta.Silent),
+		meta.Captures: over(judgedFromFiles),
+		meta.OneTap:   over(meta.FromOneTap),
+		meta.Seed: func() (rule.Verdict, error) {
+			pairs, err := recorded()
+			if err != nil {
+				return rule.Verdict{}, err
+			}
+			return meta.Repeated(pairs)
+		},
+		meta.Mutants:  func() (rule.Verdict, error) { return caught(ctx, Engines()) },
+		meta.SoftRoCE: func() (rule.Verdict, error) { return waived("rxe", meta.SoftRoCEDeviations) },
+		meta.Devices:  func() (rule.Verdict, error) { return meta.DeviceDeviations(), nil },
+	}
+}
+
+// judgedFromFiles is meta.FromFiles with a folder that is gone afterwards.
+func judgedFromFiles(by meta.Judge, list []rule.Rule, over []*meta.Recording) (rule.Verdict, error) {
+	dir, err := os.MkdirTemp("", "gauntlet-selfcheck-")
+	if err != nil {
+		return rule.Verdict{}, err
+	}
+	defer os.RemoveAll(dir)
+	return meta.FromFiles(by, list, over, dir)
+}
+
+// waived lists deviations with the waivers that come with the program.
+func waived(device string, list func([]rule.Waiver) rule.Verdict) (rule.Verdict, error) {
+	known, err := waivers.Read(device)
+	return list(known), err
+}
+
+// scenarioText is what every implementation runs: some loss, both ways, and packets that overtake and come twice.
+const scenarioText = `seed 7
+link rate=100M delay=2ms reorder=1e-2 duplicate=1e-2
+loss random p=2e-2
+qp rto=20ms count=2
+report detail
+load write msg=20000 count=8
+load send msg=3000 count=8
+`
+
+// recordings makes two runs of every implementation.
+func recordings(ctx context.Context) (pairs [][2]*meta.Recording, err error) {
+	for _, impl := range all.Implementations() {
+		var pair [2]*meta.Recording
+		for i := range pair {
+			if pair[i], err = tried(ctx, impl, scenarioText); err != nil {
+				return nil, fmt.Errorf("%s: %w", impl.Name, err)
+			}
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs, nil
+}
+
+// tried records a run in virtual time with the same implementation at both ends.
+func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.Recording, error) {
+	spec, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	impls := [2]engine.Implementation{impl, impl}
+	r := &meta.Recording{Name: impl.Name, Options: judging.Declared(impls, spec.Params)}
+	play := judging.Run{Job: bench.Job{Spec: spec, Impls: impls, Bytes: true}, Bench: sim.Bench{},
+		Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
+			r.Header = h
+			return r, nil
+		}}
+	if _, err := play.Prepare(); err != nil {
+		return nil, err
+	}
+	_, err = play.Play(ctx)
+	return r, err
+}
+
+// caught runs engines that are wrong on purpose, and the right ones beside them, on all processors.
+func caught(ctx context.Context, engines []matrix.Broken) (rule.Verdict, error) {
+	var kills []meta.Kill
+	for _, k := range matrix.Hunt(ctx, matrix.Options{Rules: rules.All(), Jobs: runtime.GOMAXPROCS(0)}, engines) {
+		if k.Status == rule.Error.String() {
+			return rule.Verdict{}, fmt.Errorf("%s: %s", k.Name, k.Reason)
+		}
+		kills = append(kills, meta.Kill{Engine: k.Name, Caught: k.Caught, Missed: k.Missed})
+	}
+	return meta.Caught(rules.All(), kills, wrong.Uncaught), nil
+}

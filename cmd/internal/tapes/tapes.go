@@ -1,0 +1,75 @@
+// Package tapes records loss tapes from runs in virtual time and plays them in others. What a tape is, is for netem/tape to say, and
+// what of a run goes onto it for harness/losstape.
+package tapes
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/losstape"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+	"github.com/rdma-gauntlet/gauntlet/netem/tape"
+)
+
+// Record runs the scenario and returns the tape of what the link lost of what one side sent. Slot is the length of a slot of a tape
+// by time, 0 for other keys.
+func Record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*tape.Tape, error) {
+	sink, err := losstape.New(s, from, key, slot)
+	if err != nil {
+		return nil, fault.Usage(err)
+	}
+	impls, err := registry.Ends(s)
+	if err != nil {
+		return nil, fault.Usage(err)
+	}
+	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: registry.Framed(impls),
+		Open: func(trace.Header) (trace.Sink, error) { return sink, nil }})
+	if err != nil {
+		return nil, fault.Broken(err)
+	}
+	t, err := sink.Tape()
+	return t, fault.Broken(err)
+}
+
+// Play runs the scenario with the tape of a file in place of its loss, and returns what was lost under the tape's key. A loss of
+// the tape that never came up is an error without a fault: the tape is of another link or workload. The scenario keeps the tape.
+func Play(ctx context.Context, s *scenario.Spec, from trace.Side, file string) (*tape.Tape, error) {
+	played, err := tape.Open(file)
+	if err != nil {
+		return nil, fault.Usage(err)
+	}
+	losstape.Direction(s, from).Loss = spec.Loss{Model: spec.Tape, File: file}
+	again, err := Record(ctx, s, from, played.Key, played.Slot)
+	if err != nil {
+		return nil, err
+	}
+	return again, losstape.Missed(played, again)
+}
+
+// Print writes the statistics of a tape for people.
+func Print(out io.Writer, s tape.Stats) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "key\t%s %s\nmodel\t%s, seed %d\n", s.Key, s.Slot, s.Model, s.Seed)
+	unit := "packets"
+	if s.Key == tape.ByTime {
+		unit = "slots"
+	}
+	if s.Key == tape.ByIdentity {
+		fmt.Fprintf(w, "lost\t%s on %s, of which %s of retransmissions\n", quantity.Count(int64(s.Lost)),
+			quantity.Plural(int64(s.QPs), "connection", "connections"), quantity.Count(int64(s.Again)))
+		return w.Flush()
+	}
+	fmt.Fprintf(w, "lost\t%s of %s %s, %s\n", quantity.Count(int64(s.Lost)), quantity.Count(int64(s.Length)), unit, quantity.Share(s.Rate))
+	fmt.Fprintf(w, "bursts\t%s, of %s %s on average, the longest %s\n", quantity.Count(int64(s.Bursts)), quantity.Value(s.Mean, ""), unit, quantity.Count(int64(s.Longest)))
+	return w.Flush()
+}
