@@ -1,3 +1,5 @@
+//go:build netns
+
 package main
 
 import (
@@ -30,9 +32,6 @@ type docked struct {
 // for a test's binary.
 func needDocker(t *testing.T) *docked {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: runs in real time")
-	}
 	if os.Geteuid() != 0 {
 		t.Skip("containers need root, because devices are put into their namespaces")
 	}
@@ -60,7 +59,7 @@ func (d *docked) command(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// run makes a run until the host is not too busy for it.
+// run makes a run until the host is not too busy for it, up to five times.
 func (d *docked) run(t *testing.T, args ...string) *model.Result {
 	t.Helper()
 	var r *model.Result
@@ -73,7 +72,7 @@ func (d *docked) run(t *testing.T, args ...string) *model.Result {
 			return r
 		}
 	}
-	t.Skip("this host is too busy: ", r.Reason)
+	t.Fatal("this host is too busy: ", r.Reason)
 	return nil
 }
 
@@ -122,7 +121,7 @@ func TestContainers(t *testing.T) {
 	t.Run("make images", d.images)
 	t.Run("engines", d.engines)
 	t.Run("somebody's image", d.foreign)
-	t.Run("conform and matrix", d.sets)
+	t.Run("conform", d.conform)
 	t.Run("peers", d.peers)
 	t.Run("bad images", d.badImages)
 	t.Run("killed", d.killed)
@@ -158,7 +157,6 @@ func (d *docked) engines(t *testing.T) {
 // send on its device.
 func (d *docked) foreign(t *testing.T) {
 	image := d.exampleImage(t, harmless)
-	d.keepsContract(t, image)
 	r := d.run(t, "--impl", "gbn,"+image, "--count", "5", "--fault", "drop A psn=+70 tx=1")
 	if got := brokenRules(r); !slices.Equal(got, []string{"GBN-NAK-002"}) || r.Messages != 5 {
 		t.Errorf("%s, broken %v, %d messages\n%s", r.Status, got, r.Messages, strings.Join(failures(r), "\n"))
@@ -237,29 +235,20 @@ func (d *docked) became(t *testing.T, id, program string) (c client.ContainerIns
 	return c, "", nil
 }
 
-// Every command that takes a bench takes this one.
-func (d *docked) sets(t *testing.T) {
+// A suite of scenarios takes this bench as well; a matrix is that of the peers.
+func (d *docked) conform(t *testing.T) {
 	o := finish(t, d.command(t, "conform", "--bench", "container", "--impl", "gbn", "--focus", " loss-middle$"))
 	if o.code != 0 || !strings.Contains(o.stdout, "1 scenarios, 1 passed") {
 		t.Errorf("conform: exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
-	image := d.exampleImage(t, harmless)
-	o = finish(t, d.command(t, "matrix", "--bench", "container", "--impl", "gbn,"+image, "--links", "clean", "--with", "load write msg=16KiB count=20", "--json"))
-	m := readMatrix(t, []byte(o.stdout))
-	if len(m.Cells) != 2 {
-		t.Fatalf("matrix: exit %d, %+v, %s", o.code, m, o.stderr)
-	}
-	for _, c := range m.Cells {
-		if c.Status == "INVALID" && c.Attempts == 3 {
-			t.Logf("this host is too busy: %s", c.Reason)
-		} else if c.Status != "PASS" || c.Messages != 20 {
-			t.Errorf("%s over %s: %s %s, %d messages", c.Impl, c.Link, c.Status, c.Reason, c.Messages)
-		}
-	}
 }
 
-// differsInAContainer are the faults that a container's streams, signals and limits could make something else of.
-var differsInAContainer = []string{"says nothing", "garbage", "a flood without an end", "a flood of good lines", "ignores the end of input", "ignores SIGTERM", "dies", hungry.name}
+// What a container's streams, signals and limits could make something else of: faults of programs that are started alone, and of
+// those that take part in a run.
+var (
+	differsAlone = []string{"garbage", "a flood without an end", "ignores the end of input", "ignores SIGTERM", hungry.name}
+	differsInRun = []string{"a flood of good lines", "dies"}
+)
 
 // hungry takes memory until there is none.
 var hungry = bad{name: "takes all memory", old: begins, new: "for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); }\n" + begins,
@@ -267,18 +256,8 @@ var hungry = bad{name: "takes all memory", old: begins, new: "for (;;) { char *p
 
 // What is wrong with the program of an image is said in one line, within bounded time, and nothing is left.
 func (d *docked) badImages(t *testing.T) {
-	for _, b := range append(badPrograms(), hungry) {
-		if !slices.Contains(differsInAContainer, b.name) {
-			continue
-		}
-		t.Run(b.name, func(t *testing.T) { // one at a time, because what is left is looked for
-			o := finish(t, d.command(t, "check-contract", d.exampleImage(t, b)))
-			if ids := d.left(t); len(ids) > 0 {
-				t.Errorf("left behind: %v", ids)
-			}
-			b.named(t, o)
-		})
-	}
+	t.Run("alone", func(t *testing.T) { d.namedInContainers(t, differsAlone, len(differsAlone)) }) // without a link, so side by side
+	t.Run("in a run", func(t *testing.T) { d.namedInContainers(t, differsInRun, 1) })
 	d.keepsContract(t, d.exampleImage(t, forking)) // its children end with it
 	for name, want := range map[string]string{
 		"image:gauntlet-test/nowhere": "nothing is downloaded",
@@ -287,6 +266,28 @@ func (d *docked) badImages(t *testing.T) {
 		o := finish(t, d.command(t, "run", "--bench", "container", "--impl", name))
 		if o.code != exitBroken || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d, %q; want %q", name, o.code, o.stderr, want)
+		}
+	}
+}
+
+// namedInContainers checks the images of some bad programs, so many at a time, and that nothing is left of them.
+func (d *docked) namedInContainers(t *testing.T, names []string, together int) {
+	t.Helper()
+	list := slices.DeleteFunc(append(badPrograms(), hungry), func(b bad) bool { return !slices.Contains(names, b.name) })
+	for some := range slices.Chunk(list, together) {
+		var walks []func() exited
+		for _, b := range some {
+			walks = append(walks, started(t, d.command(t, "check-contract", d.exampleImage(t, b))))
+		}
+		var ends []exited
+		for _, ended := range walks {
+			ends = append(ends, ended())
+		}
+		if ids := d.left(t); len(ids) > 0 {
+			t.Errorf("left behind: %v", ids)
+		}
+		for i, b := range some {
+			t.Run(b.name, func(t *testing.T) { b.named(t, ends[i]) })
 		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build netns
+
 package main
 
 import (
@@ -103,47 +105,6 @@ func (d *docked) softRoCE(t *testing.T, image string) {
 	for _, w := range want {
 		if !strings.Contains(string(raw), w) || state.ExitCode != code {
 			t.Errorf("exit %d, want %d and %q in\n%s", state.ExitCode, code, w, raw)
-		}
-	}
-}
-
-// softRoCEScript makes a device and WRITEs over it, with the file system of the image, which is at ROOT.
-const softRoCEScript = `
-mount -t sysfs none ROOT/sys && mount -t proc none ROOT/proc && mount --bind /dev ROOT/dev || exit 1
-ip link add v0 type veth peer name v1 && ip addr add 10.0.0.1/24 dev v0 && ip link set v0 up && ip link set v1 up || exit 1
-softroce="chroot ROOT /usr/bin/softroce"
-$softroce rdma link add rxe0 type rxe netdev v0 && $softroce || exit 1
-sleep 1
-$softroce ib_write_bw -d rxe0 -n 200 -s 4096 >/dev/null &
-sleep 3
-$softroce ib_write_bw -d rxe0 -n 200 -s 4096 127.0.0.1
-`
-
-// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing else.
-func TestSoftRoCEImageInAGuest(t *testing.T) {
-	needLab(t)
-	if os.Getuid() != 0 {
-		t.Skip("chroot needs root")
-	}
-	dir := t.TempDir()
-	root := filepath.Join(dir, "root")
-	unpack := exec.Command("sh", "-c", `mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`, root)
-	if text, err := unpack.CombinedOutput(); err != nil {
-		if strings.Contains(string(text), "not installed") {
-			t.Skip(string(text))
-		}
-		t.Fatalf("%v\n%s", err, text)
-	}
-	script := filepath.Join(dir, "script")
-	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(softRoCEScript, "ROOT", root)), 0o644))
-	args := []string{"lab", "run", "--module", "crc32_generic", "--module", "rdma_rxe", "--module", "ib_uverbs"}
-	for _, what := range []string{"mount", "chroot", "sleep", "ip", root, script} {
-		args = append(args, "--with", what)
-	}
-	o := gauntlet(t, dir, append(args, "--", "sh", script)...)
-	for _, want := range []string{"perftest ", "with rdma_rxe", "rxe0/1 state", " 4096       200 "} {
-		if o.code != 0 || !strings.Contains(o.stdout, want) {
-			t.Errorf("exit %d, no %q in\n%s%s", o.code, want, o.stdout, o.stderr)
 		}
 	}
 }

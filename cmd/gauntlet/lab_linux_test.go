@@ -1,3 +1,5 @@
+//go:build lab
+
 package main
 
 import (
@@ -16,7 +18,7 @@ import (
 )
 
 // needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here. A guest has one processor and
-// its own time, so tests with guests run side by side, after those that need the machine for themselves.
+// its own time, so tests with guests run side by side.
 var needLab = func() func(*testing.T) {
 	fetch := sync.OnceValue(func() error {
 		_, err := lab.Latest()
@@ -30,9 +32,6 @@ var needLab = func() func(*testing.T) {
 	})
 	return func(t *testing.T) {
 		t.Helper()
-		if testing.Short() {
-			t.Skip("-short: boots guests")
-		}
 		if what, remedy := lab.Missing(); what != "" {
 			t.Skip(what, "; ", remedy)
 		}
@@ -55,11 +54,12 @@ func TestGuestEndings(t *testing.T) {
 		{"no memory", "--guest-memory 512", "tail /dev/zero", exitBroken, "", "Out of memory"},
 		{"full", "--guest-memory 512", "cat /dev/zero >/full 2>/dev/null; exit 3", 3, "", "--guest-memory gives it more"},
 		{"panic", "", "echo before; sleep 1; echo c > /proc/sysrq-trigger", exitBroken, "before\n", "sysrq triggered crash"},
-		{"hangs", "--guest-limit 90s", "echo before; sleep 9999d", exitBroken, "before\n", "still running after 1m30s"},
+		{"hangs", "--guest-limit 45s", "echo before; sleep 9999d", exitBroken, "before\n", "still running after 45s"},
 		// Ten minutes of sleep are nothing to wait for: the time is the guest's own. What holds the output is ended as well.
 		{"sleeps", "--guest-limit 10m --deterministic", "echo before; sleep 9999d & sleep 9999d", exitBroken, "before\n", "still running after 10m0s of its time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			args := append([]string{"lab", "run", "--with", "uname", "--with", "tail", "--with", "cat", "--with", "sleep"}, strings.Fields(c.flags)...)
 			o := gauntlet(t, t.TempDir(), append(args, "--", "sh", "-c", c.script)...)
 			if o.code != c.code || !strings.Contains(o.stdout, c.stdout) || !strings.Contains(o.stderr, c.stderr) {
@@ -209,5 +209,67 @@ func TestGuestReadsFilesByPlainNames(t *testing.T) {
 	spec, err := os.ReadFile(filepath.Join(dir, "r", "spec.txt"))
 	if o.code != 0 || err != nil || !strings.Contains(string(spec), "count=3") {
 		t.Errorf("exit %d, %v\n%s%s%s", o.code, err, spec, o.stdout, o.stderr)
+	}
+}
+
+// Cells of the lab bench are runs of one guest, over the kernel's netem: losses, bursts and jitter are its own.
+func TestMatrixNetem(t *testing.T) {
+	needLab(t)
+	dir := t.TempDir()
+	o := gauntlet(t, dir, "matrix", "--bench", "lab", "--deterministic", "--link", "netem", "--impl", "gbn,irn", "--links", "random,burst,jitter",
+		"--with", "load write msg=16KiB count=20", "--json", "--out", "m")
+	m := readMatrix(t, []byte(o.stdout))
+	if o.code != 0 || len(m.Cells) != 6 {
+		t.Fatalf("exit %d, %+v, %s", o.code, m, o.stderr)
+	}
+	for _, c := range m.Cells {
+		if c.Status != "PASS" || c.Messages != 20 {
+			t.Errorf("%s over %s: %s %s, %d messages", c.Impl, c.Link, c.Status, c.Reason, c.Messages)
+		}
+		result, err := os.ReadFile(filepath.Join(dir, c.Folder, "result.json"))
+		if text := strings.Join(strings.Fields(string(result)), ""); err != nil || !strings.Contains(text, `"name":"link","value":"netem"`) {
+			t.Errorf("%s over %s: %v, and no word of netem in the environment", c.Impl, c.Link, err)
+		}
+	}
+}
+
+// softRoCEScript makes a device and WRITEs over it, with the file system of the image, which is at ROOT.
+const softRoCEScript = `
+mount -t sysfs none ROOT/sys && mount -t proc none ROOT/proc && mount --bind /dev ROOT/dev || exit 1
+ip link add v0 type veth peer name v1 && ip addr add 10.0.0.1/24 dev v0 && ip link set v0 up && ip link set v1 up || exit 1
+softroce="chroot ROOT /usr/bin/softroce"
+$softroce rdma link add rxe0 type rxe netdev v0 && $softroce || exit 1
+sleep 1
+$softroce ib_write_bw -d rxe0 -n 200 -s 4096 >/dev/null &
+sleep 3
+$softroce ib_write_bw -d rxe0 -n 200 -s 4096 127.0.0.1
+`
+
+// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing else.
+func TestSoftRoCEImageInAGuest(t *testing.T) {
+	needLab(t)
+	if os.Getuid() != 0 {
+		t.Skip("chroot needs root")
+	}
+	dir := t.TempDir()
+	root := filepath.Join(dir, "root")
+	unpack := exec.Command("sh", "-c", `mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`, root)
+	if text, err := unpack.CombinedOutput(); err != nil {
+		if strings.Contains(string(text), "not installed") {
+			t.Skip(string(text))
+		}
+		t.Fatalf("%v\n%s", err, text)
+	}
+	script := filepath.Join(dir, "script")
+	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(softRoCEScript, "ROOT", root)), 0o644))
+	args := []string{"lab", "run", "--module", "crc32_generic", "--module", "rdma_rxe", "--module", "ib_uverbs"}
+	for _, what := range []string{"mount", "chroot", "sleep", "ip", root, script} {
+		args = append(args, "--with", what)
+	}
+	o := gauntlet(t, dir, append(args, "--", "sh", script)...)
+	for _, want := range []string{"perftest ", "with rdma_rxe", "rxe0/1 state", " 4096       200 "} {
+		if o.code != 0 || !strings.Contains(o.stdout, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", o.code, want, o.stdout, o.stderr)
+		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build netns
+
 package main
 
 import (
@@ -24,22 +26,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// needNetns skips where no namespaces can be had, with the reason.
-func needNetns(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: runs in real time")
-	}
-	if topology.Privileged() == nil {
-		return
-	}
-	if err := topology.Rootless("process", "privileged"); err != nil {
-		t.Skip(err)
-	}
-}
-
 // onNetns runs on the netns bench in a new folder, which it returns. A host that was too busy to emulate the link proves
-// nothing: the run is repeated, and in the end the test says why it could not be made.
+// nothing, so the run is repeated. Whoever runs these tests gives them the machine: that no run was valid is a failure.
 func onNetns(t *testing.T, args ...string) (*model.Result, string) {
 	t.Helper()
 	needNetns(t)
@@ -55,7 +43,7 @@ func onNetns(t *testing.T, args ...string) (*model.Result, string) {
 			return r, dir
 		}
 	}
-	t.Skip("this host is too busy: ", r.Reason)
+	t.Fatal("this host is too busy: ", r.Reason)
 	return nil, ""
 }
 
@@ -407,32 +395,8 @@ func TestRootless(t *testing.T) {
 			break
 		}
 	}
-	if r.Status == "INVALID" {
-		t.Skip("this host is too busy: ", r.Reason)
-	}
 	wantPass(t, r)
 	if o := as("run", "--bench", "netns", "--expose", "x", "--count", "1", "--quiet"); o.code != exitBroken || !strings.Contains(o.stderr, "exposing names needs root") {
 		t.Errorf("names without root: exit %d, %q", o.code, cmp.Or(o.stderr, o.stdout))
-	}
-}
-
-// A kernel without netem says so before anything is made.
-func TestLinkNetemWithoutNetem(t *testing.T) {
-	if topology.Privileged() != nil {
-		t.Skip("looking for netem needs root")
-	}
-	dir := t.TempDir()
-	o := gauntlet(t, dir, "run", "--bench", "netns", "--link", "netem", "--count", "1", "--quiet")
-	if o.code == 0 {
-		t.Skip("this kernel has netem")
-	}
-	if o.code != exitBroken || !strings.Contains(o.stderr, "use the relay") || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" || len(left(t, dir)) > 0 {
-		t.Errorf("exit %d, %q %q, left %v", o.code, o.stderr, o.stdout, left(t, dir))
-	}
-	spec := filepath.Join(dir, "marks.txt")
-	must(t, os.WriteFile(spec, []byte("link rate=10M delay=1ms ecn-min=5 ecn-max=20 ecn-p=1%\nload write msg=1KiB count=1\n"), 0o644))
-	o = gauntlet(t, dir, "run", spec, "--bench", "netns", "--link", "netem", "--quiet")
-	if o.code != exitBroken || !strings.Contains(o.stderr, "ecn-min") || !strings.Contains(o.stderr, "leave --link out") {
-		t.Errorf("exit %d, %q", o.code, o.stderr)
 	}
 }

@@ -1,9 +1,8 @@
+//go:build netns
+
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,31 +10,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
-
-// needExample skips where the example cannot be built or run, with the reason.
-func needExample(t *testing.T) {
-	t.Helper()
-	needNetns(t)
-	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler (apt-get install gcc libc6-dev)")
-	}
-}
-
-// example builds the program of images/example-c and returns the folder of its executables.
-func example(t *testing.T) string {
-	t.Helper()
-	needExample(t)
-	dir, err := filepath.Abs("../../images/example-c")
-	must(t, err)
-	out := t.TempDir()
-	if text, err := exec.Command("make", "-C", dir, "OUT="+filepath.Join(out, "gbn")).CombinedOutput(); err != nil {
-		t.Fatalf("make: %v\n%s", err, text)
-	}
-	script, err := os.ReadFile(filepath.Join(dir, "gbn-repaired"))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(out, "gbn-repaired"), script, 0o755))
-	return "exec:" + out
-}
 
 // A program that shares no code with this repository is judged like an engine, at either end: as it is, by the one rule
 // that its planted fault breaks, and repaired by none.

@@ -1,3 +1,5 @@
+//go:build netns
+
 package main
 
 import (
@@ -7,8 +9,7 @@ import (
 	"testing"
 )
 
-// A program qualifies with real packets: every link has certificates, and what the program said of itself is in the report. What
-// the host was too busy for is INVALID, and no qualification.
+// A program qualifies with real packets: every link has certificates, and what the program said of itself is in the report.
 func TestQualifyProgram(t *testing.T) {
 	repaired := example(t) + "/gbn-repaired"
 	dir := t.TempDir()
@@ -16,9 +17,7 @@ func TestQualifyProgram(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "frames.txt"), []byte(profile), 0o644))
 	o := gauntlet(t, dir, "qualify", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--profile", "./frames.txt", "--out", "report")
 	q := readQualification(t, filepath.Join(dir, "report", "qualification.json"))
-	if busy := q.Status == "INVALID" && o.code == exitBroken; busy {
-		t.Logf("this host is too busy: %q", q.Reasons)
-	} else if o.code != 0 || !q.Qualified {
+	if o.code != 0 || !q.Qualified {
 		t.Errorf("exit %d, %s %q\n%s", o.code, q.Status, q.Reasons, o.stderr)
 	}
 	if valid, all := q.Certified(); all < len(q.Scenarios) || valid == 0 || len(q.Scenarios) < 5 {

@@ -1,3 +1,5 @@
+//go:build netns
+
 package main
 
 import (
@@ -85,27 +87,5 @@ func segmentsAligned(t *testing.T, dir string) {
 	inside := slices.DeleteFunc(slices.Clone(segments), func(s place) bool { return begins[s] })
 	if len(inside) > 0 || len(segments) < 900 {
 		t.Errorf("%d of %d segments begin inside an FPDU, the first of connection, side and byte %v", len(inside), len(segments), inside[:min(1, len(inside))])
-	}
-}
-
-// What the chosen TCP cannot do is said in one line.
-func TestTCPRefusals(t *testing.T) {
-	needNetns(t)
-	for _, c := range []struct {
-		want string
-		args []string
-	}{
-		{"virtual time has no kernel", []string{"--bench", "sim", "--param", "tcp=kernel"}},
-		{"want auto, kernel or lite", []string{"--param", "tcp=linux"}},
-		{"leave it out, or use tcp=lite", []string{"--bench", "netns", "--param", "rwnd=65536"}},
-		{"pick one by nth=", []string{"--bench", "netns", "--fault", "drop A psn=+4"}},
-		{"cc=dcqcn around the kernel's TCP", []string{"--bench", "netns", "--cc", "dcqcn"}},
-		{"congestion=none", []string{"--bench", "netns", "--param", "congestion=none"}},
-	} {
-		dir := t.TempDir()
-		o := gauntlet(t, dir, append([]string{"run", "--out", "r"}, iwarpRun(c.args...)...)...)
-		if o.code == 0 || !strings.Contains(o.stderr, c.want) {
-			t.Errorf("%q: exit %d, %s", c.args, o.code, o.stderr)
-		}
 	}
 }

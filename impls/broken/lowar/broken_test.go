@@ -30,5 +30,6 @@ func TestRightEngineUnderStress(t *testing.T) {
 	for _, impl := range []engine.Implementation{right(), lowar.Over(gobackone.Implementation())} {
 		brokentest.Stress(t, impl, rules.All(), ordeal)
 		ordeal.Before += len(ordeal.Links) * len(ordeal.Hurts) * len(ordeal.Works)
+		ordeal.Sparse = true
 	}
 }

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+)
+
+// needNetns skips where no namespaces can be had, with the reason.
+func needNetns(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
+	if topology.Privileged() == nil {
+		return
+	}
+	if err := topology.Rootless("process", "privileged"); err != nil {
+		t.Skip(err)
+	}
+}
