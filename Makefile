@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built test race netns lab golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built quick test sweep race netns lab lab-all golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -71,6 +71,7 @@ fmt:
 
 vet:
 	go vet ./...
+	go vet -tags netns,lab,sweep ./...
 
 tidy:
 	go mod tidy -diff
@@ -90,15 +91,25 @@ $(LINT):
 	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv bin/golangci-lint $(LINT)
 
+quick: ## what one types while working: a sample of the tests, without real time
+	go test -short ./...
+
 test: ## the tests, as README.md says
-	go test -timeout=30m ./...
+	go test ./...
+
+sweep: ## every broken engine from three PSNs, and all that the tests otherwise take a part of
+	.ci/tagged sweep
+	go test -tags sweep -timeout=30m ./impls/broken/...
 
 race: ## unit and golden tests, in random order, under the race detector (which needs a C compiler)
 	CGO_ENABLED=1 go test -timeout=60m -race -shuffle=on ./...
 
-netns: ## the tests that use real namespaces; skipped ones are listed with their reasons
+netns: ## the tests in real time: namespaces, programs and containers; they need the machine for themselves, and root
 	@if [[ $$(id -u) != 0 ]]; then echo "make netns needs root: sudo make netns"; exit 2; fi
-	go test -timeout=30m -count=1 -v ./netem/... ./harness/... ./cmd/... 2>&1 | .ci/summary
+	.ci/tagged netns -v 2>&1 | .ci/summary
+
+lab: ## the tests that boot guests; without a way to do so they are skipped, with the reason
+	.ci/tagged lab -v -parallel=3 2>&1 | .ci/summary
 
 golden: ## rewrite golden files; read the diff
 	@dirs=$$({ grep -rlE --include='*_test.go' 'cockroachdb/datadriven|scenariotest|"rewrite"' . || true; } | xargs -rn1 dirname | sort -u); \
@@ -108,7 +119,7 @@ golden: ## rewrite golden files; read the diff
 # Above 20 Mb/s a guest is too slow for the box of pseudoack, which handles every packet of both ends.
 WITHOUT_BOX := gbn,gobackone,irn,fasr,srnic,lowar,lowar-gb1,openapn,writerecord,rciwarp
 
-lab: build ## the matrix and the conformance suite over the kernel's netem, and soft-RoCE, in a guest; an hour, results in out/
+lab-all: build ## the matrix and the conformance suite over the kernel's netem, and soft-RoCE, in a guest; an hour, results in out/
 	@mkdir -p out
 	bin/gauntlet lab fetch
 	bin/gauntlet matrix --impl $(WITHOUT_BOX) --bench lab --deterministic --link netem --guest-limit 3h --out out/matrix --html out/matrix.html

@@ -38,35 +38,9 @@ func TestClockFollowsWallSteps(t *testing.T) {
 	c.Refresh()
 	c.read = c.read.Add(-2 * wallEvery)
 	c.Refresh()
-	if d := c.Now().Sub(c.At(time.Now().UnixNano())); d < -vtime.Millisecond || d > vtime.Millisecond {
-		t.Errorf("stamps are off by %s", d.Std())
-	}
-}
-
-func TestWaitIsPrecise(t *testing.T) {
-	defer runtime.UnlockOSThread()
-	if err := LockThread(); err != nil {
-		t.Fatal(err)
-	}
-	c := NewClock(Monotonic())
-	for _, keeps := range []bool{false, true} {
-		w := NewWaiter(c)
-		if keeps {
-			w.KeepProcessor()
-		}
-		best := vtime.Second
-		for range 50 {
-			due := c.Now().Add(300 * vtime.Microsecond)
-			for c.Now() < due { // a signal ends a wait early
-				if err := w.Wait(due); err != nil {
-					t.Fatal(err)
-				}
-			}
-			best = min(best, c.Now().Sub(due))
-		}
-		if best > 500*vtime.Microsecond { // a busy machine delays many waits, but not all
-			t.Errorf("keeps %v: the best of 50 waits was %s late", keeps, best.Std())
-		}
+	before, at, after := c.Now(), c.At(time.Now().UnixNano()), c.Now()
+	if at < before.Add(-vtime.Millisecond) || at > after.Add(vtime.Millisecond) {
+		t.Errorf("a stamp is %s us, taken between %s and %s", at.Micros(), before.Micros(), after.Micros())
 	}
 }
 

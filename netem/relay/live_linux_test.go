@@ -183,44 +183,6 @@ func reordered(got []arrival) (n int) {
 	return n
 }
 
-// delays returns the p50 and p99 of the one-way delays.
-func delays(got []arrival) (p50, p99 vtime.Duration) {
-	var d []vtime.Duration
-	for _, a := range got {
-		d = append(d, a.delay)
-	}
-	slices.Sort(d)
-	return d[len(d)/2], d[len(d)*99/100]
-}
-
-func TestDelayOverVeth(t *testing.T) {
-	r := newRig(t)
-	const want = 5 * vtime.Millisecond
-	link := spec.Link{Rate: 1e9, Delay: want, Queue: 1000}
-	remote, cmd := r.process(t, relay.Setup{
-		Start: r.start, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: link, BA: link}, Realtime: true,
-	})
-	go r.pace(t, 4000, 1066, 100*vtime.Microsecond)
-	got := r.collect(t, r.b, 4000, 3*time.Second)
-	stats, err := remote.Stats()
-	if err != nil {
-		t.Fatal(err)
-	}
-	remote.Close()
-	cmd.Wait()
-	if len(got) != 4000 || reordered(got) != 0 {
-		t.Errorf("%d of 4000 frames, %d reordered", len(got), reordered(got))
-	}
-	p50, p99 := delays(got)
-	t.Logf("delay error p50 %s p99 %s; departure lateness %+v, real-time %v", (p50 - want).Std(), (p99 - want).Std(), stats.Lateness, stats.Realtime)
-	if e := p50 - want; e < 0 || e > 500*vtime.Microsecond {
-		t.Errorf("delay p50 is off by %s, want 0 to 500us", e.Std())
-	}
-	if stats.AB.Received != 4000 || stats.AB.Forwarded != 4000 || stats.AB.KernelDrops != 0 || stats.BA.Received != 0 {
-		t.Errorf("stats %+v", stats)
-	}
-}
-
 // A process is driven through its phases, loses what the seed says, logs every fate, and goes when its input ends.
 func TestProcess(t *testing.T) {
 	r := newRig(t)
@@ -238,7 +200,7 @@ func TestProcess(t *testing.T) {
 		t.Fatalf("probe phase: %+v, %v", probe, err)
 	}
 	r.pace(t, 300, 100, 20*vtime.Microsecond)
-	got := r.collect(t, r.b, 300, 300*time.Millisecond)
+	got := r.collect(t, r.b, 300, time.Second)
 	run, err := remote.Stats()
 	if err != nil || run.AB.Channel.Lost == 0 || int(run.AB.Channel.Lost)+len(got) != 300 {
 		t.Errorf("%d arrived; run phase: %+v, %v", len(got), run, err)
