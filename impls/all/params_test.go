@@ -18,18 +18,18 @@ var values = []string{"", " ", "x", "0", "-1", "1", "2", "1.5", "NaN", "1e99", "
 	"9223372036G", "true", "off", "lite"}
 
 // TestEveryParameterIsTakenOrRefused: whatever is written for a parameter is refused with one line that names it, before
-// anything runs; or the implementation works with it.
+// anything runs; or the implementation works with it, which with -short is tried for one of the values.
 func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 	for _, impl := range Implementations() {
 		for _, p := range impl.Params {
 			t.Run(impl.Name+"/"+p.Name, func(t *testing.T) {
-				refused := 0
+				accepted := 0
 				for _, v := range values {
-					if !taken(t, impl, p.Name, v) {
-						refused++
+					if taken(t, impl, p.Name, v, accepted == 0 || !testing.Short()) {
+						accepted++
 					}
 				}
-				if refused == 0 && p.Name != "congestion" { // which is a name that only a kernel knows
+				if accepted == len(values) && p.Name != "congestion" { // which is a name that only a kernel knows
 					t.Errorf("%s takes anything", p.Name)
 				}
 			})
@@ -37,8 +37,8 @@ func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 	}
 }
 
-// taken reports whether a value is not refused, and runs the implementation with it then.
-func taken(t *testing.T, impl engine.Implementation, name, value string) bool {
+// taken reports whether a value is not refused, and may run the implementation with it then.
+func taken(t *testing.T, impl engine.Implementation, name, value string, run bool) bool {
 	t.Helper()
 	text := fmt.Sprintf("impl %s\nlink rate=1G delay=50us\nloss random p=1%%\nqp mtu=1024 qd=8\n", impl.Name) +
 		"load write msg=5000 count=8\nrun limit=10s\n"
@@ -56,6 +56,8 @@ func taken(t *testing.T, impl engine.Implementation, name, value string) bool {
 	default:
 		return false
 	}
-	brokentest.Judged(t, spec, impl)
+	if run {
+		brokentest.Judged(t, spec, impl)
+	}
 	return true
 }
