@@ -60,7 +60,7 @@ The map goes to --out as atlas.html, atlas.svg, atlas.csv and atlas.json. An int
 	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
 	d.Float64Var(&f.margin, "margin", 0.02, "relative difference in goodput that matters")
 	d.StringVar(&f.out, "out", "", "folder of the map (default: a new one below runs/)")
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	completeChoices(c, "color", "law")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
@@ -41,7 +43,7 @@ func colored(mode string, f *os.File) bool {
 // show prints a result on standard output, as JSON or for people.
 func show[T any](v T, asJSON bool, color string, text func(io.Writer, T, terminal.Options) error) error {
 	if asJSON {
-		return document.JSON(os.Stdout, v)
+		return document.JSON(stdout, v)
 	}
 	return text(os.Stdout, v, terminal.Options{Color: colored(color, os.Stdout)})
 }
@@ -50,24 +52,35 @@ func show[T any](v T, asJSON bool, color string, text func(io.Writer, T, termina
 // exit code that err and the result ask for.
 func printResult(r *model.Result, asJSON bool, color string, err error) error {
 	var printErr error
+	var refused *run.Refused
 	switch {
+	case errors.As(err, &refused): // nothing ran, and the error says all
 	case asJSON:
 		short := *r
 		short.Sequences, short.Timeline.Bytes = nil, nil // plots, for the HTML report
-		printErr = document.JSON(os.Stdout, short)
-	case err == nil || len(r.Verdicts) > 0: // else nothing ran, and the error says all
+		printErr = document.JSON(stdout, short)
+	case err == nil || len(r.Verdicts) > 0: // else there was nothing to judge, and the error says why
 		printErr = terminal.Write(os.Stdout, r, terminal.Options{Color: colored(color, os.Stdout)})
 	}
 	if err == nil {
 		err = printErr
 	}
 	if err != nil {
-		return exit{exitBroken, err.Error()}
+		return blamed(err)
 	}
 	if code := run.ExitCode(r); code != 0 {
 		return exit{code: code}
 	}
 	return nil
+}
+
+// blamed tells what the command line asks for and nobody can do from what broke: a folder that is taken, and a Spec that its bench
+// cannot run on any machine, are usage.
+func blamed(err error) error {
+	if errors.Is(err, run.ErrHeld) || errors.Is(err, bench.ErrUnsupported) {
+		return usage(err)
+	}
+	return broken(err)
 }
 
 // newFolder is where a command writes: out, or when that is "" a new folder below runs/, named after the time and these words.

@@ -62,18 +62,15 @@ func (d *docked) command(t *testing.T, args ...string) *exec.Cmd {
 // run makes a run until the host is not too busy for it, up to five times.
 func (d *docked) run(t *testing.T, args ...string) *model.Result {
 	t.Helper()
-	var r *model.Result
-	for range 5 {
-		o := finish(t, d.command(t, append([]string{"run", "--bench", "container", "--json", "--rate", "20M", "--rtt", "10ms"}, args...)...))
-		if r = o.result(t); o.stderr != "" {
-			t.Fatalf("exit %d, %s", o.code, o.stderr)
-		}
-		if r.Status != "INVALID" {
-			return r
-		}
+	o := finish(t, d.command(t, append([]string{"run", "--bench", "container", "--json", "--attempts", "5", "--rate", "20M", "--rtt", "10ms"}, args...)...))
+	r := o.result(t)
+	if o.stderr != "" {
+		t.Fatalf("exit %d, %s", o.code, o.stderr)
 	}
-	t.Fatal("this host is too busy: ", r.Reason)
-	return nil
+	if r.Status == "INVALID" {
+		t.Fatal("this host is too busy: ", r.Reason)
+	}
+	return r
 }
 
 // image builds one from a folder with a Dockerfile, for as long as the test lasts.

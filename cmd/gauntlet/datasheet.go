@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/sheets"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
@@ -23,20 +24,22 @@ type datasheetFlags struct {
 func datasheetCommand() *cobra.Command {
 	var f datasheetFlags
 	c := &cobra.Command{
-		Use:   "datasheet [TRACE|RUN-FOLDER|SHEET.json|IMPL]...",
+		Use:   "datasheet [TRACE|RUN-FOLDER|SHEET.json|IMPL|-]...",
 		Short: "Read off traces how devices behave: recovery, NAKs, timeouts, acknowledgements, window",
 		Long: `Read off traces how devices behave: how they recover, how often and how fast they answer a gap, their timeouts and when
 they give up, how they acknowledge, and how much they keep in flight. Only packets are looked at, so any capture of any
 device will do; an implementation of this program is run through situations that show every property.
 
-With --diff, print only what differs between two: two versions of a firmware, or a device and a scheme.`,
+With --diff, print only what differs between two: two versions of a firmware, or a device and a scheme.
+
+` + pipeHelp,
 		Example: `  gauntlet datasheet --impl gbn
   gauntlet datasheet runs/20261121-034219-gbn-netns-d4df216b
   gauntlet datasheet --diff gbn irn
   gauntlet datasheet --device rxe runs/rxe/*/*
   gauntlet datasheet nic-v1.pcapng --json >v1.json; gauntlet datasheet --diff v1.json nic-v2.pcapng`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.execute(c.Context(), os.Stdout, append(args, f.impl...))
+			return f.execute(c.Context(), stdout, append(args, f.impl...))
 		},
 	}
 	d, o := c.Flags(), &f.options
@@ -58,12 +61,14 @@ func (f *datasheetFlags) execute(ctx context.Context, out io.Writer, names []str
 		return usage(err)
 	case len(names) == 0:
 		return usage(fmt.Errorf("datasheet: name a trace, a run folder or an implementation: %s", strings.Join(all.Names(), " ")))
+	case slices.Contains(names[slices.Index(names, run.Standard)+1:], run.Standard):
+		return usage(fmt.Errorf("datasheet: %s is there twice, and standard input can be read once", run.Standard))
 	case o.Diff && len(names) != 2:
 		return usage(fmt.Errorf("--diff: name two traces or implementations, not %d", len(names)))
 	}
 	found, err := o.Collect(ctx, names)
 	if err != nil {
-		return broken(err)
+		return unread(err)
 	}
 	if o.Diff && len(found) != 2 {
 		return usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device", len(found)))

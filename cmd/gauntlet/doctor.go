@@ -1,20 +1,38 @@
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/doctor"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 )
 
 func doctorCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, measured bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can do, which link it will use, and why",
-		Args:  cobra.NoArgs,
+		Long: `Say what this machine can do: the benches, which link they will use and how exact its clocks are, RDMA devices, soft-RoCE, time
+stamps and priorities. It looks and changes nothing. Rows that need root say so.
+
+With --measure it makes README's run at rising rates, some five seconds each, until the link's certificate is no longer valid. That
+is no part of the rest because it takes half a minute, keeps both processors busy, and holds for as long as nothing else runs.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			all := doctor.Examine()
+			if measured {
+				bar := progress.New(os.Stderr, true)
+				all = append(all, doctor.Measure(c.Context(), bar.Show))
+				bar.Done()
+			} else {
+				all = append(all, doctor.Unmeasured)
+			}
+			if c.Context().Err() != nil {
+				return exit{exitBroken, "doctor: interrupted"}
+			}
 			if asJSON {
 				return document.JSON(c.OutOrStdout(), all)
 			}
@@ -22,5 +40,6 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	c.Flags().BoolVar(&measured, "measure", false, "measure how fast a link this machine carries in real time; half a minute")
 	return c
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
@@ -58,7 +57,7 @@ func report(err error) int {
 	case fault.Of(err) == fault.Harness:
 		code = exitBroken
 	}
-	if text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "); text != "" {
+	if text := fault.OneLine(err); text != "" {
 		fmt.Fprintln(os.Stderr, "gauntlet:", text)
 	}
 	return code

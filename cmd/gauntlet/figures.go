@@ -57,7 +57,7 @@ All of them go to --out as figures.html and figures.json, and each as ID.svg and
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
 	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
 	d.BoolVar(&f.list, "list", false, "list the figures and run nothing")
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	return c
 }
@@ -104,7 +104,7 @@ func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	err := claims.WriteFigures(dir, m)
 	reasons, missing := m.Troubles()
 	if f.json {
-		err = errors.Join(err, document.JSON(os.Stdout, m))
+		err = errors.Join(err, document.JSON(stdout, m))
 	} else {
 		fmt.Printf("%d figures from %d runs in %.0f s: %s\n", len(m.Figures), m.Runs, m.Wall, filepath.Join(dir, "figures.html"))
 	}

@@ -57,7 +57,7 @@ the limit and not the processor.`,
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every run")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder, with the captures, for each run below this one (default: keep none)")
 	d.StringVar(&f.html, "html", "", "also write the page to this file")
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.guest.define(c)

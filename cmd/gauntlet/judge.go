@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -22,11 +23,17 @@ func judgeCommand() *cobra.Command {
 	var known waiverFlag
 	var device rule.Device
 	c := &cobra.Command{
-		Use:   "judge FOLDER|FILE",
+		Use:   "judge FOLDER|FILE|-",
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
 		Long: `Judge a trace by the rules, whoever made it: a run folder, a trace.ndjson, or a pcap or pcapng file of RoCEv2 traffic.
 
-A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.`,
+A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.
+
+` + pipeHelp,
+		Example: `  gauntlet judge runs/20261121-034219-gbn-netns-d4df216b
+  gauntlet judge nic.pcapng.gz --report nic.html
+  gauntlet judge <(zcat nic.pcapng.gz)
+  ssh host cat nic.pcapng | gauntlet judge - --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {
@@ -39,17 +46,17 @@ A capture of one port is enough; rules that need the other port, or what only an
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
 				Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
-				return exit{exitBroken, err.Error()}
+				return unread(err)
 			}
 			return printResult(result, asJSON, color, nil)
 		},
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
 	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
 	known.define(c)
 	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
@@ -59,18 +66,29 @@ A capture of one port is enough; rules that need the other port, or what only an
 	return c
 }
 
+// pipeHelp says how a trace can come.
+const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB at most, which is kept in the
+folder of temporary files while it is read. One that cannot be read is exit code 2.`
+
+// unread is the error of a command that reads a trace: usage when the trace cannot be read.
+func unread(err error) error {
+	var u *run.Unreadable
+	if errors.As(err, &u) {
+		return usage(err)
+	}
+	return broken(err)
+}
+
 func ladderCommand() *cobra.Command {
 	o := run.LadderOptions{}
 	c := &cobra.Command{
-		Use:   "ladder FOLDER|FILE",
+		Use:   "ladder FOLDER|FILE|-",
 		Short: "Draw a trace as a ladder of packets",
+		Long:  "Draw a trace as a ladder of packets.\n\n" + pipeHelp,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Path = args[0]
-			if err := run.Ladder(os.Stdout, o); err != nil {
-				return exit{exitBroken, fmt.Sprintf("ladder: %v", err)}
-			}
-			return nil
+			return unread(run.Ladder(c.Context(), os.Stdout, o))
 		},
 	}
 	c.Flags().IntVar(&o.Conn, "conn", 0, "connection to draw, -1 for all")

@@ -47,7 +47,7 @@ versions, so a version that is asked for may be gone. The kernel that was fetche
 				return broken(err)
 			}
 			if asJSON {
-				return broken(document.JSON(os.Stdout, k))
+				return broken(document.JSON(stdout, k))
 			}
 			fmt.Printf("%s\nsha256 %s\nin %s\n", k, k.SHA256, filepath.Dir(filepath.Dir(k.Image)))
 			return nil
@@ -133,7 +133,7 @@ packets of one direction: loss, the lengths of loss runs, reordering, and the di
 			if asJSON {
 				list := []*linkmakers.Comparison{}
 				err := linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { list = append(list, one); return nil })
-				return broken(errors.Join(err, document.JSON(os.Stdout, list)))
+				return broken(errors.Join(err, document.JSON(stdout, list)))
 			}
 			fmt.Println(linkmakers.Head)
 			return broken(linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { return one.Print(os.Stdout) }))

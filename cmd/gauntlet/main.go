@@ -9,16 +9,24 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := root().ExecuteContext(ctx)
+	began := time.Now()
+	c, err := root().ExecuteContextC(ctx)
 	stop()
-	os.Exit(report(err))
+	code := report(err)
+	if err != nil {
+		announce(c, os.Args[1:], code, fault.OneLine(err), began)
+	}
+	os.Exit(code)
 }
 
 func root() *cobra.Command {
@@ -28,10 +36,14 @@ func root() *cobra.Command {
 		Long: `Gauntlet runs RDMA transports over emulated lossy wide-area links, records every packet at both ends, judges the
 trace by the rules of the protocol, measures goodput and flow completion time, and writes a report.
 
-Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID or ERROR.`,
+Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID or ERROR.
+
+With --json a command prints one JSON document and nothing else: its result, or, when it came to none, an object whose status is
+ERROR and whose error is the line on standard error, with format, version, commit, command and exit, the exit code.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	c.SetOut(stdout)
 	c.AddCommand(runCommand(), conformCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), datasheetCommand(), tapeCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())

@@ -132,6 +132,7 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"run --duration 99999999999h", 2, "invalid duration"},
 		{"run --param nope=1", 2, "parameter nope is not known"},
 		{"run --fault drip", 2, "unknown verb"},
+		{"run --attempts 0", 2, "--attempts 0: want 1 to 100"},
 		{"run --store 0", 2, "--store 0: want 1 or more"},
 		{"run --codec maybe", 2, "want one of auto, on, off"},
 		{"run --color purple", 2, "want one of auto, always, never"},
@@ -145,16 +146,21 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"run " + write("idle.txt", "seed 1\n"), 2, "nothing to do"},
 		{"run --out /dev/null/x", 3, "not a directory"},
 		{"judge", 2, "accepts 1 arg"},
-		{"judge nothing", 3, "no such file"},
-		{"judge .", 3, "holds neither trace.ndjson nor captures"},
-		{"judge " + write("text", "hello\n"), 3, "neither pcap nor pcapng"},
-		{"judge /bin/sh", 3, "neither pcap nor pcapng"},
-		{"judge " + write("cut.ndjson", `{"gauntlet":"trace","ver`), 3, "cut.ndjson"},
+		{"judge nothing", 2, "nothing: no such file"},
+		{"judge .", 2, "holds neither trace.ndjson nor captures"},
+		{"judge " + write("text", "hello\n"), 2, "neither pcap nor pcapng"},
+		{"judge /bin/sh", 2, "neither pcap nor pcapng"},
+		{"judge " + write("cut.ndjson", `{"gauntlet":"trace","ver`), 2, "cut.ndjson"},
 		{"judge --scheme nope .", 2, `--scheme "nope": want one of`},
-		{"ladder .", 3, "holds neither"},
+		{"ladder .", 2, "holds neither"},
+		{"ladder nothing", 2, "nothing: no such file"},
 		{"ladder --count 0 .", 3, "count 0: want 1 to"},
 		{"datasheet", 2, "name a trace, a run folder or an implementation"},
-		{"datasheet nope", 3, `"nope" is neither a file nor an implementation`},
+		{"datasheet nope", 2, `"nope" is neither a file nor an implementation`},
+		{"datasheet .", 2, "holds neither"},
+		{"datasheet gbn " + filepath.Join(files, "text"), 2, "text: capture: neither pcap nor pcapng"},
+		{"datasheet " + write("bad.json", "{}"), 2, "bad.json: want what"},
+		{"datasheet - -", 2, "- is there twice"},
 		{"datasheet --diff gbn", 2, "--diff: name two"},
 		{"datasheet --param x gbn", 2, "want name=value"},
 		{"datasheet --param nope=1 gbn", 3, "parameter nope is not known"},
@@ -190,7 +196,7 @@ func TestRunSim(t *testing.T) {
 	if names := left(t, filepath.Join(dir, "r")); !slices.Equal(names, inFolder) {
 		t.Errorf("folder: %v", names)
 	}
-	if again := gauntlet(t, dir, "run", "--out", "r"); again.code != 3 || !strings.Contains(again.stderr, "already holds a result") {
+	if again := gauntlet(t, dir, "run", "--out", "r"); again.code != 2 || !strings.Contains(again.stderr, "already holds a result") {
 		t.Errorf("into the same folder: exit %d, %q", again.code, again.stderr)
 	}
 	if again := gauntlet(t, dir, "run", filepath.Join("r", "spec.txt"), "--json", "--out", "again").result(t); again.SpecHash != r.SpecHash ||

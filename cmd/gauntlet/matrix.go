@@ -80,7 +80,7 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 	d.StringVar(&f.out, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
 	d.StringVar(&f.html, "html", "", "also write the page to this file, or into this folder")
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.waivers.define(c)
@@ -113,7 +113,7 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	}
 	o.Folder = newFolder(f.out, "matrix", f.bench)
 	if err := matrix.Prepare(o.Folder); err != nil {
-		return broken(err)
+		return blamed(err)
 	}
 	if guest.Elsewhere(f.bench) {
 		return f.again(c.Context(), o.Folder)

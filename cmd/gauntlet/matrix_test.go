@@ -56,7 +56,7 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if again := gauntlet(t, dir, "matrix", "--out", "m"); again.code != 3 || !strings.Contains(again.stderr, "already holds a matrix") {
+	if again := gauntlet(t, dir, "matrix", "--out", "m"); again.code != 2 || !strings.Contains(again.stderr, "already holds a matrix") {
 		t.Errorf("into the same folder: exit %d, %s", again.code, again.stderr)
 	}
 }

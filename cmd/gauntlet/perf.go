@@ -66,7 +66,7 @@ instructions instead of time: real packets through a real kernel, and the same n
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
 	d.IntVar(&f.seeds, "seeds", 6, "seeds of a run in which chance has a part")
 	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.StringVar(&f.html, "html", "", "also write a page to this file")
 	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
 	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")

@@ -41,7 +41,7 @@ The exit code is 1 when a number has regressed.`,
 			}
 			switch err := show(changes, asJSON, color, terminal.Changes); {
 			case err != nil:
-				return exit{exitBroken, err.Error()}
+				return broken(err)
 			case changes.Count(stats.Regressed) > 0:
 				return exit{code: exitFailure}
 			}

@@ -29,7 +29,7 @@ The frame is counted at layer 1: payload plus 82 bytes for each packet.`,
 				return usage(err)
 			}
 			if asJSON {
-				return document.JSON(os.Stdout, p)
+				return document.JSON(stdout, p)
 			}
 			return p.Print(os.Stdout)
 		},

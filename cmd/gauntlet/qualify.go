@@ -68,7 +68,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.guest.define(c)

@@ -21,13 +21,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // runFlags are the flags of run.
 type runFlags struct {
 	words                                  shorthand.Words
 	bench, out, link, codec, color, expose string
-	store                                  int
+	store, attempts                        int
 	json, quiet                            bool
 	waivers                                waiverFlag
 	guest                                  guestFlags
@@ -40,7 +41,11 @@ func runCommand() *cobra.Command {
 		Short: "Run a workload over an emulated link, judge it and report",
 		Long: `Run a workload over an emulated link, judge the trace and write a report.
 
-The common case is given by flags, everything by a Spec file; flags change what the file says.`,
+The common case is given by flags, everything by a Spec file; flags change what the file says.
+
+On a real bench the link is measured as well. A run whose link was not what the Spec says is INVALID and proves nothing, so it is
+made again, --attempts times in all, each in a folder of its own: --out, --out with -attempt-2 behind it, and so on. The result is
+that of the last and names those before it. No other outcome is repeated, and nothing in virtual time is.`,
 		Example: `  gauntlet run --impl gbn --bench netns --rate 100M --rtt 20ms --loss 1e-3 --msg 64KiB --count 200 --seed 7
   gauntlet run --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --qd 512 --duration 10s
   gauntlet run --bench sim --burst enter=1e-4,len=8,loss=0.3 --fault 'drop A psn=+2 tx=1' --count 10`,
@@ -56,7 +61,7 @@ The common case is given by flags, everything by a Spec file; flags change what 
 			if guest.Elsewhere(f.bench) {
 				out := f.folder(s)
 				f.guest.Carry(s.Impl[:]...)
-				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, guest.Tapes(s), guest.Existing(f.waivers.names)), []string{out}, "--out", out)
+				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, guest.Tapes(s), guest.Existing(f.waivers.names)), f.folders(out), "--out", out)
 			}
 			return f.execute(c.Context(), s)
 		},
@@ -96,8 +101,9 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
+	d.IntVar(&f.attempts, "attempts", runAttempts, "netns, container, lab: runs until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
-	d.BoolVar(&f.json, "json", false, "print the result as JSON")
+	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
 	f.waivers.define(c)
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
@@ -122,6 +128,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 	}
 	if f.store < 1 {
 		return fmt.Errorf("--store %d: want 1 or more packet records", f.store)
+	}
+	if f.attempts < 1 || f.attempts > mostAttempts {
+		return fmt.Errorf("--attempts %d: want 1 to %d", f.attempts, mostAttempts)
 	}
 	return nil
 }
@@ -158,10 +167,13 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 		return usage(err)
 	}
 	bar := progress.New(os.Stderr, !f.quiet && !f.json)
-	result, err := run.Execute(ctx, run.Options{
+	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Folder: f.folder(s), Codec: run.Codec(f.codec), Link: f.link,
 		Store: f.store, Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known,
+	}, f.attempts, func(attempt int, r *model.Result) {
+		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))
+		bar.Restart()
 	})
 	bar.Done()
 	return printResult(result, f.json, f.color, err)
@@ -180,4 +192,18 @@ func (f *runFlags) folder(s *scenario.Spec) string {
 		}
 		dir = fmt.Sprintf("%s-%d", first, n)
 	}
+}
+
+// runAttempts is how often a single run is made, unless told otherwise, whose link was not what it should have been.
+const runAttempts = 3
+
+// mostAttempts bounds them: a link that was never right by then needs another machine.
+const mostAttempts = 100
+
+// folders are those that the attempts of a run may leave.
+func (f *runFlags) folders(out string) (list []string) {
+	for attempt := range f.attempts {
+		list = append(list, run.AttemptFolder(out, attempt+1))
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,18 +28,26 @@ func openAll(paths []string) (*captureFiles, error) {
 			return nil, errors.Join(fmt.Errorf("trace: %w", err), c.close())
 		}
 		c.files = append(c.files, file)
-		in, err := capture.NewReader(file)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.close())
+		if err := c.add(path, file); err != nil {
+			return nil, errors.Join(err, c.close())
 		}
-		c.captures = append(c.captures, in)
-		var src capture.Source = in
-		if side, ok := sideOfFile(path); ok {
-			src = capture.AtTap{Source: in, Side: side}
-		}
-		c.sources = append(c.sources, src)
 	}
 	return c, nil
+}
+
+// add takes in a capture by its name.
+func (c *captureFiles) add(path string, r io.Reader) error {
+	in, err := capture.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	c.captures = append(c.captures, in)
+	var src capture.Source = in
+	if side, ok := sideOfFile(path); ok {
+		src = capture.AtTap{Source: in, Side: side}
+	}
+	c.sources = append(c.sources, src)
+	return nil
 }
 
 // sideOfFile tells the tap of files named A.pcapng or B-something.pcap.
@@ -83,6 +92,14 @@ func with(paths []string, f func(*captureFiles) error) error {
 		return err
 	}
 	return errors.Join(f(c), c.close())
+}
+
+// anew opens the same captures from their beginnings and runs a function on them.
+type anew func(func(*captureFiles) error) error
+
+// filesAnew is anew for files.
+func filesAnew(paths []string) anew {
+	return func(f func(*captureFiles) error) error { return with(paths, f) }
 }
 
 // peek reads the first frame of every capture: before that, the interfaces of a pcapng file are not known.

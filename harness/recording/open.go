@@ -79,9 +79,14 @@ func capturesIn(dir string) (list []string) {
 	return list
 }
 
-// openNDJSON reads the header now and the rest with every play.
-func openNDJSON(path string) (h trace.Header, play func(trace.Sink) error, err error) {
-	err = reading(path, func(r io.Reader) error {
+// openNDJSON opens a file of NDJSON.
+func openNDJSON(path string) (trace.Header, func(trace.Sink) error, error) {
+	return openText(func(f func(io.Reader) error) error { return reading(path, f) })
+}
+
+// openText reads the header of NDJSON now and the rest with every play. Reading runs a function on the text from its beginning.
+func openText(reading func(func(io.Reader) error) error) (h trace.Header, play func(trace.Sink) error, err error) {
+	err = reading(func(r io.Reader) error {
 		in, err := ndjson.NewReader(r)
 		if err == nil {
 			h = *in.Header()
@@ -89,7 +94,7 @@ func openNDJSON(path string) (h trace.Header, play func(trace.Sink) error, err e
 		return err
 	})
 	return h, func(s trace.Sink) error {
-		return reading(path, func(r io.Reader) error {
+		return reading(func(r io.Reader) error {
 			in, err := ndjson.NewReader(r)
 			if err != nil {
 				return err
@@ -112,36 +117,41 @@ func reading(path string, f func(io.Reader) error) error {
 	return nil
 }
 
-// openCaptures opens captures of our own or of anyone else. Those of others are read twice: to learn, and to play.
-func openCaptures(paths []string) (h trace.Header, play func(trace.Sink) error, err error) {
-	h, own, err := ownHeader(paths)
+// openCaptures opens files of captures.
+func openCaptures(paths []string) (trace.Header, func(trace.Sink) error, error) {
+	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths))
+}
+
+// learnCaptures opens captures of our own or of anyone else. Those of others are read twice: to learn, and to play.
+func learnCaptures(name string, with anew) (h trace.Header, play func(trace.Sink) error, err error) {
+	h, own, err := ownHeader(with)
 	if err != nil {
 		return h, nil, err
 	}
 	if own {
 		return h, func(s trace.Sink) error {
-			return with(paths, func(c *captureFiles) error {
+			return with(func(c *captureFiles) error {
 				end, err := capture.Reunite(&h, c.sources, func(_ uint64, r *trace.Record) bool { s.Packet(r); return true })
 				s.End(end)
 				return err
 			})
 		}, nil
 	}
-	err = with(paths, func(c *captureFiles) (err error) {
+	err = with(func(c *captureFiles) (err error) {
 		h, err = learn(c.sources)
 		if err == nil && len(h.Conns) == 0 {
-			err = fmt.Errorf("trace: %s: no RoCEv2 connection in it; %s", strings.Join(paths, ", "), c.counts())
+			err = fmt.Errorf("trace: %s: no RoCEv2 connection in it; %s", name, c.counts())
 		}
 		return err
 	})
 	return h, func(s trace.Sink) error {
-		return with(paths, func(c *captureFiles) error { return playForeign(&h, c.sources, s) })
+		return with(func(c *captureFiles) error { return playForeign(&h, c.sources, s) })
 	}, err
 }
 
 // ownHeader returns the header of captures of our own.
-func ownHeader(paths []string) (h trace.Header, own bool, err error) {
-	err = with(paths, func(c *captureFiles) error {
+func ownHeader(with anew) (h trace.Header, own bool, err error) {
+	err = with(func(c *captureFiles) error {
 		c.peek()
 		h, own = c.header()
 		return nil
@@ -168,7 +178,7 @@ func openBoth(text string, captures []string) (trace.Header, func(trace.Sink) er
 	if err != nil {
 		return h, nil, err
 	}
-	own, ok, err := ownHeader(captures)
+	own, ok, err := ownHeader(filesAnew(captures))
 	if err != nil || !ok {
 		return h, play, err
 	}

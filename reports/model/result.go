@@ -27,8 +27,9 @@ type Result struct {
 	Spec     string    `json:"spec"` // canonical text
 	SpecHash string    `json:"spec_hash"`
 	Seed     uint64    `json:"seed"`
-	Folder   string    `json:"folder,omitempty"` // the run folder, "" when nothing was kept
-	Report   string    `json:"report,omitempty"` // path of the HTML report
+	Folder   string    `json:"folder,omitempty"`           // the run folder, "" when nothing was kept
+	Report   string    `json:"report,omitempty"`           // path of the HTML report
+	Earlier  []Attempt `json:"earlier_attempts,omitempty"` // of the same run, whose links were not what the Spec says; this one is the last
 
 	metrics.Summary
 
@@ -67,6 +68,13 @@ func NewProcessor(used [2]time.Duration, payload int64) *Processor {
 		p.NsPerGB[side] = int64(float64(t) * 1e9 / float64(payload))
 	}
 	return &p
+}
+
+// Attempt is a run that was made again.
+type Attempt struct {
+	Folder string `json:"folder,omitempty"` // its run folder, "" when nothing was kept
+	Status string `json:"status"`
+	Reason string `json:"reason"`
 }
 
 // Fact is a named value, in a fixed order.

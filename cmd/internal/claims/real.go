@@ -59,13 +59,9 @@ func seconds(s *scenario.Spec) float64 {
 // Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It keeps no
 // folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
 func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
-	for attempt := 1; ; attempt++ {
-		r, err := run.Execute(ctx, o)
-		switch invalid := err == nil && r.Status == rule.Invalid.String(); {
-		case !invalid:
-			return r, err
-		case attempt >= attempts || o.Name == "sim" || ctx.Err() != nil:
-			return r, errors.New("INVALID: " + r.Reason)
-		}
+	r, err := run.Repeat(ctx, attempts, func(int) (*model.Result, error) { return run.Execute(ctx, o) })
+	if err == nil && r.Status == rule.Invalid.String() {
+		err = errors.New("INVALID: " + r.Reason)
 	}
+	return r, err
 }

@@ -181,18 +181,13 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 // Settle ends the table: waived rules that no scenario broke, though one should have, are XPASS.
 func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
 
-// run takes one scenario through the pipeline. A run whose link was not what the scenario says proves nothing about the
-// implementation, so it is made again; a failure never is.
+// run takes one scenario through the pipeline, again while its link is not what the scenario says.
 func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error) {
-	for attempt := 1; ; attempt++ {
-		r, err := s.once(ctx, impl, sc, spec, attempt)
-		if err != nil || r.Status != rule.Invalid.String() || attempt >= s.Attempts || s.Bench == "sim" {
-			if r != nil && s.Ended != nil {
-				s.Ended(impl, sc.Name, r)
-			}
-			return r, err
-		}
+	r, err := run.Repeat(ctx, s.Attempts, func(attempt int) (*model.Result, error) { return s.once(ctx, impl, sc, spec, attempt) })
+	if r != nil && s.Ended != nil {
+		s.Ended(impl, sc.Name, r)
 	}
+	return r, err
 }
 
 // job puts an implementation at both ends, or a device at one.
@@ -212,10 +207,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 	}
 	folder := ""
 	if s.Folder != "" {
-		folder = filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name))
-		if attempt > 1 {
-			folder += fmt.Sprintf("-attempt-%d", attempt)
-		}
+		folder = run.AttemptFolder(filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name)), attempt)
 	}
 	r, err := run.Execute(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link,

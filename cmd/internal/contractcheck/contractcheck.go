@@ -95,15 +95,11 @@ func (c *check) talk(side int) func(context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for attempt := 1; ; attempt++ {
-			r, err := c.run(ctx, s)
-			if r == nil || r.Status != rule.Invalid.String() {
-				return "", verdict(r, err)
-			}
-			if attempt == c.Attempts {
-				return "", fault.Broken(errors.New("INVALID: " + r.Reason))
-			}
+		r, err := run.Repeat(ctx, c.Attempts, func(int) (*model.Result, error) { return c.run(ctx, s) })
+		if r != nil && r.Status == rule.Invalid.String() {
+			return "", fault.Broken(errors.New("INVALID: " + r.Reason))
 		}
+		return "", verdict(r, err)
 	}
 }
 

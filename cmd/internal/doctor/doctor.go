@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -24,8 +25,7 @@ type Finding struct {
 
 // Examine looks at everything.
 func Examine() []Finding {
-	all := append(host(), network()...)
-	return append(all, tools()...)
+	return slices.Concat(host(), network(), hardware(), tools())
 }
 
 // Print writes findings for people.

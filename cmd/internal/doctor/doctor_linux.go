@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
@@ -59,7 +60,7 @@ func containers() Finding {
 	v, err := container.Version(context.Background())
 	switch {
 	case err != nil:
-		f.State, f.Found, f.Remedy = "missing", err.Error(), "apt-get install docker.io"
+		f.State, f.Found, f.Remedy = "missing", fault.OneLine(err), "apt-get install docker.io"
 	case os.Geteuid() != 0:
 		f.State, f.Found, f.Remedy = "limited", "Docker Engine "+v+"; not root: devices cannot be put into containers", "sudo gauntlet doctor"
 	default:

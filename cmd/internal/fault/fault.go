@@ -2,7 +2,10 @@
 // command makes them of what it finds here.
 package fault
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Kind is who is at fault.
 type Kind int
@@ -46,4 +49,9 @@ func Of(err error) Kind {
 		return f.kind
 	}
 	return None
+}
+
+// OneLine is an error in one line: what was joined is set apart by semicolons.
+func OneLine(err error) string {
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

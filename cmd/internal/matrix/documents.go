@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -17,7 +18,7 @@ import (
 // Prepare makes the folder of a matrix. One that holds a matrix is not overwritten.
 func Prepare(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "matrix.json")); err == nil {
-		return fmt.Errorf("matrix: %s already holds a matrix; choose another folder or remove it", dir)
+		return fmt.Errorf("matrix: %s %w a matrix; choose another folder or remove it", dir, run.ErrHeld)
 	}
 	return os.MkdirAll(dir, 0o755)
 }

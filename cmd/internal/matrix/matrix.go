@@ -192,8 +192,7 @@ func (o *Options) place(row *Row, link model.MatrixLink) (*scenario.Spec, bench.
 	return o.Place(s, row.Impls)
 }
 
-// cell runs cell i until its link is what the Spec says, or the attempts are used up. A run whose link was not proves
-// nothing about the implementation, so it is made again; a failure never is.
+// cell runs cell i until its link is what the Spec says, or the attempts are used up.
 func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 	row, link := &o.Rows[i/len(o.Links)], o.Links[i%len(o.Links)]
 	started := time.Now()
@@ -202,29 +201,33 @@ func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 		c.Status, c.Reason = rule.NotApplicable.String(), reason
 		return c
 	}
-	for c.Attempts < max(1, o.Attempts) {
-		if err := ctx.Err(); err != nil {
-			c.Status, c.Reason = rule.Error.String(), "interrupted"
-			break
-		}
-		if row.Broken != nil {
-			fill(&c, nil, row.Broken)
-			break
-		}
-		c.Attempts++
-		r, err := o.once(ctx, row, link, c.Attempts, func(share float64, what string) {
+	switch {
+	case ctx.Err() != nil:
+		c.Reason = "interrupted"
+	case row.Broken != nil:
+		fill(&c, nil, row.Broken)
+	default:
+		o.attempt(ctx, &c, row, link, func(share float64, what string) {
 			p.show(i, share, fmt.Sprintf("%s %s: %s", row.Name, link.Name, what))
 		})
-		fill(&c, r, err)
-		if s, _, err := o.place(row, link); err == nil && row.Ends[0] != "" {
-			meet(&c, row, s)
-		}
-		if c.Status != rule.Invalid.String() {
-			break
-		}
 	}
 	c.Wall = time.Since(started).Seconds()
 	return c
+}
+
+// attempt makes the runs of a cell and takes the last into it.
+func (o *Options) attempt(ctx context.Context, c *model.Cell, row *Row, link model.MatrixLink, show func(float64, string)) {
+	r, err := run.Repeat(ctx, o.Attempts, func(attempt int) (*model.Result, error) {
+		c.Attempts = attempt
+		return o.once(ctx, row, link, attempt, show)
+	})
+	fill(c, r, err)
+	if c.Status == rule.Invalid.String() && c.Attempts < o.Attempts && ctx.Err() != nil {
+		c.Status, c.Reason = rule.Error.String(), "interrupted"
+	}
+	if s, _, err := o.place(row, link); err == nil && row.Ends[0] != "" {
+		meet(c, row, s)
+	}
 }
 
 // excused says why a cell is not run: the two do not fit together, or one was not made for such a link.
@@ -258,10 +261,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 	}
 	folder := ""
 	if o.Folder != "" {
-		folder = filepath.Join(o.Folder, row.folder(), link.Name)
-		if attempt > 1 {
-			folder += fmt.Sprintf("-attempt-%d", attempt)
-		}
+		folder = run.AttemptFolder(filepath.Join(o.Folder, row.folder(), link.Name), attempt)
 	}
 	return run.Execute(ctx, run.Options{
 		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,

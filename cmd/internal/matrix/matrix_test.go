@@ -131,7 +131,7 @@ func TestFoldersCanBeJudgedAgain(t *testing.T) {
 	for i := range m.Cells {
 		c := &m.Cells[i]
 		impl, _ := all.Find(c.Impl)
-		r, err := run.Judge(run.JudgeOptions{Path: c.Folder, Rules: rules.All(), Schemes: map[string]engine.Implementation{c.Impl: impl}})
+		r, err := run.Judge(t.Context(), run.JudgeOptions{Path: c.Folder, Rules: rules.All(), Schemes: map[string]engine.Implementation{c.Impl: impl}})
 		if err != nil || r.Status != c.Status {
 			t.Errorf("%s over %s: %v, %+v; was %s", c.Impl, c.Link, err, r, c.Status)
 		}
@@ -165,7 +165,7 @@ func TestInvalidRunsAreRepeatedAndNeverHidden(t *testing.T) {
 	}{{0, 3, "PASS", 1}, {2, 3, "PASS", 3}, {9, 3, "INVALID", 3}, {1, 0, "INVALID", 1}} {
 		o := options(t, "clean")
 		runs := 0
-		o.Rows, o.Bench, o.Attempts, o.Folder = o.Rows[:1], moody{bad: c.bad, runs: &runs}, c.attempts, t.TempDir()
+		o.Rows, o.Bench, o.Name, o.Attempts, o.Folder = o.Rows[:1], moody{bad: c.bad, runs: &runs}, "netns", c.attempts, t.TempDir()
 		m := Run(t.Context(), o)
 		if got := m.Cells[0]; got.Status != c.want || runs != c.runs || got.Attempts != c.runs || m.Status != c.want || (c.want == "PASS") != (got.Reason == "") {
 			t.Errorf("%+v: %s after %d runs (%d), reason %q", c, got.Status, runs, got.Attempts, got.Reason)

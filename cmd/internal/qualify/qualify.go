@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
@@ -72,7 +73,7 @@ func (s *Session) Open() error {
 	}
 	dir := s.options.Folder
 	if _, err := os.Stat(filepath.Join(dir, "qualification.json")); err == nil {
-		return fault.Broken(fmt.Errorf("qualify: %s already holds a qualification; choose another folder or remove it", dir))
+		return fault.Usage(fmt.Errorf("qualify: %s %w a qualification; choose another folder or remove it", dir, run.ErrHeld))
 	}
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
@@ -18,14 +17,14 @@ import (
 
 // Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show of a
 // device goes into one sheet: devices are told apart by the names of their implementations, or else by their addresses.
-func Sheets(paths ...string) ([]*datasheet.Sheet, error) {
+func Sheets(ctx context.Context, paths ...string) ([]*datasheet.Sheet, error) {
 	if len(paths) == 1 && strings.HasSuffix(paths[0], ".json") {
 		return readSheets(paths[0])
 	}
 	var order []string
 	found := map[string]*datasheet.Findings{}
 	for _, path := range paths {
-		h, reader, err := readTrace(path)
+		h, reader, err := readTrace(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -47,19 +46,22 @@ func Sheets(paths ...string) ([]*datasheet.Sheet, error) {
 		out = append(out, datasheet.New(name, paths, found[name]))
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("datasheet: %s: no packet of a connection", strings.Join(paths, ", "))
+		name := strings.Join(paths, ", ")
+		return nil, &Unreadable{name, fmt.Errorf("datasheet: %s: no packet of a connection", name)}
 	}
 	return out, nil
 }
 
 // readTrace reads one trace.
-func readTrace(path string) (h trace.Header, reader *datasheet.Reader, err error) {
-	h, play, err := recording.Open(path)
+func readTrace(ctx context.Context, path string) (h trace.Header, reader *datasheet.Reader, err error) {
+	in, err := openInput(ctx, path)
 	if err != nil {
 		return h, nil, err
 	}
+	defer in.close()
+	h = in.header
 	reader = datasheet.NewReader(&h)
-	return h, reader, play(trace.NewTimeline(&h, reader))
+	return h, reader, in.play(trace.NewTimeline(&h, reader))
 }
 
 // deviceName is the implementation or the address of a device, or where it is.
@@ -82,6 +84,14 @@ const sheetLimit = 1 << 20
 
 // readSheets reads what an earlier call was asked to print as JSON.
 func readSheets(path string) ([]*datasheet.Sheet, error) {
+	out, err := parseSheets(path)
+	if err != nil {
+		return nil, &Unreadable{path, err}
+	}
+	return out, nil
+}
+
+func parseSheets(path string) ([]*datasheet.Sheet, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasheet: %w", err)

@@ -105,7 +105,7 @@ func (c *taps) folder(t *testing.T) string {
 
 func judgeFolder(t *testing.T, dir string) *model.Result {
 	t.Helper()
-	r, err := Judge(JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
+	r, err := Judge(t.Context(), JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
 	must(t, err)
 	return r
 }

@@ -22,13 +22,16 @@ import (
 // folder is a run folder; a nil folder keeps nothing.
 type folder struct{ dir string }
 
+// ErrHeld is in the error of a folder that is not overwritten, because something was kept there before.
+var ErrHeld = errors.New("already holds")
+
 // openFolder makes the run folder. A folder that already holds a result is not overwritten.
 func openFolder(dir string) (*folder, error) {
 	if dir == "" {
 		return nil, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, "result.json")); err == nil {
-		return nil, fmt.Errorf("run: %s already holds a result; choose another folder or remove it", dir)
+		return nil, fmt.Errorf("run: %s %w a result; choose another folder or remove it", dir, ErrHeld)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("run: %w", err)

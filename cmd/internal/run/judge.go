@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +23,7 @@ import (
 
 // JudgeOptions say what to judge.
 type JudgeOptions struct {
-	Path    string // run folder, trace.ndjson, pcap or pcapng
+	Path    string // run folder, trace.ndjson, pcap or pcapng, a pipe of one of the latter three, or Standard
 	Rules   []rule.Rule
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
@@ -37,17 +38,19 @@ type JudgeOptions struct {
 // foreignScheme is what a device is taken for that this project did not make: commodity RoCEv2 recovers by go-back-N.
 const foreignScheme = "gbn"
 
-// Judge judges a trace that exists already. The status of the result is that of its verdicts; an error means that the
-// trace could not be read to the end.
-func Judge(o JudgeOptions) (*model.Result, error) {
+// Judge judges a trace that exists already. The status of the result is that of its verdicts; an error that is Unreadable means
+// that the trace could not be read to the end.
+func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
-	h, play, err := recording.Open(o.Path)
+	in, err := openInput(ctx, o.Path)
 	if err != nil {
 		return nil, err
 	}
+	defer in.close()
+	h := in.header
 	judge := rule.NewJudge(h, o.Rules, o.declared(&h))
 	collector := metrics.NewCollector(&h, o.metrics())
-	if err := play(trace.NewTimeline(&h, both{judge, collector})); err != nil {
+	if err := in.play(trace.NewTimeline(&h, both{judge, collector})); err != nil {
 		return nil, err
 	}
 	r := &model.Result{
@@ -63,7 +66,7 @@ func Judge(o JudgeOptions) (*model.Result, error) {
 		o.Device.Names = named(r.Impl)
 	}
 	rule.Waive(r.Verdicts, o.Waivers, o.Device, Today())
-	if err := Ladders(r, h, play, centres(r.Verdicts)); err != nil {
+	if err := Ladders(r, h, in.play, centres(r.Verdicts)); err != nil {
 		return nil, err
 	}
 	r.Wall = time.Since(started).Seconds()
@@ -141,8 +144,8 @@ func (o *JudgeOptions) report(r *model.Result) error {
 
 // LadderOptions say what to draw.
 type LadderOptions struct {
-	Path       string
-	Conn       int // -1 draws all
+	Path       string // as that of JudgeOptions
+	Conn       int    // -1 draws all
 	From       uint64
 	Count      int
 	Absolute   bool
@@ -153,19 +156,21 @@ type LadderOptions struct {
 const ladderMost = 20_000
 
 // Ladder draws a part of a trace.
-func Ladder(w io.Writer, o LadderOptions) error {
+func Ladder(ctx context.Context, w io.Writer, o LadderOptions) error {
 	if o.Count < 1 || o.Count > ladderMost {
 		return fmt.Errorf("count %d: want 1 to %d", o.Count, ladderMost)
 	}
-	h, play, err := recording.Open(o.Path)
+	in, err := openInput(ctx, o.Path)
 	if err != nil {
 		return err
 	}
+	defer in.close()
+	h := in.header
 	if o.Conn >= len(h.Conns) {
 		return fmt.Errorf("connection %d: the trace has %d, numbered from 0", o.Conn, len(h.Conns))
 	}
 	s := &section{from: o.From, count: o.Count, conn: o.Conn}
-	if err := play(s); err != nil {
+	if err := in.play(s); err != nil {
 		return err
 	}
 	return ladder.Draw(w, &h, s.Records, s.Events, ladder.Options{Absolute: o.Absolute, Everything: o.Everything,

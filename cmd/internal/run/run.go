@@ -40,6 +40,8 @@ type Options struct {
 	Version string // of the tool
 	Commit  string
 
+	Earlier []model.Attempt // of this run, see Attempts
+
 	Waivers  []rule.Waiver
 	Subjects []string // what waivers must name; none is the implementations, also as NAME-requester at A and NAME-responder at B
 	Several  bool     // the run is one of several: that a waived rule passes here says nothing against the waiver
@@ -65,8 +67,14 @@ const (
 
 const autoPackets = 1_000_000
 
+// Refused is the error of a run that did not begin: of its result only what the options say means anything.
+type Refused struct{ error }
+
+// Unwrap returns the cause.
+func (r *Refused) Unwrap() error { return r.error }
+
 // Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A
-// bench that cannot run the Spec on this machine is asked first, and then nothing is left behind.
+// bench that cannot run the Spec on this machine is asked first; the error is then Refused, and nothing is left behind.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
 	p := &pipeline{options: &o}
@@ -160,7 +168,7 @@ func newResult(o *Options, started time.Time) *model.Result {
 	return &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
 		Command: o.Command, Bench: o.Name, Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
-		Seed: o.Spec.Seed, Folder: o.Folder, Warnings: o.Spec.Warnings(), Status: rule.Error.String(),
+		Seed: o.Spec.Seed, Folder: o.Folder, Warnings: append(o.Spec.Warnings(), o.repeated()...), Status: rule.Error.String(), Earlier: o.Earlier,
 	}
 }
 

@@ -155,12 +155,12 @@ func TestFailureHasALadder(t *testing.T) {
 		t.Fatalf("%s, %d ladders", r.Status, len(r.Ladders))
 	}
 	var b strings.Builder
-	must(t, Ladder(&b, LadderOptions{Path: o.Folder, From: 5, Count: 3}))
+	must(t, Ladder(t.Context(), &b, LadderOptions{Path: o.Folder, From: 5, Count: 3}))
 	if n := strings.Count(b.String(), "WRITE_"); n != 3 {
 		t.Errorf("%d packets drawn\n%s", n, b.String())
 	}
 	for _, bad := range []LadderOptions{{Path: o.Folder}, {Path: o.Folder, Count: ladderMost + 1}, {Path: o.Folder, Count: 1, Conn: 1}, {Path: "nothing", Count: 1}} {
-		if err := Ladder(&b, bad); err == nil {
+		if err := Ladder(t.Context(), &b, bad); err == nil {
 			t.Errorf("%+v is drawn", bad)
 		}
 	}

@@ -61,11 +61,14 @@ func (o *Options) read(ctx context.Context, group []string) ([]*datasheet.Sheet,
 		return run.Probe(ctx, impl, o.Params)
 	}
 	for _, name := range group {
+		if name == run.Standard {
+			continue
+		}
 		if _, err := os.Stat(name); err != nil {
-			return nil, fmt.Errorf("datasheet: %.60q is neither a file nor an implementation; known: %s", name, strings.Join(all.Names(), " "))
+			return nil, &run.Unreadable{Name: name, Err: fmt.Errorf("datasheet: %.60q is neither a file nor an implementation; known: %s", name, strings.Join(all.Names(), " "))}
 		}
 	}
-	return run.Sheets(group...)
+	return run.Sheets(ctx, group...)
 }
 
 // Write prints the sheets, or with Diff what differs between two.

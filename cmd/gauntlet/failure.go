@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// stdout is standard output for results, which have to be the only thing there when they are for programs.
+var stdout = &output{Writer: os.Stdout}
+
+// output is a writer that knows whether anything was written.
+type output struct {
+	io.Writer
+	used bool
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.used = true
+	return o.Writer.Write(p)
+}
+
+// jsonHelp and jsonFileHelp explain --json.
+const (
+	jsonHelp     = "print the result as JSON; of a run that did not happen, an object with status and error"
+	jsonFileHelp = "write a JSON report with all verdicts and findings to this file; of runs that did not happen, an object with status and error"
+)
+
+// announce writes the object of a command that failed with a text and left no result where its --json says, be it standard
+// output or a file. It does nothing for any other command.
+func announce(c *cobra.Command, args []string, code int, text string, began time.Time) {
+	f := c.Flags().Lookup("json")
+	if f == nil || text == "" {
+		return
+	}
+	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: commandLine(),
+		Status: rule.Error.String(), Error: text, Exit: code}
+	if code == exitFailure {
+		failure.Status = rule.Fail.String()
+	}
+	var err error
+	if path := f.Value.String(); f.Value.Type() != "bool" {
+		if path != "" && !writtenSince(path, began) {
+			err = document.File(path, func(w io.Writer) error { return document.JSON(w, failure) })
+		}
+	} else if wanted := path == "true" || !f.Changed && slices.Contains(args, "--json"); wanted && !stdout.used { // a flag behind one that is wrong has not been read
+		err = document.JSON(stdout, failure)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gauntlet: --json:", err)
+	}
+}
+
+// writtenSince reports whether a file got its content after a time.
+func writtenSince(path string, began time.Time) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0 && info.ModTime().After(began)
+}

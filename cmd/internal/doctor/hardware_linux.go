@@ -1,0 +1,66 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// hardware looks at the devices, clocks and rights of this machine.
+func hardware() []Finding {
+	release := kernelRelease()
+	m := machine{sys: os.DirFS("/sys"), modules: os.DirFS(filepath.Join("/lib/modules", release)), kernel: release, root: os.Geteuid() == 0,
+		program: func(name string) bool { _, err := exec.LookPath(name); return err == nil }, stamps: stampsOf}
+	return append(m.hardware(), realtime())
+}
+
+func kernelRelease() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// stampsOf asks a network device.
+func stampsOf(device string) (*stampSupport, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	info, err := unix.IoctlGetEthtoolTsInfo(fd, device)
+	if err != nil {
+		return nil, err
+	}
+	raw := info.So_timestamping&unix.SOF_TIMESTAMPING_RAW_HARDWARE != 0
+	return &stampSupport{
+		sent:     raw && info.So_timestamping&unix.SOF_TIMESTAMPING_TX_HARDWARE != 0,
+		received: raw && info.So_timestamping&unix.SOF_TIMESTAMPING_RX_HARDWARE != 0,
+		all:      info.Rx_filters&(1<<unix.HWTSTAMP_FILTER_ALL) != 0,
+		clock:    int(info.Phc_index),
+	}, nil
+}
+
+// realtime tries whether this process may take a real-time priority, which the link takes while a run lasts.
+func realtime() Finding {
+	f := Finding{Name: "real-time priority", State: "ok", Found: "SCHED_FIFO may be taken: a busy machine delays the link less"}
+	taken := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function, and its priority with it
+		taken <- unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
+	}()
+	err := <-taken
+	if err == nil {
+		return f
+	}
+	var limit unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_RTPRIO, &limit) // 0 when it cannot be read
+	f.State, f.Remedy = "limited", "run as root, or with CAP_SYS_NICE"
+	f.Found = fmt.Sprintf("SCHED_FIFO may not be taken: %v, and RLIMIT_RTPRIO is %d", err, limit.Cur)
+	return f
+}

@@ -1,0 +1,198 @@
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// machine is what the doctor looks at of the hardware, so that a test can make one up.
+type machine struct {
+	sys     fs.FS // /sys
+	modules fs.FS // the modules of the running kernel
+	kernel  string
+	root    bool
+	program func(name string) bool                     // whether one is there to be run
+	stamps  func(device string) (*stampSupport, error) // what a network device says of its time stamps
+}
+
+// stampSupport is what a network device can put into its frames' time stamps.
+type stampSupport struct {
+	sent, received bool // by the hardware, raw
+	all            bool // every frame that arrives, not only those of PTP
+	clock          int  // index of its PTP clock, -1 without one
+}
+
+// hardware looks at what real devices need.
+func (m *machine) hardware() []Finding {
+	return append(append(m.rdmaDevices(), m.softRoCE()), m.timestamps()...)
+}
+
+// text reads a file of one line, "" when there is none.
+func (m *machine) text(name string) string {
+	b, err := fs.ReadFile(m.sys, name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// entries lists a folder of /sys by name; nothing when there is none.
+func (m *machine) entries(dir string) (names []string) {
+	list, err := fs.ReadDir(m.sys, dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// rdmaDevices names the RDMA devices of this network namespace.
+func (m *machine) rdmaDevices() (out []Finding) {
+	const class = "class/infiniband"
+	for _, name := range m.entries(class) {
+		out = append(out, m.rdmaDevice(name, path.Join(class, name)))
+	}
+	if len(out) == 0 {
+		return []Finding{{Name: "RDMA devices", State: "missing", Found: "none; optional, no bench needs one",
+			Remedy: "soft-RoCE, in a guest: gauntlet lab fetch, then --bench lab"}}
+	}
+	return out
+}
+
+// rdmaDevice describes one by what makes it and by its ports. Neither its addresses nor its description are looked at: the latter
+// has the name of the host.
+func (m *machine) rdmaDevice(name, dir string) Finding {
+	f := Finding{Name: "RDMA device " + name, State: "limited", Found: m.maker(dir), Remedy: "bring its network device up: ip link set DEVICE up"}
+	for _, port := range m.entries(path.Join(dir, "ports")) {
+		at := path.Join(dir, "ports", port)
+		state := m.text(path.Join(at, "state")) // such as "4: ACTIVE"
+		if _, word, ok := strings.Cut(state, ": "); ok {
+			state = word
+		}
+		f.Found += fmt.Sprintf("; port %s %s, %s", port, state, m.text(path.Join(at, "link_layer")))
+		if device := m.text(path.Join(at, "gid_attrs/ndevs/0")); device != "" {
+			f.Found += " over " + device
+		}
+		if state == "ACTIVE" {
+			f.State, f.Remedy = "ok", ""
+		}
+	}
+	return f
+}
+
+// maker says which driver makes a device, and whether it is software. Only soft-RoCE has a file that names the network device
+// below it; old kernels also give it the driver of that.
+func (m *machine) maker(dir string) string {
+	if parent := m.text(path.Join(dir, "parent")); parent != "" {
+		return "soft-RoCE, rdma_rxe"
+	}
+	driver, err := fs.ReadLink(m.sys, path.Join(dir, "device/driver"))
+	switch {
+	case err == nil:
+		return "hardware, " + path.Base(driver)
+	case strings.HasPrefix(m.text(path.Join(dir, "node_type")), "4"): // RNIC
+		return "soft-iWARP, siw"
+	}
+	return "software"
+}
+
+// softRoCETools are the stock tools that drive soft-RoCE as a device under test, by package.
+var softRoCETools = []struct{ program, pack string }{{"ib_write_bw", "perftest"}, {"rping", "rdmacm-utils"}}
+
+// softRoCE says whether this machine can run the kernel's, and whether the tools are there that drive it.
+func (m *machine) softRoCE() Finding {
+	f := Finding{Name: "soft-RoCE", State: "ok"}
+	var missing []string
+	for _, t := range softRoCETools {
+		if !m.program(t.program) {
+			missing = append(missing, t.pack)
+		}
+	}
+	tools := "perftest and rping are there"
+	if len(missing) > 0 {
+		tools = "without " + strings.Join(missing, " and ")
+		f.State, f.Remedy = "limited", "apt-get install "+strings.Join(missing, " ")
+	}
+	switch {
+	case m.loaded("rdma_rxe"):
+		f.Found = "rdma_rxe is loaded, " + tools
+	case m.loadable("rdma_rxe"):
+		f.Found = "rdma_rxe can be loaded, " + tools
+		if !m.root {
+			f.State, f.Found, f.Remedy = "limited", f.Found+"; loading it needs root", "sudo modprobe rdma_rxe"
+		}
+	default:
+		f.State, f.Found = "missing", "kernel "+m.kernel+" has no rdma_rxe; optional, "+tools
+		f.Remedy = "--bench lab brings a kernel that has it: gauntlet lab fetch"
+		if len(missing) > 0 {
+			f.Remedy += "; the guest takes its tools from here: apt-get install " + strings.Join(missing, " ")
+		}
+	}
+	return f
+}
+
+// loaded reports whether a module is in the kernel.
+func (m *machine) loaded(module string) bool {
+	_, err := fs.Stat(m.sys, path.Join("module", module))
+	return err == nil
+}
+
+// loadable reports whether the kernel's modules list one. Modules that are compiled in and have no parameters are not in /sys.
+func (m *machine) loadable(module string) bool {
+	for _, list := range []string{"modules.dep", "modules.builtin"} {
+		text, err := fs.ReadFile(m.modules, list)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			file, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			if name, _, _ := strings.Cut(path.Base(file), "."); name == module {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// timestamps says of each physical network device whether its hardware stamps frames, which is as exact as a capture gets.
+func (m *machine) timestamps() (out []Finding) {
+	const class = "class/net"
+	for _, name := range m.entries(class) {
+		if _, err := fs.Stat(m.sys, path.Join(class, name, "device")); err != nil {
+			continue // software: a bridge, a veth, lo
+		}
+		out = append(out, m.stampsOf(name))
+	}
+	if len(out) == 0 {
+		return []Finding{{Name: "time stamps", State: "missing", Found: "no physical network device; optional", Remedy: "captures have the times of the kernel"}}
+	}
+	return out
+}
+
+func (m *machine) stampsOf(name string) Finding {
+	f := Finding{Name: "time stamps " + name, State: "ok"}
+	s, err := m.stamps(name)
+	switch {
+	case err != nil:
+		f.State, f.Found = "limited", "not told: "+err.Error()
+		return f
+	case !s.sent || !s.received:
+		f.State, f.Found, f.Remedy = "limited", "by software only", "captures of it have the times of the kernel; take a device that has a clock where microseconds count"
+		return f
+	}
+	f.Found = "by hardware, in and out, of every frame"
+	if !s.all {
+		f.State, f.Found, f.Remedy = "limited", "by hardware, but of PTP frames only where they arrive", "received RoCE frames have the times of the kernel"
+	}
+	if s.clock >= 0 {
+		f.Found += fmt.Sprintf(", clock ptp%d", s.clock)
+	}
+	if !m.root {
+		f.Found += "; switching them on needs root"
+	}
+	return f
+}

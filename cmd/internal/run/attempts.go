@@ -1,0 +1,62 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Repeat makes a run until it is not INVALID, at most so often, and returns the last result. A run whose link was not what the Spec
+// says proves nothing about the implementation, so it is made again; a failure or an error never is, nor a run in virtual time,
+// which would end the same way, nor one that was interrupted. Attempts are numbered from 1.
+func Repeat(ctx context.Context, most int, once func(attempt int) (*model.Result, error)) (*model.Result, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := once(attempt)
+		if err != nil || r == nil || r.Status != rule.Invalid.String() || r.Bench == "sim" || attempt >= most || ctx.Err() != nil {
+			return r, err
+		}
+	}
+}
+
+// AttemptFolder is the run folder of an attempt: the folder itself for the first, and one beside it for each of the others. ""
+// stays "".
+func AttemptFolder(folder string, attempt int) string {
+	if folder == "" || attempt <= 1 {
+		return folder
+	}
+	return fmt.Sprintf("%s-attempt-%d", folder, attempt)
+}
+
+// Attempts runs a Spec until it is not INVALID, as Repeat does, each attempt in a folder of its own. The last result names those
+// before it. Invalid hears of each attempt that is going to be repeated.
+func Attempts(ctx context.Context, o Options, most int, invalid func(attempt int, r *model.Result)) (*model.Result, error) {
+	folder, last := o.Folder, (*model.Result)(nil)
+	return Repeat(ctx, most, func(attempt int) (*model.Result, error) {
+		if last != nil {
+			o.Earlier = append(o.Earlier, model.Attempt{Folder: last.Folder, Status: last.Status, Reason: last.Reason})
+			invalid(attempt-1, last)
+		}
+		o.Folder = AttemptFolder(folder, attempt)
+		var err error
+		last, err = Execute(ctx, o)
+		return last, err
+	})
+}
+
+// repeated says of each attempt before this one where it is and why it did not count.
+func (o *Options) repeated() (out []string) {
+	for i, a := range o.Earlier {
+		out = append(out, fmt.Sprintf("attempt %d was %s%s: %s", i+1, a.Status, in(a.Folder), a.Reason))
+	}
+	return out
+}
+
+// in names a folder, if there is one.
+func in(folder string) string {
+	if folder == "" {
+		return ""
+	}
+	return ", in " + folder
+}

@@ -1,0 +1,201 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Standard names standard input where a trace is asked for.
+const Standard = "-"
+
+// spoolLimit bounds the copy of a pipe, in bytes.
+const spoolLimit = 16 << 30
+
+// Unreadable is the error of a trace that is not there, is no trace, or breaks off. It names the file, once.
+type Unreadable struct {
+	Name string // as it was given
+	Err  error
+}
+
+// Error implements error.
+func (u *Unreadable) Error() string {
+	text := u.Err.Error()
+	if errors.Is(u.Err, trace.ErrTruncated) {
+		text += "; copy or capture it again, to its end"
+	}
+	for _, form := range []string{" " + u.Name + ":", " " + u.Name + " ", strconv.Quote(u.Name)} {
+		if strings.Contains(" "+text, form) {
+			return text
+		}
+	}
+	return u.Name + ": " + text
+}
+
+// Unwrap returns the cause.
+func (u *Unreadable) Unwrap() error { return u.Err }
+
+// input is a trace that was named: a file or folder, or a pipe, of which it holds a copy, because a trace is played more than once.
+type input struct {
+	name   string
+	header trace.Header
+	open   func(trace.Sink) error
+	spool  *os.File // nil when the trace is read where it lies
+}
+
+// openInput opens a trace by its name.
+func openInput(ctx context.Context, path string) (*input, error) {
+	in := &input{name: path}
+	if path == Standard {
+		in.name = "standard input"
+	}
+	var err error
+	if piped(path) {
+		if in.spool, err = spool(ctx, path, in.name, spoolLimit); err == nil {
+			err = in.openSpool()
+		}
+	} else {
+		in.header, in.open, err = recording.Open(path)
+	}
+	if err != nil {
+		in.close()
+		return nil, in.blame(ctx, err)
+	}
+	return in, nil
+}
+
+// piped reports whether a path can be read once only: standard input, a FIFO or a device.
+func piped(path string) bool {
+	if path == Standard {
+		return true
+	}
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// openSpool opens the copy.
+func (in *input) openSpool() error {
+	info, err := in.spool.Stat()
+	if err != nil {
+		return err
+	}
+	in.header, in.open, err = recording.OpenReader(in.name, in.spool, info.Size())
+	return err
+}
+
+// play plays the trace; it may be called again.
+func (in *input) play(s trace.Sink) error {
+	if err := in.open(s); err != nil {
+		return &Unreadable{in.name, err}
+	}
+	return nil
+}
+
+// close gives the copy back.
+func (in *input) close() {
+	if in.spool != nil {
+		_ = in.spool.Close() // nothing is in it that is still wanted
+	}
+}
+
+// errSpool is in the error of a copy that could not be made, for which the trace is not to blame.
+var errSpool = errors.New("copy it to a file with more room and name that, or set TMPDIR")
+
+// blame makes an error that of the trace, unless the user or this machine is at fault.
+func (in *input) blame(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, errSpool) {
+		return err
+	}
+	return &Unreadable{in.name, err}
+}
+
+// spool copies what can be read once only into a file without a name, so that nothing is left of it however the process ends. A
+// pipe of which nothing comes is waited for until ctx ends.
+func spool(ctx context.Context, path, name string, most int64) (*os.File, error) {
+	to, err := scratch()
+	if err != nil {
+		return nil, fmt.Errorf("spool of %s in %s: %w; %w", name, os.TempDir(), err, errSpool)
+	}
+	copied := make(chan error, 1)
+	go func() { copied <- copyAll(to, path, name, most) }()
+	select {
+	case err = <-copied:
+	case <-ctx.Done(): // the copy ends with the process
+		err = fmt.Errorf("%s: interrupted: %w", name, context.Cause(ctx))
+	}
+	if err != nil {
+		_ = to.Close() // the copy is of no use
+		return nil, err
+	}
+	return to, nil
+}
+
+// copyAll copies a pipe to its end.
+func copyAll(to *os.File, path, name string, most int64) error {
+	from := os.Stdin
+	if path != Standard {
+		var err error
+		if from, err = os.Open(path); err != nil {
+			return err
+		}
+		defer from.Close()
+	}
+	head := make([]byte, recording.HeadLength)
+	n, _ := io.ReadFull(from, head) // an error shows again
+	head = head[:n]
+	if err := recording.Begins(head); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	copied, err := io.Copy(writing{to}, io.LimitReader(io.MultiReader(bytes.NewReader(head), from), most+1))
+	var full *spoolError
+	switch {
+	case errors.As(err, &full):
+		return fmt.Errorf("spool of %s in %s: %w; %w", name, os.TempDir(), full.error, errSpool)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case copied > most:
+		return fmt.Errorf("%s: more than %d bytes, the limit of a pipe; write it to a file and name that", name, most)
+	}
+	return nil
+}
+
+// writing marks the errors of a copy's file, so that they are told from those of its source.
+type writing struct{ *os.File }
+
+// spoolError is an error of the copy's file.
+type spoolError struct{ error }
+
+// Write implements io.Writer.
+func (w writing) Write(p []byte) (int, error) {
+	n, err := w.File.Write(p)
+	if err != nil {
+		err = &spoolError{bare(err)}
+	}
+	return n, err
+}
+
+// ReadFrom hides that of the file, which does not tell who is at fault.
+func (w writing) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{w}, r)
+}
+
+// scratch makes a file and takes its name away.
+func scratch() (*os.File, error) {
+	f, err := os.CreateTemp("", "gauntlet-spool-*")
+	if err != nil {
+		return nil, bare(err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		_ = f.Close() // the name says more
+		return nil, err
+	}
+	return f, nil
+}

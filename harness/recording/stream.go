@@ -1,0 +1,59 @@
+package recording
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// HeadLength is how many bytes tell what a file is.
+const HeadLength = 4
+
+// magics are how captures begin: gzip, pcapng, and pcap in microseconds and nanoseconds of both byte orders.
+var magics = []string{"\x1F\x8B", "\x0A\x0D\x0D\x0A", "\xA1\xB2\xC3\xD4", "\xD4\xC3\xB2\xA1", "\xA1\xB2\x3C\x4D", "\x4D\x3C\xB2\xA1"}
+
+// Begins returns nil for bytes that a trace can begin with, HeadLength of them or all that there are. A pipe that begins otherwise
+// need not be read to its end, which it may not have.
+func Begins(head []byte) error {
+	switch {
+	case len(head) == 0:
+		return errors.New("empty; want a pcap or pcapng capture, or a trace in NDJSON")
+	case isText(head) || slices.ContainsFunc(magics, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) }):
+		return nil
+	}
+	return errors.New("neither pcap nor pcapng, nor a trace in NDJSON")
+}
+
+// isText tells NDJSON from captures.
+func isText(head []byte) bool { return head[0] == '{' }
+
+// OpenReader finds a trace in something that has no file of its own, such as a copy of standard input: NDJSON, pcap or pcapng.
+// The name is for messages, and tells the tap as that of a file does. It returns what Open returns; each play reads the first size
+// bytes of r again.
+func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trace.Sink) error, error) {
+	whole := func() io.Reader { return io.NewSectionReader(r, 0, size) }
+	head := make([]byte, HeadLength)
+	n, _ := io.ReadFull(whole(), head) // an error shows again when all is read
+	if err := Begins(head[:n]); err != nil {
+		return trace.Header{}, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if isText(head) {
+		return openText(func(f func(io.Reader) error) error {
+			if err := f(whole()); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return learnCaptures(name, func(f func(*captureFiles) error) error {
+		c := &captureFiles{}
+		if err := c.add(name, whole()); err != nil {
+			return err
+		}
+		return f(c)
+	})
+}
