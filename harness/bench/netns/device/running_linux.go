@@ -42,11 +42,7 @@ func (r *running) start(t *topology.Topology, at dut.Setting) error {
 	r.command = exec.Command(path, r.tool.Args(at)...)
 	r.command.Stdout, r.command.Stderr = r.said, r.said
 	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	n := t.A
-	if r.side == trace.B {
-		n = t.B
-	}
-	if err := t.StartIn(n, r.command); err != nil {
+	if err := t.StartIn(t.Ends()[r.side].In, r.command); err != nil {
 		return err
 	}
 	if r.tool.Spins() {

@@ -22,29 +22,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// process is the body of such a process: one locked thread that receives, lets the actor act, and sends what it has as fast
+// process is the body of a process of a run: one locked thread that receives, lets the actor act, and sends what it has as fast
 // as the lines allow.
 type process struct {
-	role  string
+	role  string // plan.RoleEndpoint or plan.RoleBox
 	in    *bufio.Reader
 	out   *json.Encoder
-	stdin int
+	stdin int // descriptor of in, which the loop waits for as well
 	impl  engine.Implementation
 	side  trace.Side
 	spec  *scenario.Spec
 
 	actor   actor
 	tcp     *sockets // nil when the actor makes its packets itself
-	devices []device
+	devices []device // numbered as in the setup
 	clock   *packetio.Clock
 	wait    *packetio.Waiter
-	events  *eventFile
+	events  *eventFile // what the actor reports
 
-	late    vtime.Duration
-	used    time.Duration // processor time when the run began
-	told    vtime.Time    // when the share was last told
-	idle    bool          // as last told
-	stopped bool
+	late    vtime.Duration // most by which the loop was behind a frame or a timer
+	used    time.Duration  // processor time when the run began
+	told    vtime.Time     // when the bench last heard how far the work is
+	idle    bool           // as the bench last heard
+	stopped bool           // the run is over: frames and timers are left alone
 }
 
 // makeActor builds what the process drives, and tells the rates of its lines, by device. Path is the implementation at A,
@@ -79,6 +79,7 @@ func (p *process) guarded(find func(string) (engine.Implementation, bool), build
 	return p.main(find, build)
 }
 
+// main goes through the conversation with the bench, from capabilities to the end of its input.
 func (p *process) main(find func(string) (engine.Implementation, bool), build makeActor) (err error) {
 	if err := p.say(contract.Report{Event: contract.SaysCapabilities, Capabilities: capabilities(&p.impl)}); err != nil {
 		return err

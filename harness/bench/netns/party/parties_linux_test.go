@@ -1,0 +1,67 @@
+package party
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// What programs say adds up: the run is as far as the slower endpoint, and is done when the box is, too.
+func TestPartiesAddUp(t *testing.T) {
+	a, b, box := named("endpoint A"), named("endpoint B"), named("box")
+	p := &Parties{Ends: [2]*Party{a, b}, Box: box}
+	say := func(e *Party, r contract.Report) {
+		t.Helper()
+		if err := e.Heard(Answer{Report: r}, true); err != nil {
+			t.Error(err)
+		}
+	}
+	say(a, contract.Report{Event: contract.SaysIdle})
+	say(b, contract.Report{Event: contract.SaysShare, Share: 0.25})
+	say(b, contract.Report{Event: contract.SaysCounter, Variable: "unknown", Value: 3})
+	if got := p.Share(); got != 0.25 || p.Idle() {
+		t.Errorf("share %v, idle %t", got, p.Idle())
+	}
+	if got := p.Unfinished(); got != "; endpoint B is not idle after 2 lines; box is not idle after 0 lines" {
+		t.Errorf("%q", got)
+	}
+	say(b, contract.Report{Event: contract.SaysIdle})
+	if p.Idle() {
+		t.Error("idle, although the box has work left")
+	}
+	say(box, contract.Report{Event: contract.SaysIdle})
+	if !p.Idle() || p.Share() != 1 || b.Counters["unknown"] != 3 {
+		t.Errorf("idle %t, share %v, counters %v", p.Idle(), p.Share(), b.Counters)
+	}
+	if alone := (&Parties{Ends: [2]*Party{a, nil}}); len(alone.All()) != 1 || alone.Ends[1].Said() != nil {
+		t.Error("where a device stands there is a program")
+	}
+}
+
+// A report that cannot be true is refused in a sentence, and a true one is kept as an event in the time of the run.
+func TestReportsAreHeldToTheRun(t *testing.T) {
+	start := packetio.Monotonic() - 1000
+	for _, c := range []struct {
+		at   int64
+		qp   int
+		want string
+	}{{start + 500, 0, ""}, {start + 500, 2, "qp 2; it has 0 to 1"}, {start - 1, 0, "before the start"}, {start + 1<<50, 1, "has not come yet"}} {
+		e := named("endpoint A")
+		e.qps, e.started = 2, start
+		err := e.Heard(Answer{Report: contract.Report{Event: contract.SaysCompleted, OnQP: c.qp, At: c.at, Operation: "SEND", Status: "success"}}, true)
+		if c.want == "" {
+			if err != nil || len(e.told) != 1 || e.told[0].At != 500_000 {
+				t.Errorf("%v, %+v", err, e.told)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.want) || len(e.told) != 0 {
+			t.Errorf("at %d on QP %d: %v, want %q", c.at, c.qp, err, c.want)
+		}
+	}
+}
+
+func named(name string) *Party {
+	return &Party{Child: &child.Child{Name: name}, Counters: map[string]int64{}}
+}
