@@ -25,7 +25,7 @@ func TestArrivalsWaitForRoom(t *testing.T) {
 	if at := b.Deadline(); at != vtime.Never {
 		t.Errorf("the queue is full, and it wants to be woken at %d", at)
 	}
-	b.now = 5 * ms
+	b.out.now = 5 * ms
 	b.tell(engine.StatusSuccess, 0)
 	b.tell(engine.StatusSuccess, 1)
 	var waited []vtime.Duration
@@ -50,10 +50,10 @@ func TestArrivalsEnd(t *testing.T) {
 	b := newBed(t, Options{}, "load write msg=1 every=1ms count=2")
 	b.Start(0)
 	b.tell(engine.StatusSuccess, 0)
-	if b.pending != 0 || b.Idle() {
-		t.Errorf("%d pending, idle %v: one message is still to come", b.pending, b.Idle())
+	if b.work.pending != 0 || b.Idle() {
+		t.Errorf("%d pending, idle %v: one message is still to come", b.work.pending, b.Idle())
 	}
-	b.fail(0)
+	b.engines.fail(0)
 	if !b.Idle() || b.Settle() && b.Deadline() != vtime.Never {
 		t.Errorf("idle %v after the QP failed, deadline %d", b.Idle(), b.Deadline())
 	}

@@ -1,14 +1,13 @@
 package drive
 
 import (
-	"errors"
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // cause is why a packet was dropped below the transport, or a post was refused. All drops are silent (IBTA 9.6): they
@@ -38,29 +37,30 @@ const classRC = 0
 
 // checks is what is known for judging a packet before any QP sees it, and how often each check failed.
 type checks struct {
-	firstQPN uint32
-	pkey     uint16 // of all QPs
-	peer     netip.Addr
-	accepts  func(roce.Opcode) bool
-	qkey     uint32 // of datagrams, when any are accepted
-	counts   [causes]int64
+	qps     int
+	first   [2]uint32 // QPN of connection 0, here and at the peer
+	pkey    uint16    // of all QPs
+	peer    netip.Addr
+	accepts func(roce.Opcode) bool
+	qkey    uint32 // of datagrams, when any are accepted
+	cnps    bool   // the QPs are rate controlled, and hear congestion notifications
+	counts  [causes]int64
+	out     *reports
 }
 
 // init takes what the checks compare with from the Spec: both sides know it, as if a connection manager had told them.
-func (c *checks) init(s *scenario.Spec, side trace.Side, impl *engine.Implementation) {
-	first := s.Ends(0)[side]
-	c.firstQPN, c.pkey = first.QPN, first.PKey
-	c.peer = Addr(side.Other())
-	c.accepts, c.qkey = impl.Accepts, impl.QKey
+func (c *checks) init(s *scenario.Spec, side trace.Side, impl *engine.Implementation, out *reports) {
+	ends := s.Ends(0)
+	own, peer := &ends[side], &ends[side.Other()]
+	*c = checks{qps: s.QPs, first: [2]uint32{own.QPN, peer.QPN}, pkey: own.PKey, peer: Addr(side.Other()),
+		accepts: impl.Accepts, qkey: impl.QKey, out: out}
 }
 
 // admit runs the receive checks in the order of soft-RoCE (opcode, version, QPN, class, P_Key, Q_Key) and returns the
 // connection that the packet is for.
-func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
-	e.now = now
-	c := &e.checks
-	i := int64(p.DestQP) - int64(c.firstQPN)
-	known := i >= 0 && i < int64(len(e.qps))
+func (c *checks) admit(p *roce.Packet) (conn int, ok bool) {
+	i := int64(p.DestQP) - int64(c.first[0])
+	known := i >= 0 && i < int64(c.qps)
 	why := causes
 	switch {
 	case !p.Opcode.Known():
@@ -69,9 +69,9 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 		why = badVersion
 	case !known:
 		why = unknownQP
-	case p.Opcode == roce.CNP && e.qps[i].paced:
-	case p.Opcode>>5 != classRC && (c.accepts == nil || !c.accepts(p.Opcode)),
-		p.Opcode == roce.LoWAR && (c.accepts == nil || !c.accepts(roce.LoWAR)),
+	case p.Opcode == roce.CNP && c.cnps:
+	case p.Opcode>>5 != classRC && !c.takes(p.Opcode),
+		p.Opcode == roce.LoWAR && !c.takes(roce.LoWAR),
 		!p.Opcode.IsRequest() && !p.Opcode.IsResponse() && !p.Opcode.IsReadAck() && p.Opcode != roce.LoWAR:
 		why = wrongClass
 	case p.Layout()&roce.LayoutBTH != 0 && !pkeysMatch(p.PKey, c.pkey):
@@ -80,10 +80,24 @@ func (e *Endpoint) admit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 		why = badQKey
 	}
 	if why != causes {
-		e.count(max(0, int(i)), why)
+		c.count(max(0, int(i)), why)
 		return 0, false
 	}
 	return int(i), true
+}
+
+// takes reports whether the implementation has an opcode beyond those of the RC class.
+func (c *checks) takes(op roce.Opcode) bool { return c.accepts != nil && c.accepts(op) }
+
+// connOf finds the connection of a packet without BTH by its ports: by the peer's, or by that of this end.
+func (c *checks) connOf(src, dst uint16) (conn int, ok bool) {
+	port, senders := iwarp.PeerPort(src, dst)
+	first := c.first[0]
+	if senders {
+		first = c.first[1]
+	}
+	conn = int(port-iwarp.PortOf(first)) & 0x3FFF
+	return conn, port >= iwarp.PortOf(0) && conn < c.qps
 }
 
 // pkeysMatch compares two partition keys: the same partition, which is not the invalid one, and a full member, which the
@@ -93,68 +107,18 @@ func pkeysMatch(a, b uint16) bool {
 	return a&partition == b&partition && a&partition != 0 && (a|b)&full != 0
 }
 
-// ReceiveFrame decodes a frame and hands its packet on; frames that are not RoCEv2 are none of the endpoint's business.
-func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
-	e.now = now
-	if e.frameIn != nil {
-		b = e.frameIn(b)
-	}
-	f := &e.frame
-	if e.ip.on {
-		e.receiveAny(now, b)
-		return
-	}
-	err := f.Decode(b)
-	switch {
-	case errors.Is(err, roce.ErrNotRoCE):
-	case errors.Is(err, roce.ErrUnknownOpcode):
-		e.count(0, badOpcode)
-	case err != nil:
-		e.count(0, malformed)
-	case f.Src != e.checks.peer:
-		e.count(0, wrongSource)
-	case !f.ICRCOK(b):
-		e.count(0, badICRC)
-	default:
-		e.marked = f.TOS&congested == congested
-		e.Receive(now, &f.Packet)
-		e.marked = false
-	}
-}
-
-// congested is the ECN codepoint of a packet that met congestion: CE (RFC 3168, 5).
-const congested = 3
-
-// receiveAny is ReceiveFrame for an implementation that is no RoCEv2.
-func (e *Endpoint) receiveAny(now vtime.Time, b []byte) {
-	f := &e.frame
-	err := f.DecodeAny(b)
-	switch {
-	case errors.Is(err, roce.ErrNotRoCE):
-	case err != nil:
-		e.count(0, malformed)
-	case !f.Packet.Opcode.OverIP():
-		e.count(0, wrongClass)
-	case f.Src != e.checks.peer:
-		e.count(0, wrongSource)
-	default:
-		e.receiveIP(now, b, &f.Packet)
-	}
-}
-
 // count notes one drop, and reports it when the Spec asks for detail.
-func (e *Endpoint) count(i int, why cause) {
-	e.checks.counts[why]++
-	if e.spec.Reads.Detail {
-		e.event = trace.Event{Name: causeNames[why], Value: e.checks.counts[why]}
-		e.send(min(i, len(e.qps)-1), trace.Count)
+func (c *checks) count(i int, why cause) {
+	c.counts[why]++
+	if c.out.detail {
+		c.out.count(min(i, c.qps-1), causeNames[why], c.counts[why])
 	}
 }
 
-// Counters returns how many packets each check dropped, by its name, without those that are zero.
-func (e *Endpoint) Counters() map[string]int64 {
+// counters returns how many packets each check dropped, by its name, without those that are zero.
+func (c *checks) counters() map[string]int64 {
 	out := map[string]int64{}
-	for i, n := range e.checks.counts {
+	for i, n := range c.counts {
 		if n != 0 {
 			out[causeNames[i]] = n
 		}

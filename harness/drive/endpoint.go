@@ -12,8 +12,9 @@ package drive
 import (
 	"errors"
 	"fmt"
-	"unsafe"
+	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/drive/cm"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -21,11 +22,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
-
-// Observer takes what the endpoint reports. The event is valid during the call only.
-type Observer interface {
-	Event(*trace.Event)
-}
 
 // Options are the choices of a bench that are not part of a Spec.
 type Options struct {
@@ -35,466 +31,230 @@ type Options struct {
 	Streams  bool     // the host's TCP carries the QPs of an implementation that has NewStream: see Attach
 }
 
-// Endpoint is one host of a run.
+// Endpoint is one host of a run, as a bench sees it. Its parts each look after one concern, and engines hands them what
+// the engines tell.
 type Endpoint struct {
-	side     trace.Side
-	spec     *scenario.Spec
-	observer Observer
-	memory   *memory.Host
-	host     engine.Host
-	layout   layout
-	qps      []qp
-	ready    ring // QPs with something to send
-	urgent   ring // QPs with something to send again first; they may be in ready as well
-	timers   deadlines
-	script   script
-	turns    turns
-	scratch  scratch // of Verify
-	checks   checks
-	connect  connector
-	now      vtime.Time
-	soonest  vtime.Time // while woken: the next time at which a timer may fire
-	storing  int        // connection whose engine is placing bytes in memory
-	pending  int        // signalled work requests that have not completed
-	awaiting int        // QPs to which messages are to arrive
-	event    trace.Event
-	frame    roce.Frame
-	bytes    bool // packets have payload
-	marked   bool // the packet being received met congestion
-
-	// What the implementation makes of whole frames; nil for one that leaves them alone.
-	frameOut, frameIn func([]byte) []byte
-	impl              engine.Implementation
-	ip                ipLayer // of an implementation that is no RoCEv2
-}
-
-// mostPorts is how many ports QPs may have, see iwarp.PortOf.
-const mostPorts = 1 << 14
-
-// The halves of a QP.
-const (
-	requester = iota
-	responder
-)
-
-// qp is one QP: its two halves and its share of the workload. With thousands of QPs each visit finds it outside the
-// processor's caches, and what that costs is counted in cache lines. So what every packet needs lies in the first, and QPs are
-// as many whole lines apart.
-type qp struct {
-	visited
-	rest
-	_ [(line - unsafe.Sizeof(rest{})%line) % line]byte
-}
-
-// line is the size of a cache line in bytes.
-const line = 64
-
-// visited is what every packet needs of its QP: a cache line.
-type visited struct {
-	half    [2]engine.Engine
-	due     [2]vtime.Time // when the halves want to be woken
-	arrives vtime.Time    // the next message of the loads that arrive by the clock, while the queue has room
-	// want says which half may have something to send; a half that reported nothing is not asked again before it has
-	// been given an input.
-	want     [2]bool
-	queued   bool // in the ring of those that are ready
-	rushed   bool // in the ring of those that are urgent
-	answered bool // the packet before was a READ response
-	failed   bool
-	hurries  bool // a half is engine.Urgent
-	paced    bool // pacing is not nil
-}
-
-// rest is what few packets need.
-type rest struct {
-	pacing   *pacing // rate control; nil is none
-	attr     engine.QP
-	req      engine.Requester
-	resp     engine.Responder
-	tcp      *carried // the host's TCP below it; nil for a QP with packets of its own
-	declared []uint64 // bytes of the target region that were declared valid, a bit each
-	loads    []load
-	recvs    int          // receives posted so far
-	armed    vtime.Time   // transport timer as last reported
-	vars     []engine.Var // variables as last reported
-}
-
-// control is the rate control of the QP; nil is none.
-func (q *qp) control() *pacing {
-	if !q.paced {
-		return nil
-	}
-	return q.pacing
+	engines engines
+	port    port
+	checks  checks
+	connect cm.Connector
+	work    poster
+	script  script
+	turns   turns
+	out     reports
+	memory  verifier
+	layout  layout
+	host    engine.Host
+	side    trace.Side
+	spec    *scenario.Spec
+	impl    engine.Implementation
 }
 
 // New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
 func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Options) (*Endpoint, error) {
-	e := &Endpoint{side: side, spec: s, observer: opts.Observer, memory: &memory.Host{}, layout: newLayout(s, side), bytes: opts.Bytes}
-	if err := e.layout.register(e.memory, opts.Bytes); err != nil {
-		return nil, err
-	}
-	e.qps = make([]qp, s.QPs)
-	e.ready.init(s.QPs)
-	e.urgent.init(s.QPs)
-	e.timers.init(s.QPs)
-	e.checks.init(s, side, &impl)
-	e.impl, e.frameOut, e.frameIn = impl, impl.FrameOut, impl.FrameIn
-	if s.Reads.Detail {
-		e.memory.Watch = e.reportStore
-	}
-	host, err := impl.Host(s.Params)
-	if err != nil {
-		return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
-	}
-	if e.ip.init(&impl, host); e.ip.on && s.QPs > mostPorts {
-		return nil, fmt.Errorf("%s at %s: %d QPs; each needs a port, and there are %d", impl.Name, side, s.QPs, mostPorts)
-	}
-	e.host = host
-	for i := range e.qps {
-		attr := s.Ends(i)[side]
-		req, resp, tcp, err := e.newHalves(i, attr, opts.Streams)
-		if err != nil {
-			return nil, fmt.Errorf("%s at %s: %w", impl.Name, side, err)
-		}
-		q := &e.qps[i]
-		q.visited = visited{half: [2]engine.Engine{req, resp}, due: [2]vtime.Time{vtime.Never, vtime.Never}, arrives: vtime.Never}
-		q.rest = rest{req: req, resp: resp, tcp: tcp, attr: attr, loads: newLoads(s, side, i), armed: vtime.Never}
-		for h := range q.half {
-			_, ok := q.half[h].(engine.Urgent)
-			q.hurries = q.hurries || ok
-		}
-	}
-	e.script.init(s, side)
-	e.turns.init(s, side)
 	if s.Turns.Taken() && !opts.Bytes {
 		return nil, errors.New("drive: turns: they depend on the bytes that come; write --codec on")
 	}
 	if opts.Managed && impl.OverIP() {
 		return nil, fmt.Errorf("drive: cm on: %s at %s does not set connections up by RoCEv2 messages; leave cm on out", impl.Name, side)
 	}
-	e.connect.init(s, side, opts.Managed)
-	return e, e.addPacing()
+	e := &Endpoint{side: side, spec: s, impl: impl, layout: newLayout(s, side)}
+	mem := &memory.Host{}
+	if err := e.layout.register(mem, opts.Bytes); err != nil {
+		return nil, err
+	}
+	if s.Reads.Detail {
+		mem.Watch = e.out.store
+	}
+	e.out = reports{observer: opts.Observer, side: side, detail: s.Reads.Detail}
+	e.engines.init(make([]qp, s.QPs))
+	e.addParts(mem, opts)
+	if err := e.addQPs(mem, opts); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// addParts makes what looks after the QPs.
+func (e *Endpoint) addParts(mem *memory.Host, opts Options) {
+	s, qps := e.spec, e.engines.qps
+	e.checks.init(s, e.side, &e.impl, &e.out)
+	e.work = poster{qps: qps, layout: &e.layout, out: &e.out, until: endOf(s), replaces: s.Replenish}
+	e.script.init(s, e.side)
+	e.script.work, e.script.checks = &e.work, &e.checks
+	e.turns.init(s, e.side, &e.work, mem)
+	e.connect = cm.New(s, e.side, opts.Managed, Addr(e.side), Addr(e.side.Other()))
+	e.memory = verifier{memory: mem, qps: qps, layout: &e.layout, script: &e.script, spec: s,
+		declares: slices.Contains(e.impl.Features, engine.Unreliable)}
+	e.engines.out, e.engines.connect, e.engines.work = &e.out, &e.connect, &e.work
+	e.engines.script, e.engines.turns, e.engines.memory = &e.script, &e.turns, &e.memory
+}
+
+// addQPs makes the engines of all QPs, and the port that their implementation asks for.
+func (e *Endpoint) addQPs(mem *memory.Host, opts Options) (err error) {
+	refused := func(err error) error { return fmt.Errorf("%s at %s: %w", e.impl.Name, e.side, err) }
+	s := e.spec
+	if e.host, err = e.impl.Host(s.Params); err != nil {
+		return refused(err)
+	}
+	if err = e.port.init(&e.impl, e.host, s.QPs, &e.checks); err != nil {
+		return refused(err)
+	}
+	for i := range e.engines.qps {
+		attr := s.Ends(i)[e.side]
+		made, err := newHalves(&e.impl, e.host, attr, e.out.memoryOf(i, mem), opts.Streams)
+		if err != nil {
+			return refused(err)
+		}
+		control, err := newPacing(s, e.side, &attr, opts.Bytes)
+		if err != nil {
+			return fmt.Errorf("drive: %w", err)
+		}
+		e.engines.qps[i].init(made, attr, newLoads(s, e.side, i), control)
+	}
+	e.checks.cnps = e.engines.qps[0].paced
+	return nil
 }
 
 // Start posts the first receives and work requests. Connections that have to be set up get their receives now and their
 // work when they are established.
 func (e *Endpoint) Start(now vtime.Time) {
-	e.now = now
-	e.reportRegions()
+	e.out.now = now
+	if e.out.detail {
+		e.introduce()
+	}
 	buffers := receives(e.spec, e.side)
-	for i := range e.qps {
+	for i := range e.engines.qps {
 		for range buffers {
-			e.postReceive(i)
+			e.work.receive(i)
 		}
-		if e.connect.open(i) {
-			e.begin(i)
+		if e.connect.Open(i) {
+			e.engines.start(i)
 		}
 	}
-	e.connectAll()
-	e.runScript()
+	e.connect.Start(now)
+	e.engines.post()
 }
 
-// begin posts the first work requests of connection i.
-func (e *Endpoint) begin(i int) {
-	e.pump(i)
-	e.drain(i, requester)
-	e.drain(i, responder)
-	e.converse()
+// ReceiveFrame decodes a frame and hands its packet on; frames that are not the transport's are none of the endpoint's
+// business.
+func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
+	e.out.now = now
+	if e.port.overIP {
+		if i, p := e.port.openIP(now, b); p != nil {
+			e.engines.receiveIP(i, p)
+		}
+		return
+	}
+	if f := e.port.open(b); f != nil {
+		e.receive(now, &f.Packet, f.TOS&congested == congested)
+	}
 }
 
 // Receive hands the packet to the QP that it is addressed to, if it passes the checks below the transport.
-func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) {
-	e.now = now
-	if e.manage(p) {
+func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) { e.receive(now, p, false) }
+
+// ReceiveMarked is Receive for a packet that the link marked as having met congestion.
+func (e *Endpoint) ReceiveMarked(now vtime.Time, p *roce.Packet) { e.receive(now, p, true) }
+
+func (e *Endpoint) receive(now vtime.Time, p *roce.Packet, marked bool) {
+	e.out.now = now
+	if e.connect.Takes(p) {
+		if i, opened := e.connect.Receive(now, p); opened {
+			e.engines.start(i)
+		}
 		return
 	}
-	i, ok := e.admit(now, p)
+	i, ok := e.checks.admit(p)
 	if !ok {
 		return
 	}
-	if !e.connect.open(i) && e.side == trace.B {
-		e.established(i) // the RTU is late, or lost
+	if !e.connect.Open(i) && e.connect.Data(i) {
+		e.engines.start(i)
 	}
-	e.now = now
-	if e.congestion(now, i, p) {
-		return
+	if c := e.engines.qps[i].control(); c != nil {
+		if c.arrived(now, p, marked) {
+			e.engines.enqueue(i)
+		}
+		if p.Opcode == roce.CNP {
+			return
+		}
 	}
-	h := responder
-	if p.ToRequester() {
-		h = requester
-	}
-	q := &e.qps[i]
-	q.half[h].HandlePacket(now, p)
-	q.want[h] = true
-	e.drain(i, h)
-	e.converse()
+	e.engines.receive(i, p)
 }
 
 // Transmit fills p with the next packet of the endpoint and returns the connection it belongs to; ok is false when no QP
 // has anything to send now.
 func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
-	e.now = now
-	if i, ok := e.mad(p); ok {
-		return i, true
+	e.out.now = now
+	if e.connect.Pending() {
+		return e.connect.Transmit(p)
 	}
-	if e.ip.pending() {
-		return e.ip.fragment(p), true
+	if e.port.ip.Pending() {
+		return e.port.ip.Next(p), true
 	}
-	for {
-		i, any := e.next()
-		if !any {
-			return 0, false
-		}
-		if e.poll(i, now, p) {
-			if e.ip.on {
-				e.ip.send(p, i)
-			}
-			return i, true
-		}
+	conn, ok = e.engines.transmit(p)
+	if ok && e.port.overIP {
+		e.port.ip.Send(p, conn)
 	}
+	return conn, ok
 }
 
-// next takes the QP whose turn it is out of its ring.
-func (e *Endpoint) next() (int, bool) {
-	if i, ok := e.urgent.next(); ok {
-		e.qps[i].rushed = false
-		return i, true
-	}
-	i, ok := e.ready.next()
-	if ok {
-		e.qps[i].queued = false
-	}
-	return i, ok
+// Attach gives connection i its socket, before Start.
+func (e *Endpoint) Attach(i int, s Socket) { e.engines.qps[i].tcp.socket = s }
+
+// TCP returns what the stream of connection i asks of its socket.
+func (e *Endpoint) TCP(i int) engine.TCPOptions { return e.engines.qps[i].tcp.stream.TCP() }
+
+// Serve takes what the socket of connection i has to tell: what is acknowledged completes before what arrived behind it is
+// looked at.
+func (e *Endpoint) Serve(now vtime.Time, i int) {
+	e.out.now = now
+	q := &e.engines.qps[i]
+	q.tcp.serve(now)
+	q.want[requester] = true
+	e.engines.drain(i, requester)
 }
 
-// enqueue puts a QP at the end of its ring, unless it is there. One that has become urgent keeps its turn among the ready
-// as well; nothing is lost when it has nothing left by then.
-func (e *Endpoint) enqueue(i int) {
-	q := &e.qps[i]
-	switch {
-	case q.rushed:
-	case q.urgent():
-		q.rushed = true
-		e.urgent.push(i)
-	case !q.queued:
-		q.queued = true
-		e.ready.push(i)
+// Carry gives the sockets what the streams have to send, one FPDU of each in turn, until there is no more or the sockets
+// that could take it are full. One that has room again is Served, which continues.
+func (e *Endpoint) Carry(now vtime.Time) {
+	e.out.now = now
+	for i, any := e.engines.next(); any; i, any = e.engines.next() {
+		q := &e.engines.qps[i]
+		q.want[responder] = false
+		q.want[requester] = q.tcp.carry()
+		e.engines.drain(i, requester)
 	}
-}
-
-// urgent reports whether a half has something to send that its scheme puts before everything new.
-func (q *qp) urgent() bool {
-	if !q.hurries {
-		return false
-	}
-	for h, wants := range q.want {
-		if again, ok := q.half[h].(engine.Urgent); wants && ok && again.Urgent() {
-			return true
-		}
-	}
-	return false
-}
-
-// poll asks the responder first: acknowledgements are short and let the peer go on. READ responses are not, so after one
-// of them it is the requester's turn.
-func (e *Endpoint) poll(i int, now vtime.Time, p *roce.Packet) bool {
-	q := &e.qps[i]
-	if e.notification(i, p) {
-		e.enqueue(i)
-		return true
-	}
-	h := responder
-	answered := q.answered
-	if answered {
-		h = requester
-	}
-	q.answered = false
-	for range q.half {
-		switch {
-		case !q.want[h]:
-		case q.control().waits(now, h, answered):
-			e.timers.atMost(i, q.pacing.next)
-			q.answered = answered
-		default:
-			sent := q.half[h].PollTransmit(now, p)
-			q.want[h] = sent
-			e.drain(i, h) // queues the QP again, behind the others
-			if sent {
-				q.answered = h == responder && p.Opcode.IsReadResponse()
-				q.control().sent(now, p)
-				return true
-			}
-		}
-		h = 1 - h
-	}
-	return false
 }
 
 // Ready reports whether Transmit may have something.
 func (e *Endpoint) Ready() bool {
-	return e.ready.n+e.urgent.n > 0 || e.ip.at > 0 || len(e.connect.out) > 0
+	return e.engines.any() || e.port.ip.Pending() || e.connect.Pending()
 }
 
 // Deadline returns when Wake wants to be called next.
-func (e *Endpoint) Deadline() vtime.Time { return min(e.timers.first(), e.planned()) }
+func (e *Endpoint) Deadline() vtime.Time { return min(e.engines.timers.first(), e.planned()) }
 
 // planned returns the next thing to do that is no QP's: a scripted post, or a message to be repeated.
-func (e *Endpoint) planned() vtime.Time { return min(e.script.next(), e.connect.next()) }
+func (e *Endpoint) planned() vtime.Time { return min(e.script.next(), e.connect.Deadline()) }
 
 // Settle brings the earliest deadline up to date and reports whether it was: deadlines that moved away are left where
 // they were, and a clock that jumps from one to the next would stop at each for nothing.
-func (e *Endpoint) Settle() bool {
-	at := e.timers.first()
-	if at >= e.planned() {
-		return true
-	}
-	i := int(e.timers.heap[0])
-	real := max(e.qps[i].wake(), e.soonest)
-	if real <= at {
-		return true
-	}
-	e.timers.pop()
-	if real != vtime.Never {
-		e.timers.atMost(i, real)
-	}
-	return false
-}
+func (e *Endpoint) Settle() bool { return e.engines.settle(e.planned()) }
 
-// wake is when a QP has to be looked at next: a timer of its halves, the end of a pause of its rate control, or the arrival
-// of a message to send.
-func (q *qp) wake() vtime.Time {
-	at := min(q.due[requester], q.due[responder], q.arrives)
-	if q.paced && !q.queued && !q.rushed && (q.want[requester] || q.want[responder]) {
-		at = min(at, q.pacing.next)
-	}
-	return at
-}
-
-// Wake runs everything that is due at now. An engine whose timer does not move on is woken once, not for ever.
+// Wake runs everything that is due at now.
 func (e *Endpoint) Wake(now vtime.Time) {
-	e.now, e.soonest = now, now+1
-	defer func() { e.soonest = 0 }()
-	for e.timers.first() <= now {
-		i := e.timers.pop()
-		q := &e.qps[i]
-		for h := range q.half {
-			q.half[h].HandleTimer(now)
-			q.want[h], q.due[h] = true, vtime.Never
-		}
-		if q.arrives <= now {
-			e.pump(i)
-		}
-		e.drain(i, requester)
-		e.drain(i, responder)
-	}
-	e.runScript()
-	e.repeat()
-}
-
-// drain takes what one half of a QP has to say after it was called, and notes what it wants: to send, and to be woken.
-func (e *Endpoint) drain(i, h int) {
-	e.events(i, h)
-	if e.spec.Reads.Detail {
-		e.reportVars(i)
-	}
-	if q := &e.qps[i]; e.connect.open(i) && (q.want[requester] || q.want[responder]) {
-		e.enqueue(i)
-	}
-	e.arm(i, h)
-}
-
-// events takes what a half has to tell. Acting on one may bring another, as a post that fails at once does.
-func (e *Endpoint) events(i, h int) {
-	for half := e.qps[i].half[h]; ; {
-		ev, ok := half.PollEvent()
-		if !ok {
-			return
-		}
-		e.handle(i, &ev)
-	}
-}
-
-// handle acts on one event of an engine and reports it.
-func (e *Endpoint) handle(i int, ev *engine.Event) {
-	switch ev.Kind {
-	case engine.CQE:
-		e.report(i, trace.CQE, ev)
-		e.completed(i, ev)
-		e.disconnectAll()
-	case engine.ReceiveCQE:
-		e.report(i, trace.Recv, ev)
-		e.listened(ev)
-		if e.spec.Replenish && !e.qps[i].failed {
-			e.replenish(i, ev)
-		}
-	case engine.Declared:
-		e.declare(i, ev)
-		e.report(i, trace.Declared, ev)
-	case engine.Lost:
-		e.report(i, trace.Lost, ev)
-	case engine.Refused:
-		e.report(i, trace.Refused, ev)
-	case engine.Timeout:
-		e.report(i, trace.Timeout, ev)
-	case engine.Fatal:
-		e.report(i, trace.Fatal, ev)
-		e.fail(i)
-	}
-}
-
-// fail flushes both halves of a QP when one has failed, and hears what that completed.
-func (e *Endpoint) fail(i int) {
-	q := &e.qps[i]
-	if q.failed {
-		return
-	}
-	q.failed = true
-	e.await(q, vtime.Never)
-	for h := range q.half {
-		q.half[h].Flush(e.now)
-	}
-	for h := range q.half {
-		e.events(i, h)
-	}
-	for h := range q.half {
-		e.arm(i, h)
-	}
-}
-
-// arm notes when a half wants to be woken. A deadline of the QP that moved away is left where it is in the heap: waking
-// early is harmless and cheaper than sifting the heap on every acknowledgement.
-func (e *Endpoint) arm(i, h int) {
-	q := &e.qps[i]
-	at, ok := q.half[h].PollTimer()
-	if !ok {
-		at = vtime.Never
-	}
-	q.due[h] = at
-	if e.spec.Reads.Detail && h == requester && at != q.armed {
-		q.armed = at
-		e.reportTimer(i, at)
-	}
-	if at = q.wake(); at != vtime.Never {
-		e.timers.atMost(i, max(at, e.soonest))
-	}
+	e.out.now = now
+	e.engines.wake()
+	e.connect.Wake(now)
 }
 
 // Idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or ended.
-func (e *Endpoint) Idle() bool {
-	return e.pending == 0 && e.awaiting == 0 && e.connect.waiting == 0 && e.script.next() == vtime.Never &&
-		(e.turns.over() || e.qps[0].failed)
-}
+func (e *Endpoint) Idle() bool { return e.engines.idle() }
 
 // Vars returns the variables of connection i's engines, the requester's first.
-func (e *Endpoint) Vars(i int) []engine.Var {
-	var vars []engine.Var
-	for _, half := range []any{e.qps[i].req, e.qps[i].resp} {
-		if in, ok := half.(engine.Inspector); ok {
-			vars = append(vars, in.Vars()...)
-		}
-	}
-	return vars
-}
+func (e *Endpoint) Vars(i int) []engine.Var { return e.engines.qps[i].inspect() }
 
 // Shared returns the variables of what the QPs share, none when they share nothing.
 func (e *Endpoint) Shared() []engine.Var {
@@ -504,40 +264,62 @@ func (e *Endpoint) Shared() []engine.Var {
 	return nil
 }
 
+// Counters returns how many packets each check dropped, by its name, without those that are zero.
+func (e *Endpoint) Counters() map[string]int64 { return e.checks.counters() }
+
+// Share returns which part of the counted work is done, 0 to 1; 1 when there is none.
+func (e *Endpoint) Share() float64 { return e.engines.share() }
+
 // Shortfall says what of the counted work will never be done, "" when nothing. Call it when nothing more will happen.
 func (e *Endpoint) Shortfall() string {
-	if s := e.unconnected(); s != "" {
+	if s := e.connect.Shortfall(); s != "" {
 		return s
 	}
-	if e.pending > 0 {
-		return fmt.Sprintf("%d requests of %s never completed", e.pending, e.side)
+	if e.work.pending > 0 {
+		return fmt.Sprintf("%d requests of %s never completed", e.work.pending, e.side)
 	}
 	if s := e.turns.shortfall(); s != "" {
 		return s
 	}
-	for i := range e.qps {
-		undone, total := 0, 0
-		for _, l := range e.qps[i].loads {
-			undone, total = undone+max(0, l.Count-l.done), total+l.Count
-		}
-		if undone > 0 {
-			return fmt.Sprintf("QP %d of %s failed with %d of its %d messages undone", i, e.side, undone, total)
-		}
-	}
-	return ""
+	return e.work.shortfall()
 }
 
-// Share returns which part of the counted work is done, 0 to 1; 1 when there is none.
-func (e *Endpoint) Share() float64 {
-	done, total := e.turns.rounds, e.turns.Count
-	for i := range e.qps {
-		for _, l := range e.qps[i].loads {
-			done += l.done
-			total += l.Count
-		}
+// TOS is the type of service of the endpoint's frames: ECN-capable when its QPs are rate controlled.
+func (e *Endpoint) TOS() uint8 {
+	if e.engines.qps[0].paced {
+		return capable
 	}
-	if total == 0 {
-		return 1
-	}
-	return float64(done) / float64(total)
+	return 0
 }
+
+// Emit returns an encoded frame as it leaves the endpoint, which may be in other memory. It is the frame itself unless the
+// implementation changes whole frames; Alters tells.
+func (e *Endpoint) Emit(frame []byte) []byte { return e.port.emit(frame) }
+
+// Alters reports whether Emit may change a frame.
+func (e *Endpoint) Alters() bool { return e.port.frameOut != nil }
+
+// ConnOf finds the connection of a packet that arrives with these ports: by the peer's port, or by that of this end.
+func (e *Endpoint) ConnOf(src, dst uint16) (conn int, ok bool) { return e.checks.connOf(src, dst) }
+
+// Verify compares the memory of connection i with what requests should have made of it, and reports the result as Memory
+// events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request named and that
+// changed nevertheless. It looks at what the peer's requests act on here (the target, and the inbox when it is clear
+// which message took which receive) and at what this side's own READs and atomics brought.
+//
+// Bytes whose content is not determined are not judged: see package expect. Of an unreliable transport only what the target
+// declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
+func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
+	if e.out.now = max(e.out.now, now); e.turns.Taken() { // who takes turns looks at what comes
+		return 0, 0, false
+	}
+	if mismatch, guard, ok = e.memory.verify(i, peers); ok {
+		e.out.number(i, trace.Memory, "mismatch", mismatch)
+		e.out.number(i, trace.Memory, "guard", guard)
+	}
+	return mismatch, guard, ok
+}
+
+// Posted returns connection i's requests in posting order, as the peer needs them for Verify. Of a load it gives those
+// that no later one has overwritten.
+func (e *Endpoint) Posted(i int) []Work { return e.memory.posted(i) }

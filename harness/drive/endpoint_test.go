@@ -206,7 +206,7 @@ func BenchmarkIdleQPs(b *testing.B) {
 				bed.Transmit(0, &p)
 			}
 			bed.req[qps/2].packets = -1
-			bed.observer = nil
+			bed.out.observer = nil
 			b.ReportAllocs()
 			for b.Loop() {
 				bed.Receive(1, &ack)
@@ -219,7 +219,7 @@ func BenchmarkIdleQPs(b *testing.B) {
 // Receiving and sending allocate nothing.
 func TestNoAllocation(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=1")
-	b.observer = nil
+	b.out.observer = nil
 	b.Start(0)
 	b.req[0].packets = -1
 	frame := b.frameOf(b.good(0))
@@ -246,12 +246,12 @@ func TestEmit(t *testing.T) {
 	if got := string(b.Emit([]byte("x"))); got != "x" || b.Alters() {
 		t.Errorf("emits %q", got)
 	}
-	b.frameOut = func(f []byte) []byte { return append([]byte("y"), f...) }
+	b.port.frameOut = func(f []byte) []byte { return append([]byte("y"), f...) }
 	if got := string(b.Emit([]byte("x"))); got != "yx" || !b.Alters() {
 		t.Errorf("emits %q", got)
 	}
 	good := b.frameOf(b.good(0))
-	b.frameIn = func([]byte) []byte { return good }
+	b.port.frameIn = func([]byte) []byte { return good }
 	b.ReceiveFrame(0, []byte(strings.Repeat("z", 60)))
 	if b.req[0].handled != 1 {
 		t.Error("what frameIn returned did not arrive")

@@ -121,7 +121,7 @@ func (f *fuzzer) renew() (err error) {
 	if f.victim, err = New(&spec, f.side, f.impl, Options{Observer: f}); err != nil {
 		return err
 	}
-	f.victim.memory.Watch = f.victim.reportStore
+	f.victim.memory.memory.Watch = f.victim.out.store
 	f.victim.Start(0)
 	var p roce.Packet
 	for range 8 {
@@ -167,17 +167,4 @@ func (f *fuzzer) feed(now vtime.Time) {
 			return
 		}
 	}
-}
-
-// reportFuzz runs the fuzzer and reports what it found; once when both sides are the same.
-func (e *Endpoint) reportFuzz() {
-	if e.side == trace.B && e.spec.Impl[trace.A] == e.spec.Impl[trace.B] {
-		return
-	}
-	f := newFuzzer(e.impl, e.side, e.spec.Seed)
-	if f.run(fuzzFrames) != nil {
-		return // the implementation rejects the fuzzer's attributes; the rule then stays inconclusive
-	}
-	e.probe(0, "fuzz_packets", fuzzFrames)
-	e.probe(0, "fuzz_violations", f.violations)
 }

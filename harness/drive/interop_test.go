@@ -46,7 +46,7 @@ func TestForeignOpcodesAreDroppedInSilence(t *testing.T) {
 		e.Transmit(1, &p)
 	}
 	stores := 0
-	e.memory.Watch = func(uint64, []byte, int) { stores++ }
+	e.memory.memory.Watch = func(uint64, []byte, int) { stores++ }
 	before, deadline, reported := e.Vars(0), e.Deadline(), len(seen)
 	sent := int64(0)
 	for _, op := range ops {

@@ -117,13 +117,16 @@ func Remote(s *scenario.Spec, at trace.Side, i int) (va uint64, key uint32) {
 // RemoteLen returns the bytes of that buffer.
 func RemoteLen(s *scenario.Spec, at trace.Side) uint64 {
 	l := newLayout(s, at)
-	return l.slot * l.slots
+	return l.size()
 }
 
 // readOnlyLen is the size of that region in bytes.
 const readOnlyLen = 64
 
 func readOnly(i int) uint64 { return place(lockedBase, i) }
+
+// size is the bytes of a source, target or landing region.
+func (l *layout) size() uint64 { return l.slot * l.slots }
 
 func (l *layout) source(i int) uint64 { return place(sourceBase, i) }
 func (l *layout) land(i int) uint64   { return place(landBase, i) }
@@ -135,13 +138,13 @@ func (l *layout) memory() unit.Size {
 	if l.reads {
 		regions++
 	}
-	return unit.Size(uint64(l.qps)*(regions*l.slot*l.slots+l.inSlot*l.inSlots) + l.rowLen())
+	return unit.Size(uint64(l.qps)*(regions*l.size()+l.inSlot*l.inSlots) + l.rowLen())
 }
 
 // Memory is what the regions of both sides take when they have bytes, with what is needed to compare them at the end.
 func Memory(s *scenario.Spec) unit.Size {
 	a, b := newLayout(s, trace.A), newLayout(s, trace.B)
-	compared := 8 * (a.slot*a.slots + a.inSlot*a.inSlots) // images and states of one QP
+	compared := 8 * (a.size() + a.inSlot*a.inSlots) // images and states of one QP
 	return a.memory() + b.memory() + 2*unit.Size(compared)
 }
 
@@ -166,7 +169,7 @@ func (l *layout) register(h *memory.Host, bytes bool) error {
 
 // registerOne makes one region of connection i. Only target and locked regions have a key that the peer is told.
 func (l *layout) registerOne(h *memory.Host, bytes bool, i, kind int) error {
-	r := memory.Region{PD: 1, Access: engine.LocalWrite, Len: l.slot * l.slots}
+	r := memory.Region{PD: 1, Access: engine.LocalWrite, Len: l.size()}
 	switch kind {
 	case sourceRegion:
 		r.RKey, r.Base = privateKey(i, 0), l.source(i)
@@ -230,6 +233,11 @@ func (l *layout) scripted(p *scenario.Post) engine.WorkRequest {
 	return wr
 }
 
+// scriptedReceive completes a scripted receive, which lies in the inbox at the place that the script says.
+func (l *layout) scriptedReceive(p *scenario.Post) engine.ReceiveRequest {
+	return engine.ReceiveRequest{ID: p.WR.ID, VA: l.inbox(p.QP) + uint64(p.LocalOff), Len: p.WR.Len}
+}
+
 // The regions of a QP, in the order of their addresses.
 const (
 	sourceRegion = iota
@@ -249,7 +257,7 @@ func pattern(b []byte, seed uint64, side trace.Side, i, region int) {
 	memory.Pattern(b, splitmix.Stream(seed<<32+uint64(region)<<4+uint64(side)), uint64(i)*stride)
 }
 
-func (l *layout) rowLen() uint64 { return l.slot*l.slots + uint64(l.qps-1)*stride*8 }
+func (l *layout) rowLen() uint64 { return l.size() + uint64(l.qps-1)*stride*8 }
 
 // stretch is the source of connection i. Sources are mostly read, so that one row serves them all: thousands of QPs with memory of
 // their own would spend more time on missing the processor's caches than on all else.
@@ -258,6 +266,6 @@ func (l *layout) stretch(i int) []byte {
 		l.sources = make([]byte, l.rowLen())
 		pattern(l.sources, l.spec.Seed, l.side, 0, sourceRegion)
 	}
-	at, n := uint64(i)*stride*8, l.slot*l.slots
+	at, n := uint64(i)*stride*8, l.size()
 	return l.sources[at : at+n : at+n]
 }

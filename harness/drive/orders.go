@@ -55,7 +55,7 @@ func (l *layout) pair(s *scenario.Spec, i int) *contract.QP {
 		AckEvery: q.AckReqEvery, Coalesce: max(1, q.AckCoalesce),
 		MaxRead: q.MaxRdAtomic, MaxDestRead: q.MaxDestRd, Access: access(q.Access),
 		Receives: receives(s, l.side), ReceiveLen: l.inSlot, Replenish: s.Replenish,
-		VA: Target(i), Len: l.slot * l.slots, RKey: Key(l.side, i), PeerVA: peerVA, PeerRKey: peerKey,
+		VA: Target(i), Len: l.size(), RKey: Key(l.side, i), PeerVA: peerVA, PeerRKey: peerKey,
 		ReadOnlyVA: readOnly(i), ReadOnlyLen: readOnlyLen, ReadOnlyKey: ReadOnlyKey(l.side, i),
 	}
 }

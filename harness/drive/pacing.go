@@ -1,11 +1,11 @@
 package drive
 
 import (
-	"fmt"
-
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/rate"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -18,14 +18,15 @@ type pacing struct {
 	notify  bool       // a notification is to be sent
 	silent  vtime.Time // and none before this
 	cnps    bool       // marks are answered by notifications; otherwise acknowledgements echo them
+	bytes   bool       // packets have payload
 }
 
-// newPacing makes the rate control that the Spec asks for at one end of a QP, nil for none.
-func newPacing(s *scenario.Spec, e *Endpoint, i int) (*pacing, error) {
-	q := &e.qps[i].attr
+// newPacing makes the rate control that the Spec asks for at one end of a QP, nil for none. With bytes its packets have
+// payload.
+func newPacing(s *scenario.Spec, side trace.Side, q *engine.QP, bytes bool) (*pacing, error) {
 	line := q.Path.Rate
 	link := s.Link.AB
-	if e.side != 0 {
+	if side != trace.A {
 		link = s.Link.BA
 	}
 	if link.Port != 0 {
@@ -35,70 +36,39 @@ func newPacing(s *scenario.Spec, e *Endpoint, i int) (*pacing, error) {
 	if c == nil || err != nil {
 		return nil, err
 	}
-	return &pacing{control: c, cnps: q.RateControl == "dcqcn"}, nil
-}
-
-// addPacing gives every QP its rate control.
-func (e *Endpoint) addPacing() (err error) {
-	for i := range e.qps {
-		q := &e.qps[i]
-		if q.pacing, err = newPacing(e.spec, e, i); err != nil {
-			return fmt.Errorf("drive: %w", err)
-		}
-		q.paced = q.pacing != nil
-	}
-	return nil
+	return &pacing{control: c, cnps: q.RateControl == "dcqcn", bytes: bytes}, nil
 }
 
 // capable is the ECN codepoint of a sender whose peer listens to marks: ECT(0) (RFC 3168, 5).
 const capable = 2
 
-// TOS is the type of service of the endpoint's frames: ECN-capable when its QPs are rate controlled.
-func (e *Endpoint) TOS() uint8 {
-	if e.qps[0].pacing != nil {
-		return capable
-	}
-	return 0
-}
-
-// ReceiveMarked is Receive for a packet that the link marked as having met congestion.
-func (e *Endpoint) ReceiveMarked(now vtime.Time, p *roce.Packet) {
-	e.marked = true
-	e.Receive(now, p)
-	e.marked = false
-}
-
-// congestion lets the rate control of QP i see a packet that arrived. It reports whether that was all the packet was for.
-func (e *Endpoint) congestion(now vtime.Time, i int, p *roce.Packet) bool {
-	c := e.qps[i].control()
-	if c == nil {
-		return false
-	}
+// arrived sees a packet, which the link may have marked as having met congestion, before its engine does. It reports
+// whether a notification is owed now. A CNP is for the rate control alone.
+func (c *pacing) arrived(now vtime.Time, p *roce.Packet, marked bool) (owes bool) {
 	switch {
 	case p.Opcode == roce.CNP:
 		c.control.Notified(now)
-		return true
+		return false
 	case p.Opcode == roce.Acknowledge:
 		c.control.Acknowledged(now, p.BECN)
 	}
-	if e.marked && c.cnps && now >= c.silent {
+	if marked && c.cnps && now >= c.silent {
 		c.notify, c.silent = true, now.Add(rate.NotifyPeriod)
-		e.enqueue(i)
+		owes = true
 	}
-	c.echo = c.echo || e.marked && !c.cnps
-	return false
+	c.echo = c.echo || marked && !c.cnps
+	return owes
 }
 
-// notification fills p with the congestion notification that QP i owes, if it does: BECN, and sixteen reserved bytes
+// notification fills p with the congestion notification that the QP owes, if it does: BECN, and sixteen reserved bytes
 // (annex A17).
-func (e *Endpoint) notification(i int, p *roce.Packet) bool {
-	q := &e.qps[i]
-	if !q.paced || !q.pacing.notify {
+func (c *pacing) notification(q *engine.QP, p *roce.Packet) bool {
+	if !c.notify {
 		return false
 	}
-	q.pacing.notify = false
-	*p = roce.Packet{BTH: roce.BTH{Opcode: roce.CNP, BECN: true, PKey: q.attr.PKey, DestQP: q.attr.DestQPN}, Len: cnpLen}
-	if e.bytes {
+	c.notify = false
+	*p = roce.Packet{BTH: roce.BTH{Opcode: roce.CNP, BECN: true, PKey: q.PKey, DestQP: q.DestQPN}, Len: cnpLen}
+	if c.bytes {
 		p.Payload = reserved[:]
 	}
 	return true

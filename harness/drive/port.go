@@ -1,50 +1,132 @@
 package drive
 
 import (
-	"net/netip"
+	"encoding/binary"
+	"errors"
+	"fmt"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/drive/fragment"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Addr is the address of a side on every bench: the network is the run's own.
-func Addr(side trace.Side) netip.Addr {
-	return netip.AddrFrom4([4]byte{10, 77, 0, byte(side) + 1})
+// port is where frames enter and leave an endpoint: it opens those that arrive, and counts those that are not whole or not
+// from the peer.
+type port struct {
+	// What the implementation makes of whole frames; nil for one that leaves them alone.
+	frameOut, frameIn func([]byte) []byte
+
+	overIP bool           // the implementation is no RoCEv2
+	ip     fragment.Layer // below it
+	frame  roce.Frame     // that arrived
+	checks *checks
 }
 
-// overIPMAC replaces MAC in frames that are no RoCEv2. No device has the address, so the kernels of the namespaces leave the
-// frames to the endpoints: they would answer a TCP segment with a reset, and a datagram with ICMP. Package packetio knows it.
-func overIPMAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x78, 0, byte(side) + 1} }
+// mostPorts is how many ports QPs may have, see iwarp.PortOf.
+const mostPorts = 1 << 14
 
-// MAC is the Ethernet address of a side, locally administered; the netns bench sets its devices to it.
-func MAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x77, 0, byte(side) + 1} }
+// defaultLinkMTU is the link MTU of a transport over IP that does not say another: that of Ethernet.
+const defaultLinkMTU = 1500
 
-// SourcePort is the UDP source port of connection i, the same in both directions: the flow's entropy (annex A17).
-func SourcePort(i int) uint16 { return uint16(0xC000 + i%0x4000) }
+// init prepares the port for the packets of an implementation.
+func (p *port) init(impl *engine.Implementation, host engine.Host, qps int, c *checks) error {
+	mtu := defaultLinkMTU
+	if f, ok := host.(engine.Fragmenter); ok {
+		mtu = f.LinkMTU()
+	}
+	*p = port{frameOut: impl.FrameOut, frameIn: impl.FrameIn, overIP: impl.OverIP(), ip: fragment.New(mtu), checks: c}
+	if p.overIP && qps > mostPorts {
+		return fmt.Errorf("%d QPs; each needs a port, and there are %d", qps, mostPorts)
+	}
+	return nil
+}
 
-// PortConn is the inverse of SourcePort, for fewer connections than there are ports.
-func PortConn(port uint16) int { return int(port) - 0xC000 }
-
-// Emit returns an encoded frame as it leaves the endpoint, which may be in other memory. It is the frame itself unless the
-// implementation changes whole frames; Alters tells.
-func (e *Endpoint) Emit(frame []byte) []byte {
-	if e.frameOut == nil {
+// emit returns an encoded frame as it leaves.
+func (p *port) emit(frame []byte) []byte {
+	if p.frameOut == nil {
 		return frame
 	}
-	return e.frameOut(frame)
+	return p.frameOut(frame)
 }
 
-// Alters reports whether Emit may change a frame.
-func (e *Endpoint) Alters() bool { return e.frameOut != nil }
+// enter returns an encoded frame as it arrives.
+func (p *port) enter(frame []byte) []byte {
+	if p.frameIn == nil {
+		return frame
+	}
+	return p.frameIn(frame)
+}
 
-// Frame puts connection i's addresses around p, as sent by side. The identification is zero and DF is set, because both
-// are under the ICRC and nothing is ever fragmented.
-func Frame(f *roce.Frame, side trace.Side, i int, p *roce.Packet) {
-	*f = roce.Frame{
-		SrcMAC: MAC(side), DstMAC: MAC(side.Other()), Src: Addr(side), Dst: Addr(side.Other()),
-		TTL: 64, DF: true, SrcPort: SourcePort(i), DstPort: roce.Port, Packet: *p,
+// open decodes a RoCEv2 frame; nil when it is not to be looked at. The frame is valid until the next call.
+func (p *port) open(b []byte) *roce.Frame {
+	b = p.enter(b)
+	f := &p.frame
+	err := f.Decode(b)
+	switch {
+	case errors.Is(err, roce.ErrNotRoCE):
+	case errors.Is(err, roce.ErrUnknownOpcode):
+		p.checks.count(0, badOpcode)
+	case err != nil:
+		p.checks.count(0, malformed)
+	case f.Src != p.checks.peer:
+		p.checks.count(0, wrongSource)
+	case !f.ICRCOK(b):
+		p.checks.count(0, badICRC)
+	default:
+		return f
 	}
-	if p.Opcode.OverIP() {
-		f.SrcMAC, f.DstMAC, f.DF = overIPMAC(side), overIPMAC(side.Other()), false
+	return nil
+}
+
+// congested is the ECN codepoint of a packet that met congestion: CE (RFC 3168, 5).
+const congested = 3
+
+// openIP is open for an implementation that is no RoCEv2. The packet is whole: fragments are joined.
+func (p *port) openIP(now vtime.Time, b []byte) (conn int, whole *roce.Packet) {
+	b = p.enter(b)
+	f := &p.frame
+	err := f.DecodeAny(b)
+	switch {
+	case errors.Is(err, roce.ErrNotRoCE):
+	case err != nil:
+		p.checks.count(0, malformed)
+	case !f.Packet.Opcode.OverIP():
+		p.checks.count(0, wrongClass)
+	case f.Src != p.checks.peer:
+		p.checks.count(0, wrongSource)
+	case f.Packet.Opcode == roce.TCP && !roce.TCPChecksumOK(b):
+		p.checks.count(0, badChecksum)
+	default:
+		return p.join(now, &f.Packet)
 	}
+	return 0, nil
+}
+
+// join joins a packet without BTH and returns the connection that its ports name; nil when it is not whole, or nobody's.
+func (p *port) join(now vtime.Time, packet *roce.Packet) (conn int, whole *roce.Packet) {
+	data, stale, ok := p.ip.Receive(now, packet)
+	for range stale {
+		p.checks.count(0, notJoined)
+	}
+	if !ok {
+		return 0, nil
+	}
+	if len(data) < iwarp.UDPLen {
+		p.checks.count(0, malformed)
+		return 0, nil
+	}
+	be := binary.BigEndian
+	conn, ok = p.checks.connOf(be.Uint16(data), be.Uint16(data[2:]))
+	switch {
+	case !p.checks.takes(packet.Opcode):
+		p.checks.count(0, wrongClass)
+		return 0, nil
+	case !ok:
+		p.checks.count(0, unknownQP)
+		return 0, nil
+	}
+	packet.Payload, packet.Len, packet.IP = data, len(data), roce.IP{ID: packet.IP.ID}
+	return conn, packet
 }

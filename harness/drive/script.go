@@ -13,6 +13,8 @@ import (
 type script struct {
 	posts  []scenario.Post
 	posted []scriptedWork // what has been posted, for Endpoint.Posted
+	work   *poster        // which posts them
+	checks *checks        // which count those that are refused
 }
 
 type scriptedWork struct {
@@ -58,37 +60,25 @@ func (s *script) next() vtime.Time {
 	return vtime.Time(s.posts[0].At)
 }
 
-// runScript posts everything that is due. A post that the engine refuses, because its queue is full or the QP failed, is
-// reported as a count and not tried again: a script says what is posted when.
-func (e *Endpoint) runScript() {
-	for e.script.next() <= e.now {
-		p := e.script.posts[0]
-		e.script.posts = e.script.posts[1:]
-		q := &e.qps[p.QP]
-		ok, h := false, requester
-		if p.Receive {
-			h = responder
-			ok = e.scriptedReceive(q, &p)
-		} else {
-			wr := e.layout.scripted(&p)
-			if ok = e.post(p.QP, wr, 0); ok {
-				e.script.posted = append(e.script.posted, scriptedWork{Work: Work{WR: wr}, qp: p.QP})
-			}
+// post posts the next, and returns the connection and the half that it is for. One that the engine refuses, because its queue
+// is full or the QP failed, is reported as a count and not tried again: a script says what is posted when.
+func (s *script) post() (conn, half int) {
+	p := s.posts[0]
+	s.posts = s.posts[1:]
+	ok := false
+	if p.Receive {
+		half = responder
+		if ok = s.work.offer(p.QP, s.work.layout.scriptedReceive(&p)); ok {
+			s.work.qps[p.QP].want[responder] = true
 		}
-		if !ok {
-			e.count(p.QP, refusedPost)
+	} else {
+		wr := s.work.layout.scripted(&p)
+		if ok = s.work.post(p.QP, wr, 0); ok {
+			s.posted = append(s.posted, scriptedWork{Work: Work{WR: wr}, qp: p.QP})
 		}
-		e.drain(p.QP, h)
 	}
-}
-
-// scriptedReceive posts a receive into the inbox, at the place that the script says.
-func (e *Endpoint) scriptedReceive(q *qp, p *scenario.Post) bool {
-	rr := engine.ReceiveRequest{ID: p.WR.ID, VA: e.layout.inbox(p.QP) + uint64(p.LocalOff), Len: p.WR.Len}
-	if q.resp.PostReceive(e.now, rr) != nil {
-		return false
+	if !ok {
+		s.checks.count(p.QP, refusedPost)
 	}
-	q.want[responder] = true
-	e.reportPost(p.QP, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA}, 0)
-	return true
+	return p.QP, half
 }

@@ -4,7 +4,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // vectors are two frames captured from hardware and published with their ICRC, which is left out here: a UC SEND_ONLY
@@ -22,39 +25,64 @@ var samples = [...]string{
 	"READ_REQUEST psn=1 va=0x1000 rkey=0x7 dmalen=8", "FETCH_ADD psn=1 va=0x1000 rkey=0x7 swapadd=1",
 }
 
-// reportCodec runs the endpoint's own way of sealing and opening frames over cases whose results are known, and reports
-// what came of it: the ICRC of each vector, and how many truncated packets were taken for whole ones.
-func (e *Endpoint) reportCodec() {
+// introduce tells a judge what it cannot see on the wire: which memory the peer may reach, what this endpoint's way of sealing
+// and opening frames makes of cases whose results are known, and what came of fuzzing.
+func (e *Endpoint) introduce() {
+	for i := range e.engines.qps {
+		e.out.region(i, Key(e.side, i), Target(i), e.layout.size(), engine.AllAccess)
+		e.out.region(i, ReadOnlyKey(e.side, i), readOnly(i), readOnlyLen, engine.RemoteRead)
+		if e.checks.qkey != 0 {
+			e.out.probe(i, "qkey", int64(e.checks.qkey))
+		}
+	}
+	testCodec(&e.out, &e.port)
+	if e.spec.Reads.Fuzz {
+		testEngine(&e.out, e.impl, e.spec)
+	}
+}
+
+// testCodec reports the ICRC that a port puts on each vector, and how many truncated packets it takes for whole ones.
+func testCodec(out *reports, port *port) {
 	for _, v := range vectors {
 		b, err := hex.DecodeString(v.frame)
 		if err != nil || !roce.Reseal(b) {
 			continue // cannot be: the text above is fixed
 		}
-		b = e.Emit(b)
-		e.probe(0, v.probe, int64(binary.LittleEndian.Uint32(b[len(b)-4:])))
+		b = port.emit(b)
+		out.probe(0, v.probe, int64(binary.LittleEndian.Uint32(b[len(b)-4:])))
 	}
 	accepted := int64(0)
 	for _, text := range samples {
 		if p, err := roce.ParsePacket(text); err == nil {
-			accepted += e.truncations(&p)
+			accepted += truncations(port, out.side.Other(), &p)
 		}
 	}
-	e.probe(0, "truncations_accepted", accepted)
+	out.probe(0, "truncations_accepted", accepted)
 }
 
-// truncations returns how many of the beginnings of a packet's frame pass for a packet.
-func (e *Endpoint) truncations(p *roce.Packet) (accepted int64) {
+// truncations returns how many of the beginnings of a packet's frame, sent by a side, pass for a packet.
+func truncations(port *port, from trace.Side, p *roce.Packet) (accepted int64) {
 	var f roce.Frame
-	Frame(&f, e.side.Other(), 0, p)
+	Frame(&f, from, 0, p)
 	whole := f.AppendTo(nil)
 	for n := range whole {
-		b := append([]byte(nil), whole[:n]...)
-		if e.frameIn != nil {
-			b = e.frameIn(b)
-		}
+		b := port.enter(append([]byte(nil), whole[:n]...))
 		if f.Decode(b) == nil && f.ICRCOK(b) {
 			accepted++
 		}
 	}
 	return accepted
+}
+
+// testEngine runs the fuzzer against a side's engines and reports what it found; once when both sides are the same.
+func testEngine(out *reports, impl engine.Implementation, s *scenario.Spec) {
+	if out.side == trace.B && s.Impl[trace.A] == s.Impl[trace.B] {
+		return
+	}
+	f := newFuzzer(impl, out.side, s.Seed)
+	if f.run(fuzzFrames) != nil {
+		return // the implementation rejects the fuzzer's attributes; the rule then stays inconclusive
+	}
+	out.probe(0, "fuzz_packets", fuzzFrames)
+	out.probe(0, "fuzz_violations", f.violations)
 }

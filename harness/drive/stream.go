@@ -50,18 +50,24 @@ type carried struct {
 	rest   []byte // of that, what the socket had no room for
 }
 
-// newHalves builds the two halves of connection i, over packets or over the host's TCP.
-func (e *Endpoint) newHalves(i int, attr engine.QP, streams bool) (engine.Requester, engine.Responder, *carried, error) {
-	mem := e.memoryOf(i)
+// halves are the two halves of a QP; tcp is the host's TCP below them, nil when they make packets.
+type halves struct {
+	req  engine.Requester
+	resp engine.Responder
+	tcp  *carried
+}
+
+// newHalves builds the halves of a QP, over packets or over the host's TCP.
+func newHalves(impl *engine.Implementation, host engine.Host, attr engine.QP, mem engine.Memory, streams bool) (halves, error) {
 	if !streams {
-		req, resp, err := e.host.New(attr, mem)
-		return req, resp, nil, err
+		req, resp, err := host.New(attr, mem)
+		return halves{req: req, resp: resp}, err
 	}
 	if attr.RateControl != "" {
-		return nil, nil, nil, fmt.Errorf("cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite", attr.RateControl)
+		return halves{}, fmt.Errorf("cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite", attr.RateControl)
 	}
-	s, err := e.impl.NewStream(attr, mem)
-	return streamHalf{s}, streamHalf{s}, &carried{stream: s}, err
+	s, err := impl.NewStream(attr, mem)
+	return halves{streamHalf{s}, streamHalf{s}, &carried{stream: s}}, err
 }
 
 // streamHalf is either half of a QP over the host's TCP: it is posted to and heard, and has no packets and no timer.
@@ -72,18 +78,8 @@ func (streamHalf) HandleTimer(vtime.Time)                     {}
 func (streamHalf) PollTransmit(vtime.Time, *roce.Packet) bool { return false }
 func (streamHalf) PollTimer() (vtime.Time, bool)              { return 0, false }
 
-// Attach gives connection i its socket, before Start.
-func (e *Endpoint) Attach(i int, s Socket) { e.qps[i].tcp.socket = s }
-
-// TCP returns what the stream of connection i asks of its socket.
-func (e *Endpoint) TCP(i int) engine.TCPOptions { return e.qps[i].tcp.stream.TCP() }
-
-// Serve takes what the socket of connection i has to tell: what is acknowledged completes before what arrived behind it is
-// looked at.
-func (e *Endpoint) Serve(now vtime.Time, i int) {
-	e.now = now
-	q := &e.qps[i]
-	c := q.tcp
+// serve hands the stream what the socket has to tell.
+func (c *carried) serve(now vtime.Time) {
 	if mss := c.socket.MSS(); !c.up && mss > 0 {
 		c.up = true
 		c.stream.Up(mss)
@@ -99,20 +95,6 @@ func (e *Endpoint) Serve(now vtime.Time, i int) {
 		c.stream.Down(engine.StatusRemoteOp)
 	case SocketTimedOut:
 		c.stream.Down(engine.StatusRetryExceeded)
-	}
-	q.want[requester] = true
-	e.drain(i, requester)
-}
-
-// Carry gives the sockets what the streams have to send, one FPDU of each in turn, until there is no more or the sockets
-// that could take it are full. One that has room again is Served, which continues.
-func (e *Endpoint) Carry(now vtime.Time) {
-	e.now = now
-	for i, any := e.next(); any; i, any = e.next() {
-		q := &e.qps[i]
-		q.want[responder] = false
-		q.want[requester] = q.tcp.carry()
-		e.drain(i, requester)
 	}
 }
 

@@ -90,11 +90,11 @@ func TestRegionsOfManyQPs(t *testing.T) {
 		b := newBed(t, Options{}, "qp count=10000 mtu=256", "load "+op+" msg=1GiB count=1")
 		for _, i := range []int{0, 8191, 8192, 9999} {
 			for _, va := range []uint64{Target(i), b.layout.source(i), b.layout.inbox(i), readOnly(i)} {
-				if !b.memory.Store(va, nil, 1) {
+				if !b.memory.memory.Store(va, nil, 1) {
 					t.Errorf("%s: nothing at %#x of connection %d", op, va, i)
 				}
 			}
-			if b.memory.Permit(1, badKey, Target(i), 1, 0) {
+			if b.memory.memory.Permit(1, badKey, Target(i), 1, 0) {
 				t.Errorf("%s: the bad key is good for connection %d", op, i)
 			}
 		}

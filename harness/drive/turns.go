@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -25,6 +26,8 @@ type turns struct {
 	took   int  // of them, those that were acted on
 	last   []byte
 	failed string // why it cannot go on, "" while it can
+	work   *poster
+	memory *memory.Host
 }
 
 // step is where a round of rping stands: what the side does next.
@@ -45,8 +48,8 @@ const (
 const pingLen = 16
 
 // init begins with the first round.
-func (t *turns) init(s *scenario.Spec, side trace.Side) {
-	*t = turns{Turns: s.Turns, first: s.Turns.From == side}
+func (t *turns) init(s *scenario.Spec, side trace.Side, w *poster, m *memory.Host) {
+	*t = turns{Turns: s.Turns, first: s.Turns.From == side, work: w, memory: m}
 	if !t.first {
 		t.step = awaitSource
 	}
@@ -57,26 +60,20 @@ func (t *turns) over() bool {
 	return !t.Taken() || t.failed != "" || t.rounds == t.Count && t.done == t.posted
 }
 
-// converse lets the application of this side do what it can after something has happened.
-func (e *Endpoint) converse() {
-	t := &e.turns
-	if !t.Taken() || !e.connect.open(0) {
-		return
-	}
-	act := e.ping
+// play does what the application can do now.
+func (t *turns) play() {
+	act := t.ping
 	if t.Kind == scenario.WriteTurns {
-		act = e.writeInTurn
+		act = t.writeInTurn
 	}
-	for !t.over() && !e.qps[0].failed && act() {
+	for !t.over() && !t.work.qps[0].failed && act() {
 	}
-	e.drain(0, requester)
 }
 
 // writeInTurn WRITEs when it is this side's turn: the n-th time when the peer's n-th, or of the side that begins the one
 // before, has come, and the own one before is done. It reports whether it did anything.
-func (e *Endpoint) writeInTurn() bool {
-	t := &e.turns
-	mark := e.memory.Load(Target(0)+uint64(t.Msg)-1, 1)
+func (t *turns) writeInTurn() bool {
+	mark := t.memory.Load(Target(0)+uint64(t.Msg)-1, 1)
 	if t.heard < t.Count && mark[0] == byte(t.heard+1) {
 		t.heard++
 		return true
@@ -85,51 +82,49 @@ func (e *Endpoint) writeInTurn() bool {
 	if t.rounds = min(t.heard, t.done); !mine || t.done < t.posted || t.posted == t.Count {
 		return false
 	}
-	out := e.outgoing(int(t.Msg))
+	out := t.outgoing(int(t.Msg))
 	out[len(out)-1] = byte(t.posted + 1)
-	va, key := Remote(e.spec, e.side.Other(), 0)
-	return e.turn(engine.OpWrite, uint32(t.Msg), e.slotVA(), va, key)
+	va, key := Remote(t.work.layout.spec, t.work.layout.side.Other(), 0)
+	return t.turn(engine.OpWrite, uint32(t.Msg), t.slotVA(), va, key)
 }
 
 // ping takes the next step of rping, if what it waits for has come.
-func (e *Endpoint) ping() bool {
-	t := &e.turns
+func (t *turns) ping() bool {
 	if t.first {
-		return e.pingFirst()
+		return t.pingFirst()
 	}
 	switch info := t.last; {
 	case t.step == awaitSource && t.take():
 		t.step = reading
-		return e.reach(engine.OpRead, info)
+		return t.reach(engine.OpRead, info)
 	case t.step == reading && t.done == t.posted:
 		t.step = awaitSink
-		return e.tell(0)
+		return t.tell(0)
 	case t.step == awaitSink && t.take():
 		t.step = writing
-		return e.reach(engine.OpWrite, info)
+		return t.reach(engine.OpWrite, info)
 	case t.step == writing && t.done == t.posted:
 		t.step = awaitSource
 		t.rounds++
-		return e.tell(0)
+		return t.tell(0)
 	}
 	return false
 }
 
 // pingFirst is ping of the side that begins. What it offers is in the first slot of its target region, what it gets back in
 // the second.
-func (e *Endpoint) pingFirst() bool {
-	t := &e.turns
+func (t *turns) pingFirst() bool {
 	switch {
 	case t.step == tellSource && t.rounds < t.Count:
-		pingText(e.memory.Load(Target(0), int(t.Msg)), t.rounds)
+		pingText(t.memory.Load(Target(0), int(t.Msg)), t.rounds)
 		t.step = awaitRead
-		return e.tell(Target(0))
+		return t.tell(Target(0))
 	case t.step == awaitRead && t.take():
 		t.step = awaitWritten
-		return e.tell(Target(0) + e.layout.slot)
+		return t.tell(Target(0) + t.work.layout.slot)
 	case t.step == awaitWritten && t.take():
 		n := int(t.Msg)
-		if !bytes.Equal(e.memory.Load(Target(0), n), e.memory.Load(Target(0)+e.layout.slot, n)) {
+		if !bytes.Equal(t.memory.Load(Target(0), n), t.memory.Load(Target(0)+t.work.layout.slot, n)) {
 			t.failed = fmt.Sprintf("round %d of rping: what was WRITten back is not what was READ", t.rounds)
 		}
 		t.step = tellSource
@@ -158,41 +153,39 @@ func (t *turns) take() bool {
 }
 
 // tell SENDs where a buffer of this side is; zero is none.
-func (e *Endpoint) tell(va uint64) bool {
-	out := e.outgoing(pingLen)
+func (t *turns) tell(va uint64) bool {
+	out := t.outgoing(pingLen)
 	clear(out)
 	if va != 0 {
 		binary.BigEndian.PutUint64(out, va)
-		binary.BigEndian.PutUint32(out[8:], Key(e.side, 0))
-		binary.BigEndian.PutUint32(out[12:], uint32(e.turns.Msg))
+		binary.BigEndian.PutUint32(out[8:], Key(t.work.layout.side, 0))
+		binary.BigEndian.PutUint32(out[12:], uint32(t.Msg))
 	}
-	return e.turn(engine.OpSend, pingLen, e.slotVA(), 0, 0)
+	return t.turn(engine.OpSend, pingLen, t.slotVA(), 0, 0)
 }
 
 // reach READs or WRITEs a buffer that the peer has told of. A READ lands in the slot from which the WRITE then takes it.
-func (e *Endpoint) reach(op engine.Op, info []byte) bool {
-	t := &e.turns
+func (t *turns) reach(op engine.Op, info []byte) bool {
 	n := binary.BigEndian.Uint32(info[12:])
 	if unit := uint32(t.Msg); n != unit {
 		t.failed = fmt.Sprintf("round %d of rping: the peer tells of a buffer of %d bytes; want %d", t.rounds, n, unit)
 		return false
 	}
-	return e.turn(op, n, e.layout.land(0), binary.BigEndian.Uint64(info), binary.BigEndian.Uint32(info[8:]))
+	return t.turn(op, n, t.work.layout.land(0), binary.BigEndian.Uint64(info), binary.BigEndian.Uint32(info[8:]))
 }
 
 // slotVA is where the bytes of the next request lie.
-func (e *Endpoint) slotVA() uint64 {
-	return e.layout.source(0) + uint64(e.turns.posted)%e.layout.slots*e.layout.slot
+func (t *turns) slotVA() uint64 {
+	return t.work.layout.source(0) + uint64(t.posted)%t.work.layout.slots*t.work.layout.slot
 }
 
 // outgoing is the memory of the next request.
-func (e *Endpoint) outgoing(n int) []byte { return e.memory.Edit(e.slotVA(), n) }
+func (t *turns) outgoing(n int) []byte { return t.memory.Edit(t.slotVA(), n) }
 
 // turn posts the next request.
-func (e *Endpoint) turn(op engine.Op, n uint32, local, remote uint64, key uint32) bool {
-	t := &e.turns
+func (t *turns) turn(op engine.Op, n uint32, local, remote uint64, key uint32) bool {
 	wr := engine.WorkRequest{ID: uint64(t.posted), Op: op, Len: n, LocalVA: local, RemoteVA: remote, RKey: key}
-	if !e.post(0, wr, 0) {
+	if !t.work.post(0, wr, 0) {
 		t.failed = fmt.Sprintf("round %d: the engine takes no %s", t.rounds, op)
 		return false
 	}
@@ -208,8 +201,7 @@ func (t *turns) turned(ev *engine.Event) {
 }
 
 // listened notes a message of the peer.
-func (e *Endpoint) listened(ev *engine.Event) {
-	t := &e.turns
+func (t *turns) listened(ev *engine.Event) {
 	if !t.Taken() || ev.Status != engine.StatusSuccess {
 		return
 	}
@@ -217,7 +209,7 @@ func (e *Endpoint) listened(ev *engine.Event) {
 		t.failed = fmt.Sprintf("round %d of rping: a SEND of %d bytes came; want %d", t.rounds, ev.Len, pingLen)
 		return
 	}
-	t.last = bytes.Clone(e.memory.Load(e.layout.receive(0, int(ev.ID)).VA, pingLen))
+	t.last = bytes.Clone(t.memory.Load(t.work.layout.receive(0, int(ev.ID)).VA, pingLen))
 	t.heard++
 }
 

@@ -1,11 +1,11 @@
 package drive
 
 import (
-	"bytes"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/drive/expect"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -41,21 +41,21 @@ func (p *pair) execute(k, receive int) {
 	n := int(wr.Len)
 	switch wr.Op {
 	case engine.OpWrite, engine.OpWriteImm:
-		p.b.memory.Store(wr.RemoteVA, p.a.memory.Load(wr.LocalVA, n), n)
+		p.b.memory.memory.Store(wr.RemoteVA, p.a.memory.memory.Load(wr.LocalVA, n), n)
 	case engine.OpRead:
-		p.a.memory.Store(wr.LocalVA, p.b.memory.Load(wr.RemoteVA, n), n)
+		p.a.memory.memory.Store(wr.LocalVA, p.b.memory.memory.Load(wr.RemoteVA, n), n)
 	case engine.OpFetchAdd, engine.OpCompareSwap:
-		old := append([]byte(nil), p.b.memory.Load(wr.RemoteVA, 8)...)
+		old := append([]byte(nil), p.b.memory.memory.Load(wr.RemoteVA, 8)...)
 		if len(old) == 0 {
 			return
 		}
-		p.a.memory.Store(wr.LocalVA, old, 8)
+		p.a.memory.memory.Store(wr.LocalVA, old, 8)
 		if wr.Op == engine.OpFetchAdd {
 			old[0]++ // the tests add one, to a first byte that is not 255
-			p.b.memory.Store(wr.RemoteVA, old, 8)
+			p.b.memory.memory.Store(wr.RemoteVA, old, 8)
 		}
 	default:
-		p.b.memory.Store(p.b.layout.receive(0, receive).VA, p.a.memory.Load(wr.LocalVA, n), n)
+		p.b.memory.memory.Store(p.b.layout.receive(0, receive).VA, p.a.memory.memory.Load(wr.LocalVA, n), n)
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *pair) run() {
 			receive++
 		}
 		p.req.complete(p.req.posted[k].ID, engine.StatusSuccess)
-		p.a.drain(0, requester)
+		p.a.engines.drain(0, requester)
 	}
 }
 
@@ -84,7 +84,7 @@ func (p *pair) verify(tb testing.TB) (found [4]int64) {
 }
 
 // flip changes one byte of a host's memory.
-func flip(e *Endpoint, va uint64) { e.memory.Load(va, 1)[0] ^= 0x10 }
+func flip(e *Endpoint, va uint64) { e.memory.memory.Load(va, 1)[0] ^= 0x10 }
 
 func TestVerify(t *testing.T) {
 	source := func(p *pair) uint64 { return p.a.layout.source(0) }
@@ -152,7 +152,7 @@ func TestVerifyUnfinished(t *testing.T) {
 				t.Errorf("%s, %d of 3 executed: %v", op, executed, got)
 			}
 			p.req.complete(0, engine.StatusSuccess)
-			p.a.drain(0, requester)
+			p.a.engines.drain(0, requester)
 			if got := p.verify(t); (got[0]+got[2] > 0) != (executed == 0) || got[1]+got[3] != 0 {
 				t.Errorf("%s, the first of 3 complete and %d executed: %v", op, executed, got)
 			}
@@ -180,7 +180,7 @@ func TestVerifyProperty(t *testing.T) {
 		at := rapid.Uint64Range(0, 127).Draw(rt, "flipped")
 		flip(p.b, Target(0)+at)
 		got := p.verify(t)
-		isOpen := p.b.replay(trace.A, 0, p.a.Posted(0)).targets().states()[at] == open
+		isOpen := p.b.memory.replay(trace.A, 0, p.a.Posted(0)).Image(expect.Target).Open(at)
 		if found := got[0] + got[1]; found != 1 && !isOpen || isOpen && found != 0 {
 			rt.Fatalf("%q: flipped byte %d, open %v: %v", text, at, isOpen, got)
 		}
@@ -214,7 +214,7 @@ func TestPosted(t *testing.T) {
 		p := newPair(t, "qp qd=2", "load "+op+" msg=64 count=9")
 		for id := range uint64(5) {
 			p.req.complete(id, engine.StatusSuccess)
-			p.a.drain(0, requester)
+			p.a.engines.drain(0, requester)
 		}
 		work := p.a.Posted(0)
 		first, done := 7-want, want-2 // 7 have been posted, the last 2 are not done
@@ -227,56 +227,4 @@ func TestPosted(t *testing.T) {
 			}
 		}
 	}
-}
-
-// What is done with blocks of bytes is what would be done with each of them.
-func TestBlocks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var s scratch
-		size := rapid.IntRange(blockLen, 3*blockLen).Draw(t, "size")
-		blocks, single := image{want: make([]byte, size), scratch: &s}, image{want: make([]byte, size), scratch: &s}
-		blocks.unordered = rapid.Bool().Draw(t, "unordered")
-		single.unordered = blocks.unordered
-		for range rapid.IntRange(1, 8).Draw(t, "writes") {
-			from := rapid.IntRange(0, size).Draw(t, "from")
-			b := bytes.Repeat([]byte{rapid.Byte().Draw(t, "value") & 3}, rapid.IntRange(0, size-from).Draw(t, "len"))
-			w := Work{Done: rapid.Bool().Draw(t, "done"), Loop: rapid.Bool().Draw(t, "loop")}
-			blocks.putAll(uint64(from), b, &w)
-			for k := range b {
-				single.put(uint64(from+k), b[k], &w)
-			}
-		}
-		if !bytes.Equal(blocks.states(), single.states()) {
-			t.Fatal("the states differ")
-		}
-		for k, state := range single.state {
-			if state != open && blocks.want[k] != single.want[k] {
-				t.Fatalf("byte %d: %d, want %d", k, blocks.want[k], single.want[k])
-			}
-		}
-	})
-}
-
-// Bits are set by words, and bytes whose bits are set stay as they are.
-func TestDeclaredBits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const size = 512
-		bits, want := make([]uint64, size/64), [size]bool{}
-		for range rapid.IntRange(1, 4).Draw(t, "ranges") {
-			from := rapid.IntRange(0, size).Draw(t, "from")
-			to := rapid.IntRange(from, size).Draw(t, "to")
-			setBits(bits, uint64(from), uint64(to))
-			for k := from; k < to; k++ {
-				want[k] = true
-			}
-		}
-		m := image{want: make([]byte, size), scratch: new(scratch)}
-		fill(m.states(), byLoad)
-		m.openBut(bits)
-		for k := range want {
-			if (m.state[k] == byLoad) != want[k] {
-				t.Fatalf("byte %d: state %d, declared %v", k, m.state[k], want[k])
-			}
-		}
-	})
 }

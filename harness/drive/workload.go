@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -45,53 +46,8 @@ func newLoads(s *scenario.Spec, side trace.Side, i int) []load {
 	return loads
 }
 
-// arrival is when the next message comes by the clock for which the queue has room. A completion makes room.
-func (e *Endpoint) arrival(q *qp) vtime.Time {
-	at := vtime.Never
-	for k := range q.loads {
-		if l := &q.loads[k]; l.flows.Open() && !l.over() && l.posted-l.known < q.attr.QueueDepth {
-			at = min(at, l.due)
-		}
-	}
-	if e.spec.For > 0 && at >= vtime.Time(e.spec.For) {
-		return vtime.Never
-	}
-	return at
-}
-
-// await notes when the next message arrives.
-func (e *Endpoint) await(q *qp, at vtime.Time) {
-	if q.arrives != vtime.Never {
-		e.awaiting--
-	}
-	if at != vtime.Never {
-		e.awaiting++
-	}
-	q.arrives = at
-}
-
 // holds reports whether the load posted the request of this ID.
 func (l *load) holds(id uint64) bool { return id >= l.first && id-l.first < uint64(l.posted) }
-
-// pump keeps the queue of connection i full.
-func (e *Endpoint) pump(i int) {
-	q := &e.qps[i]
-	if q.failed {
-		return
-	}
-	for k := range q.loads {
-		l := &q.loads[k]
-		for l.posted-l.known < q.attr.QueueDepth && e.more(l) {
-			if !e.post(i, e.layout.request(i, l), l.waited(e.now)) {
-				e.await(q, vtime.Never) // the next completion tries again
-				return
-			}
-			l.posted++
-			l.due = l.due.Add(l.flows.Gap(l.posted))
-		}
-	}
-	e.await(q, e.arrival(q))
-}
 
 // waited is for how long the next message has been waiting for room in the queue.
 func (l *load) waited(now vtime.Time) vtime.Duration {
@@ -104,26 +60,166 @@ func (l *load) waited(now vtime.Time) vtime.Duration {
 // over reports whether the load has posted all it is to post.
 func (l *load) over() bool { return l.Count > 0 && l.posted >= l.Count || l.posted == perLoad }
 
+// poster posts what the application of one side asks for: the loads of all QPs, and receives.
+type poster struct {
+	qps      []qp
+	layout   *layout
+	out      *reports
+	until    vtime.Time // nothing is posted from here on; vtime.Never when the work is counted
+	replaces bool       // a receive that completed is replaced
+	pending  int        // signalled work requests that have not completed
+	awaiting int        // QPs to which messages are to arrive
+}
+
+// endOf returns when the work of a Spec ends by the clock.
+func endOf(s *scenario.Spec) vtime.Time {
+	if s.For > 0 {
+		return vtime.Time(s.For)
+	}
+	return vtime.Never
+}
+
+// arrival is when the next message comes by the clock for which the queue has room. A completion makes room.
+func (w *poster) arrival(q *qp) vtime.Time {
+	at := vtime.Never
+	for k := range q.loads {
+		if l := &q.loads[k]; l.flows.Open() && !l.over() && l.posted-l.known < q.attr.QueueDepth {
+			at = min(at, l.due)
+		}
+	}
+	if at >= w.until {
+		return vtime.Never
+	}
+	return at
+}
+
+// await notes when the next message arrives.
+func (w *poster) await(q *qp, at vtime.Time) {
+	if q.arrives != vtime.Never {
+		w.awaiting--
+	}
+	if at != vtime.Never {
+		w.awaiting++
+	}
+	q.arrives = at
+}
+
+// pump keeps the queue of connection i full.
+func (w *poster) pump(i int) {
+	q := &w.qps[i]
+	if q.failed {
+		return
+	}
+	for k := range q.loads {
+		l := &q.loads[k]
+		for l.posted-l.known < q.attr.QueueDepth && w.more(l) {
+			if !w.post(i, w.layout.request(i, l), l.waited(w.out.now)) {
+				w.await(q, vtime.Never) // the next completion tries again
+				return
+			}
+			l.posted++
+			l.due = l.due.Add(l.flows.Gap(l.posted))
+		}
+	}
+	w.await(q, w.arrival(q))
+}
+
 // more reports whether the load has another message to post now.
-func (e *Endpoint) more(l *load) bool {
-	if l.over() || l.flows.Open() && l.due > e.now {
+func (w *poster) more(l *load) bool {
+	if l.over() || l.flows.Open() && l.due > w.out.now {
 		return false
 	}
-	return e.spec.For == 0 || e.now < vtime.Time(e.spec.For)
+	return w.out.now < w.until
 }
 
 // post hands one work request to the engine; a full queue is not an error here, the next completion tries again.
-func (e *Endpoint) post(i int, wr engine.WorkRequest, waited vtime.Duration) bool {
-	q := &e.qps[i]
-	if err := q.req.Post(e.now, wr); err != nil {
+func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) bool {
+	q := &w.qps[i]
+	if err := q.req.Post(w.out.now, wr); err != nil {
 		return false
 	}
 	q.want[requester] = true
 	if !wr.Unsignal {
-		e.pending++
+		w.pending++
 	}
-	e.reportPost(i, trace.Post, wr, waited)
+	w.out.post(i, &wr, waited)
 	return true
+}
+
+// completed accounts for the completion of a request of a load, and posts what it made room for. It reports whether it was
+// one.
+func (w *poster) completed(i int, ev *engine.Event) bool {
+	q := &w.qps[i]
+	for k := range q.loads {
+		if l := &q.loads[k]; l.holds(ev.ID) {
+			w.pending--
+			if ev.Status == engine.StatusSuccess {
+				l.done++
+			}
+			if every := max(1, q.attr.CQModeration); l.done%every == 0 || l.done == l.posted {
+				l.known = l.done
+			}
+			w.pump(i)
+			return true
+		}
+	}
+	return false
+}
+
+// counted returns how many messages of counted loads are done, of how many.
+func (w *poster) counted() (done, total int) {
+	for i := range w.qps {
+		for _, l := range w.qps[i].loads {
+			done += l.done
+			total += l.Count
+		}
+	}
+	return done, total
+}
+
+// shortfall says which QP will not do all of its counted work, "" when all do.
+func (w *poster) shortfall() string {
+	for i := range w.qps {
+		undone, total := 0, 0
+		for _, l := range w.qps[i].loads {
+			undone, total = undone+max(0, l.Count-l.done), total+l.Count
+		}
+		if undone > 0 {
+			return fmt.Sprintf("QP %d of %s failed with %d of its %d messages undone", i, w.out.side, undone, total)
+		}
+	}
+	return ""
+}
+
+// offer gives connection i's responder a receive buffer and reports whether it took it.
+func (w *poster) offer(i int, rr engine.ReceiveRequest) bool {
+	if w.qps[i].resp.PostReceive(w.out.now, rr) != nil {
+		return false
+	}
+	w.out.receive(i, &rr)
+	return true
+}
+
+// receive gives connection i's responder its next receive buffer.
+func (w *poster) receive(i int) {
+	q := &w.qps[i]
+	if w.offer(i, w.layout.receive(i, q.recvs)) {
+		q.recvs++
+		q.want[responder] = true
+	}
+}
+
+// replenish posts a receive in place of one that completed. Where connections share receives the event says which buffer it
+// was: that one is free again, and its neighbours may not be.
+func (w *poster) replenish(i int, ev *engine.Event) {
+	q := &w.qps[i]
+	switch {
+	case !w.replaces || q.failed:
+	case ev.VA == 0:
+		w.receive(i)
+	case w.offer(i, engine.ReceiveRequest{ID: uint64(q.recvs), VA: ev.VA, Len: uint32(w.layout.inSlot)}):
+		q.recvs++
+	}
 }
 
 // receives is how many buffers a QP of a side is given at the start: as many as the Spec says, unless that is more than manyReceives
@@ -145,57 +241,3 @@ func receives(s *scenario.Spec, side trace.Side) int {
 
 // manyReceives is how many buffers of all QPs cost nothing worth saving: some MB.
 const manyReceives = 1 << 16
-
-// postReceive gives connection i's responder its next receive buffer.
-func (e *Endpoint) postReceive(i int) {
-	q := &e.qps[i]
-	rr := e.layout.receive(i, q.recvs)
-	if q.resp.PostReceive(e.now, rr) != nil {
-		return
-	}
-	q.recvs++
-	q.want[responder] = true
-	e.reportPost(i, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA}, 0)
-}
-
-// replenish posts a receive in place of one that completed. Where connections share receives the event says which buffer it
-// was: that one is free again, and its neighbours may not be.
-func (e *Endpoint) replenish(i int, ev *engine.Event) {
-	if ev.VA == 0 {
-		e.postReceive(i)
-		return
-	}
-	q := &e.qps[i]
-	rr := engine.ReceiveRequest{ID: uint64(q.recvs), VA: ev.VA, Len: uint32(e.layout.inSlot)}
-	if q.resp.PostReceive(e.now, rr) == nil {
-		q.recvs++
-		e.reportPost(i, trace.Receive, engine.WorkRequest{ID: rr.ID, Len: rr.Len, RemoteVA: rr.VA}, 0)
-	}
-}
-
-// completed accounts for one completion and posts what it made room for.
-func (e *Endpoint) completed(i int, ev *engine.Event) {
-	q := &e.qps[i]
-	if e.turns.Taken() {
-		e.pending--
-		e.turns.turned(ev)
-		return
-	}
-	for k := range q.loads {
-		if l := &q.loads[k]; l.holds(ev.ID) {
-			e.pending--
-			if ev.Status == engine.StatusSuccess {
-				l.done++
-			}
-			if every := max(1, q.attr.CQModeration); l.done%every == 0 || l.done == l.posted {
-				l.known = l.done
-			}
-			e.pump(i)
-			return
-		}
-	}
-	if e.script.completed(i, ev) {
-		e.pending--
-	}
-	e.pump(i)
-}

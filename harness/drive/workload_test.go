@@ -19,14 +19,14 @@ func (b *bed) tell(status engine.Status, ids ...uint64) {
 		b.req[0].complete(id, status)
 	}
 	p := b.good(0)
-	b.Receive(b.now, &p)
+	b.Receive(b.out.now, &p)
 }
 
 // ask hands the responder a request, after which it is heard.
 func (b *bed) ask() {
 	p := b.good(0)
 	p.Opcode = roce.SendOnly
-	b.Receive(b.now, &p)
+	b.Receive(b.out.now, &p)
 }
 
 // ids returns the requests posted on connection 0.
@@ -44,16 +44,16 @@ func TestClosedLoop(t *testing.T) {
 	b.Start(0)
 	want := []uint64{0, 1, 2}
 	for id := uint64(0); id < 5; id++ {
-		if d := cmp.Diff(want, b.ids()); d != "" || b.pending != len(want)-int(id) || b.Idle() {
-			t.Fatalf("after %d completions: %d pending, posts -want +got\n%s", id, b.pending, d)
+		if d := cmp.Diff(want, b.ids()); d != "" || b.work.pending != len(want)-int(id) || b.Idle() {
+			t.Fatalf("after %d completions: %d pending, posts -want +got\n%s", id, b.work.pending, d)
 		}
 		if next := uint64(len(want)); next < 5 {
 			want = append(want, next)
 		}
 		b.tell(engine.StatusSuccess, id)
 	}
-	if b.pending != 0 || !b.Idle() || b.Share() != 1 {
-		t.Errorf("at the end %d pending, share %v", b.pending, b.Share())
+	if b.work.pending != 0 || !b.Idle() || b.Share() != 1 {
+		t.Errorf("at the end %d pending, share %v", b.work.pending, b.Share())
 	}
 }
 
@@ -95,8 +95,8 @@ func TestFailedQP(t *testing.T) {
 	if got := len(b.ids()); got != 2 || b.req[0].flushed != 1 || b.resp[0].flushed != 1 || len(b.resp[0].receives) != 3 {
 		t.Errorf("%d posts, flushed %d and %d times, %d receives", got, b.req[0].flushed, b.resp[0].flushed, len(b.resp[0].receives))
 	}
-	if b.pending != 0 || b.Share() != 0 || b.count(trace.Fatal) != 2 || b.count(trace.CQE) != 2 {
-		t.Errorf("%d pending, share %v, %d completions", b.pending, b.Share(), b.count(trace.CQE))
+	if b.work.pending != 0 || b.Share() != 0 || b.count(trace.Fatal) != 2 || b.count(trace.CQE) != 2 {
+		t.Errorf("%d pending, share %v, %d completions", b.work.pending, b.Share(), b.count(trace.CQE))
 	}
 	if got := b.Shortfall(); got != "QP 0 of A failed with 9 of its 9 messages undone" {
 		t.Errorf("shortfall %q", got)
@@ -110,8 +110,8 @@ func TestFailedResponder(t *testing.T) {
 	b.req[0].complete(0, engine.StatusFlushed)
 	b.resp[0].events = []engine.Event{{Kind: engine.Fatal}}
 	b.ask()
-	if b.pending != 0 || b.count(trace.CQE) != 1 || len(b.ids()) != 1 {
-		t.Errorf("%d pending, %d completions, %d posts", b.pending, b.count(trace.CQE), len(b.ids()))
+	if b.work.pending != 0 || b.count(trace.CQE) != 1 || len(b.ids()) != 1 {
+		t.Errorf("%d pending, %d completions, %d posts", b.work.pending, b.count(trace.CQE), len(b.ids()))
 	}
 }
 
@@ -119,9 +119,9 @@ func TestFailedResponder(t *testing.T) {
 func TestTimedLoad(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=1", "load write msg=1", "run for=10us")
 	b.Start(0)
-	b.now = vtime.Time(10*vtime.Microsecond) - 1
+	b.out.now = vtime.Time(10*vtime.Microsecond) - 1
 	b.tell(engine.StatusSuccess, 0)
-	b.now++
+	b.out.now++
 	b.tell(engine.StatusSuccess, 1)
 	if got := len(b.ids()); got != 2 || !b.Idle() {
 		t.Errorf("%d posts; want one at the start and one just before the end", got)
@@ -143,8 +143,8 @@ func TestScriptAndLoads(t *testing.T) {
 	}
 	b.tell(engine.StatusSuccess, want...)
 	b.tell(engine.StatusSuccess, 1e9+1)
-	if b.pending != 0 || b.Idle() || b.Share() != 1 {
-		t.Errorf("%d pending, idle %v", b.pending, b.Idle())
+	if b.work.pending != 0 || b.Idle() || b.Share() != 1 {
+		t.Errorf("%d pending, idle %v", b.work.pending, b.Idle())
 	}
 	b.Wake(vtime.Time(5 * vtime.Microsecond))
 	b.tell(engine.StatusSuccess, 1)
@@ -157,14 +157,14 @@ func TestScriptAndLoads(t *testing.T) {
 func TestUnsignalled(t *testing.T) {
 	b := newBed(t, Options{}, "post-write wr=1 signal=0", "post-write wr=2", "post-write wr=3 signal=0", "post-write wr=4")
 	b.Start(0)
-	if b.pending != 2 {
-		t.Fatalf("%d pending, want 2", b.pending)
+	if b.work.pending != 2 {
+		t.Fatalf("%d pending, want 2", b.work.pending)
 	}
 	b.tell(engine.StatusSuccess, 2)
 	b.tell(engine.StatusRetryExceeded, 3)
 	b.tell(engine.StatusFlushed, 4)
-	if b.pending != 0 {
-		t.Errorf("%d pending, want 0", b.pending)
+	if b.work.pending != 0 {
+		t.Errorf("%d pending, want 0", b.work.pending)
 	}
 	var done []bool
 	for _, w := range b.Posted(0) {
@@ -191,8 +191,8 @@ func TestFullQueue(t *testing.T) {
 		"post-receive from=A len=7")
 	b.req[0].depth, b.resp[0].depth = 1, 2
 	b.Start(0)
-	if got := b.Counters()["refused_post"]; got != 2 || len(b.ids()) != 1 || b.pending != 1 {
-		t.Errorf("%d refused, %d posted, %d pending", got, len(b.ids()), b.pending)
+	if got := b.Counters()["refused_post"]; got != 2 || len(b.ids()) != 1 || b.work.pending != 1 {
+		t.Errorf("%d refused, %d posted, %d pending", got, len(b.ids()), b.work.pending)
 	}
 	b.req[0].posted = nil
 	b.tell(engine.StatusSuccess, 1e9)

@@ -1,4 +1,4 @@
-package drive
+package cm
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // The next repetition is that of the message that has waited longest for its answer, whichever have been answered.
 func TestRepetitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := connector{conns: make([]connection, 4)}
+		c := Connector{conns: make([]connection, 4)}
 		for i := range c.conns {
 			c.conns[i].again = vtime.Never
 		}
@@ -29,7 +29,7 @@ func TestRepetitions(t *testing.T) {
 					waiting++
 				}
 			}
-			if got := c.next(); got != want || c.waiting != waiting {
+			if got := c.Deadline(); got != want || c.waiting != waiting {
 				t.Fatalf("next %v with %d waiting, want %v with %d", got, c.waiting, want, waiting)
 			}
 		}

@@ -1,4 +1,4 @@
-package drive
+package fragment
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 )
 
 // cut returns the fragments in which a layer sends a datagram.
-func cut(l *ipLayer, data []byte) (list []roce.Packet) {
+func cut(l *Layer, data []byte) (list []roce.Packet) {
 	p := roce.Packet{Payload: data, Len: len(data)}
 	p.Opcode = roce.UDP
-	for l.send(&p, 3); ; l.fragment(&p) {
+	for l.Send(&p, 3); ; l.Next(&p) {
 		list = append(list, p)
-		if !l.pending() {
+		if !l.Pending() {
 			return list
 		}
 	}
@@ -36,7 +36,7 @@ func TestFragmentsJoin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		link := rapid.IntRange(1, 190).Draw(rt, "link/8") * 8
 		data := noise(rapid.IntRange(8, 65515).Draw(rt, "length"), 1)
-		from, to := ipLayer{link: link}, ipLayer{}
+		from, to := Layer{link: link}, Layer{}
 		list := cut(&from, data)
 		if want := max(1, (len(data)+link-1)/link); len(list) != want {
 			rt.Fatalf("%d fragments, want %d", len(list), want)
@@ -48,14 +48,14 @@ func TestFragmentsJoin(t *testing.T) {
 			if i == missing {
 				continue
 			}
-			whole, stale, ok := to.receive(0, &list[i])
+			whole, stale, ok := to.Receive(0, &list[i])
 			if ok {
 				joined++
 				if !bytes.Equal(whole, data) {
 					rt.Fatal("not the bytes that were sent")
 				}
 			} else if i == order[0] && len(list) > 1 {
-				to.receive(0, &list[i]) // a copy
+				to.Receive(0, &list[i]) // a copy
 			}
 			if stale > 0 {
 				rt.Fatalf("%d given up", stale)
@@ -69,23 +69,23 @@ func TestFragmentsJoin(t *testing.T) {
 
 // Datagrams that never become whole make room, by number and by time.
 func TestJoinsAreBounded(t *testing.T) {
-	from, to := ipLayer{link: 1480}, ipLayer{}
+	from, to := Layer{link: 1480}, Layer{}
 	stale := 0
 	for range 1000 {
-		_, n, _ := to.receive(0, &cut(&from, noise(4000, 3))[0])
+		_, n, _ := to.Receive(0, &cut(&from, noise(4000, 3))[0])
 		stale += n
 	}
 	if len(to.joins) != joinLimit || stale != 1000-joinLimit {
 		t.Errorf("%d in progress, %d given up", len(to.joins), stale)
 	}
 	last := cut(&from, noise(4000, 4))
-	if _, n, _ := to.receive(vtime.Time(joinTime), &last[0]); n != joinLimit || len(to.joins) != 1 {
+	if _, n, _ := to.Receive(vtime.Time(joinTime), &last[0]); n != joinLimit || len(to.joins) != 1 {
 		t.Errorf("%d given up for their time, %d in progress", n, len(to.joins))
 	}
 	from.next-- // the number comes again when the datagram before has long been lost
 	again, now := cut(&from, noise(3000, 5)), vtime.Time(3*joinTime)
 	for i := range again {
-		if whole, _, ok := to.receive(now, &again[i]); ok != (i == len(again)-1) || ok && !bytes.Equal(whole, noise(3000, 5)) {
+		if whole, _, ok := to.Receive(now, &again[i]); ok != (i == len(again)-1) || ok && !bytes.Equal(whole, noise(3000, 5)) {
 			t.Errorf("fragment %d: %v, %d bytes", i, ok, len(whole))
 		}
 	}
@@ -98,20 +98,20 @@ func TestImpossibleFragments(t *testing.T) {
 		{IP: roce.IP{Fragment: roce.NewFragment(0, true)}, Payload: make([]byte, 13)},
 		{IP: roce.IP{Fragment: roce.NewFragment(8, true)}},
 	} {
-		var l ipLayer
-		if _, _, ok := l.receive(0, &p); ok {
+		var l Layer
+		if _, _, ok := l.Receive(0, &p); ok {
 			t.Errorf("%+v made a datagram", p.IP)
 		}
 	}
 }
 
 func TestFragmentsAllocateNothing(t *testing.T) {
-	from, to := ipLayer{link: 1480}, ipLayer{}
+	from, to := Layer{link: 1480}, Layer{}
 	data, p := noise(20000, 6), roce.Packet{}
 	if n := testing.AllocsPerRun(200, func() {
 		p = roce.Packet{Payload: data, Len: len(data)}
-		for from.send(&p, 0); ; from.fragment(&p) {
-			if _, _, ok := to.receive(0, &p); ok {
+		for from.Send(&p, 0); ; from.Next(&p) {
+			if _, _, ok := to.Receive(0, &p); ok {
 				return
 			}
 		}

@@ -1,4 +1,9 @@
-package drive
+// Package expect is the memory of both ends as requests should have made it. Requests are executed on images of regions, in
+// posting order, and the images are compared with what the regions hold. Bytes whose content is not determined are open, and
+// not judged: those of requests that did not complete, and those that depend on an order that is not known.
+//
+// It knows no endpoint and no layout of memory: whoever asks says where a region begins and what it held.
+package expect
 
 import (
 	"bytes"
@@ -6,62 +11,70 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// replay is one half-conversation executed on expected memory: the requester's regions and the responder's target. They
-// are made when they are asked for, because most conversations leave one of them alone.
-type replay struct {
-	make                 func(region int) image
-	source, target, land *image
+// Work is one request as far as memory is concerned: what it was, and whether it is known to be done.
+type Work struct {
+	WR   engine.WorkRequest
+	Done bool
+	Loop bool // of a load: where it stands among the requests of other loads and of the script is not known
 }
 
-func (r *replay) sources() *image { return r.region(&r.source, sourceRegion) }
-func (r *replay) targets() *image { return r.region(&r.target, targetRegion) }
-func (r *replay) lands() *image   { return r.region(&r.land, landRegion) }
+// Region is one of the regions that requests of one side act on.
+type Region uint8
 
-func (r *replay) region(m **image, region int) *image {
+// The regions.
+const (
+	Source Region = iota // the requester's, from which it sends and into which single requests fetch
+	Target               // the responder's
+	Land                 // the requester's, into which READs of loads fetch
+	regions
+)
+
+// Replay is one half-conversation executed on expected memory: the requester's regions and the responder's target. They
+// are made when they are asked for, because most conversations leave one of them alone.
+type Replay struct {
+	begin  func(Region) Image
+	images [regions]*Image
+}
+
+// NewReplay returns one that has executed nothing; begin makes the image of a region as it was at the start.
+func NewReplay(begin func(Region) Image) *Replay { return &Replay{begin: begin} }
+
+// Image returns what a region should hold.
+func (r *Replay) Image(region Region) *Image {
+	m := &r.images[region]
 	if *m == nil {
-		made := r.make(region)
+		made := r.begin(region)
 		*m = &made
 	}
 	return *m
 }
 
-// replay executes the requests that side posted on connection i. Of our own nothing is looked at but what they brought back.
-func (e *Endpoint) replay(side trace.Side, i int, work []Work) *replay {
-	l := newLayout(e.spec, side)
-	r := &replay{make: func(region int) image {
-		base, owner := l.source(i), side
-		switch region {
-		case targetRegion:
-			base, owner = Target(i), side.Other()
-		case landRegion:
-			base = l.land(i)
-		}
-		m := image{base: base, want: e.scratch.take(l.slot * l.slots), unordered: slices.Contains(e.impl.Features, engine.Unreliable),
-			scratch: &e.scratch}
-		pattern(m.want, e.spec.Seed, owner, i, region)
-		return m
-	}}
-	switch fetches := slices.ContainsFunc(work, func(w Work) bool { return w.WR.Op == engine.OpRead || atomic(w.WR.Op) }); {
-	case fetches:
+func (r *Replay) sources() *Image { return r.Image(Source) }
+func (r *Replay) targets() *Image { return r.Image(Target) }
+
+// Fetches reports whether a request brings something back.
+func Fetches(work []Work) bool {
+	return slices.ContainsFunc(work, func(w Work) bool { return w.WR.Op == engine.OpRead || atomic(w.WR.Op) })
+}
+
+// Run executes requests, in posting order. It is called once.
+func (r *Replay) Run(work []Work) {
+	if Fetches(work) {
 		r.hazards(work)
-	case side == e.side:
-		return r
 	}
 	for k := range work {
 		r.apply(&work[k])
 	}
-	return r
 }
 
 // hazards opens what requests both produce and consume. Its content depends on when packets were made: a WRITE is read
 // from the source again when it is retransmitted, a READ from the target again when it is repeated, and either may be
 // after a later request has changed the bytes.
-func (r *replay) hazards(work []Work) {
+func (r *Replay) hazards(work []Work) {
 	source, target := r.sources(), r.targets()
-	sent, fetched := make([]bool, len(source.want)), make([]bool, len(target.want))
+	sent, fetched := make([]bool, len(source.Want)), make([]bool, len(target.Want))
 	for _, w := range work {
 		switch op := w.WR.Op; {
 		case op == engine.OpRead:
@@ -87,7 +100,7 @@ func (r *replay) hazards(work []Work) {
 func atomic(op engine.Op) bool { return op == engine.OpFetchAdd || op == engine.OpCompareSwap }
 
 // touch notes the bytes that a request reads.
-func touch(m *image, seen []bool, va uint64, n uint32) {
+func touch(m *Image, seen []bool, va uint64, n uint32) {
 	if off, ok := m.at(va, uint64(n)); ok {
 		for k := range uint64(n) {
 			seen[off+k] = true
@@ -96,7 +109,7 @@ func touch(m *image, seen []bool, va uint64, n uint32) {
 }
 
 // openWhere opens the bytes of a written range that are read as well.
-func (m *image) openWhere(seen []bool, va uint64, n uint32) {
+func (m *Image) openWhere(seen []bool, va uint64, n uint32) {
 	if off, ok := m.at(va, uint64(n)); ok {
 		for k := range uint64(n) {
 			if seen[off+k] {
@@ -107,24 +120,24 @@ func (m *image) openWhere(seen []bool, va uint64, n uint32) {
 }
 
 // apply executes one request.
-func (r *replay) apply(w *Work) {
+func (r *Replay) apply(w *Work) {
 	switch op := w.WR.Op; {
 	case op == engine.OpWrite, op == engine.OpWriteImm:
-		copyWork(r.targets(), w.WR.RemoteVA, r.sources(), w.WR.LocalVA, w)
+		r.targets().Write(w.WR.RemoteVA, r.sources(), w.WR.LocalVA, w)
 	case op == engine.OpRead:
 		to := r.sources()
 		if w.Loop {
-			to = r.lands()
+			to = r.Image(Land)
 		}
-		copyWork(to, w.WR.LocalVA, r.targets(), w.WR.RemoteVA, w)
+		to.Write(w.WR.LocalVA, r.targets(), w.WR.RemoteVA, w)
 	case atomic(op):
 		r.atomic(w)
 	}
 }
 
-// copyWork moves a request's bytes; what was open stays open where it goes. A range outside the regions moves nothing:
-// such a request fails.
-func copyWork(dst *image, dva uint64, src *image, sva uint64, w *Work) {
+// Write moves a request's bytes from an address of src to one of dst; what was open stays open where it goes. A range outside
+// the regions moves nothing: such a request fails.
+func (dst *Image) Write(dva uint64, src *Image, sva uint64, w *Work) {
 	n := uint64(w.WR.Len)
 	to, ok := dst.at(dva, n)
 	from, ok2 := src.at(sva, n)
@@ -132,11 +145,11 @@ func copyWork(dst *image, dva uint64, src *image, sva uint64, w *Work) {
 		return
 	}
 	if src.state == nil || bytes.IndexByte(src.state[from:from+n], open) < 0 {
-		dst.putAll(to, src.want[from:from+n], w)
+		dst.putAll(to, src.Want[from:from+n], w)
 		return
 	}
 	for k := range n {
-		dst.put(to+k, src.want[from+k], w)
+		dst.put(to+k, src.Want[from+k], w)
 		if src.state[from+k] == open {
 			dst.states()[to+k] = open
 		}
@@ -144,7 +157,7 @@ func copyWork(dst *image, dva uint64, src *image, sva uint64, w *Work) {
 }
 
 // atomic executes an atomic on a number of the hosts' byte order, which is little-endian, and brings back the old value.
-func (r *replay) atomic(w *Work) {
+func (r *Replay) atomic(w *Work) {
 	const n = 8
 	source, target := r.sources(), r.targets()
 	at, ok := target.at(w.WR.RemoteVA, n)
@@ -153,7 +166,7 @@ func (r *replay) atomic(w *Work) {
 		return
 	}
 	le := binary.LittleEndian
-	old := le.Uint64(target.want[at:])
+	old := le.Uint64(target.Want[at:])
 	next := old + w.WR.SwapAdd
 	if w.WR.Op == engine.OpCompareSwap {
 		if next = old; old == w.WR.Compare {

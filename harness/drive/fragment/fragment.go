@@ -1,19 +1,16 @@
-package drive
+// Package fragment is what a host does below a transport that is not RoCEv2: it cuts packets into IP fragments that fit the
+// link, and joins those that arrive (RFC 791). It looks at no header above IP.
+package fragment
 
 import (
-	"encoding/binary"
 	"slices"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// ipLayer is what a host does below a transport that is not RoCEv2: it cuts packets into fragments that fit the link, and
-// joins those that arrive (RFC 791). One datagram is sent at a time, so its fragments follow each other.
-type ipLayer struct {
-	on      bool
+// Layer fragments and joins the packets of one host. One datagram is sent at a time, so its fragments follow each other.
+type Layer struct {
 	link    int    // fragment payload, bytes; a multiple of 8
 	next    uint16 // identification of the next datagram
 	sending roce.Packet
@@ -23,11 +20,8 @@ type ipLayer struct {
 	free    []*join
 }
 
-// Bytes of an IPv4 header, and the link MTU of a transport that does not say another: that of Ethernet.
-const (
-	ipHeader       = 20
-	defaultLinkMTU = 1500
-)
+// ipHeader is the length of an IPv4 header in bytes.
+const ipHeader = 20
 
 // Limits of reassembly: datagrams in progress, how long one may take (a link of 1 Mb/s sends 64 KiB in 0.5 s), and the longest.
 const (
@@ -36,32 +30,25 @@ const (
 	longestData = 65535 - ipHeader
 )
 
-// init prepares the layer for a host that sends IP packets.
-func (l *ipLayer) init(impl *engine.Implementation, host engine.Host) {
-	l.on = impl.OverIP()
-	mtu := defaultLinkMTU
-	if f, ok := host.(engine.Fragmenter); ok {
-		mtu = f.LinkMTU()
-	}
-	l.link = max(8, (mtu-ipHeader)&^7)
-}
+// New returns the layer of a host whose link takes IP packets of mtu bytes.
+func New(mtu int) Layer { return Layer{link: max(8, (mtu-ipHeader)&^7)} }
 
-// pending reports whether fragments of a datagram have yet to leave.
-func (l *ipLayer) pending() bool { return l.at > 0 }
+// Pending reports whether fragments of a datagram have yet to leave.
+func (l *Layer) Pending() bool { return l.at > 0 }
 
-// send numbers the packet p of an engine, and when it is too long makes it the first of its fragments. The payload is the
+// Send numbers the packet p of an engine, and when it is too long makes it the first of its fragments. The payload is the
 // engine's, which is not called again before the last one has left.
-func (l *ipLayer) send(p *roce.Packet, conn int) {
+func (l *Layer) Send(p *roce.Packet, conn int) {
 	p.IP = roce.IP{ID: l.next}
 	l.next++
 	if len(p.Payload) > l.link {
 		l.sending, l.conn = *p, conn
-		l.fragment(p)
+		l.Next(p)
 	}
 }
 
-// fragment makes p the next fragment.
-func (l *ipLayer) fragment(p *roce.Packet) (conn int) {
+// Next makes p the next fragment of what was sent, and returns the connection that it is of.
+func (l *Layer) Next(p *roce.Packet) (conn int) {
 	n := min(l.link, len(l.sending.Payload)-l.at)
 	*p = l.sending
 	p.Payload, p.Len = l.sending.Payload[l.at:l.at+n], n
@@ -83,9 +70,9 @@ type join struct {
 	end    int // bytes of the whole; 0 until the last fragment has come
 }
 
-// receive takes a fragment, or a whole packet, and returns the whole one, which is valid until the next call; ok is false
+// Receive takes a fragment, or a whole packet, and returns the whole one, which is valid until the next call; ok is false
 // until all of it has come. Stale is how many datagrams were given up meanwhile.
-func (l *ipLayer) receive(now vtime.Time, p *roce.Packet) (whole []byte, stale int, ok bool) {
+func (l *Layer) Receive(now vtime.Time, p *roce.Packet) (whole []byte, stale int, ok bool) {
 	if p.IP.Fragment.Whole() {
 		return p.Payload, 0, true
 	}
@@ -110,7 +97,7 @@ func (l *ipLayer) receive(now vtime.Time, p *roce.Packet) (whole []byte, stale i
 }
 
 // blank returns a join to begin with.
-func (l *ipLayer) blank(now vtime.Time, id uint16) *join {
+func (l *Layer) blank(now vtime.Time, id uint16) *join {
 	var j *join
 	if n := len(l.free); n > 0 {
 		j, l.free = l.free[n-1], l.free[:n-1]
@@ -122,7 +109,7 @@ func (l *ipLayer) blank(now vtime.Time, id uint16) *join {
 }
 
 // forget takes a join out; joins are in the order of their beginning.
-func (l *ipLayer) forget(i int) {
+func (l *Layer) forget(i int) {
 	l.free = append(l.free, l.joins[i])
 	l.joins = append(l.joins[:i], l.joins[i+1:]...)
 }
@@ -148,51 +135,4 @@ func (j *join) add(p *roce.Packet) (whole bool) {
 		j.end = end
 	}
 	return j.end > 0 && j.have == (j.end+7)/8
-}
-
-// receiveIP takes a packet without BTH: it is joined, checked, and handed to the QP that its ports name.
-func (e *Endpoint) receiveIP(now vtime.Time, frame []byte, p *roce.Packet) {
-	if p.Opcode == roce.TCP && !roce.TCPChecksumOK(frame) {
-		e.count(0, badChecksum)
-		return
-	}
-	whole, stale, ok := e.ip.receive(now, p)
-	for range stale {
-		e.count(0, notJoined)
-	}
-	if !ok {
-		return
-	}
-	if len(whole) < iwarp.UDPLen {
-		e.count(0, malformed)
-		return
-	}
-	be := binary.BigEndian
-	i, ok := e.ConnOf(be.Uint16(whole), be.Uint16(whole[2:]))
-	switch {
-	case e.impl.Accepts == nil || !e.impl.Accepts(p.Opcode):
-		e.count(0, wrongClass)
-		return
-	case !ok:
-		e.count(0, unknownQP)
-		return
-	}
-	p.Payload, p.Len, p.IP = whole, len(whole), roce.IP{ID: p.IP.ID}
-	q := &e.qps[i]
-	q.half[responder].HandlePacket(now, p)
-	q.want = [2]bool{true, true}
-	e.drain(i, responder)
-	e.drain(i, requester) // halves over one connection share its state
-}
-
-// ConnOf finds the connection of a packet that arrives with these ports: by the peer's port, or by that of this end.
-func (e *Endpoint) ConnOf(src, dst uint16) (conn int, ok bool) {
-	port, senders := iwarp.PeerPort(src, dst)
-	side := e.side
-	if senders {
-		side = side.Other()
-	}
-	first := e.spec.Ends(0)[side].QPN
-	conn = int(port-iwarp.PortOf(first)) & 0x3FFF
-	return conn, port >= iwarp.PortOf(0) && conn < len(e.qps)
 }

@@ -1,0 +1,112 @@
+package drive
+
+import (
+	"unsafe"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/drive/expect"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// The halves of a QP.
+const (
+	requester = iota
+	responder
+)
+
+// qp is one QP: its two halves and its share of the workload. With thousands of QPs each visit finds it outside the
+// processor's caches, and what that costs is counted in cache lines. So what every packet needs lies in the first, and QPs are
+// as many whole lines apart.
+type qp struct {
+	visited
+	rest
+	_ [(line - unsafe.Sizeof(rest{})%line) % line]byte
+}
+
+// line is the size of a cache line in bytes.
+const line = 64
+
+// visited is what every packet needs of its QP: a cache line.
+type visited struct {
+	half    [2]engine.Engine
+	due     [2]vtime.Time // when the halves want to be woken
+	arrives vtime.Time    // the next message of the loads that arrive by the clock, while the queue has room
+	// want says which half may have something to send; a half that reported nothing is not asked again before it has
+	// been given an input.
+	want     [2]bool
+	queued   bool // in the ring of those that are ready
+	rushed   bool // in the ring of those that are urgent
+	answered bool // the packet before was a READ response
+	failed   bool
+	hurries  bool // a half is engine.Urgent
+	paced    bool // pacing is not nil
+}
+
+// rest is what few packets need.
+type rest struct {
+	pacing   *pacing // rate control; nil is none
+	attr     engine.QP
+	req      engine.Requester
+	resp     engine.Responder
+	tcp      *carried    // the host's TCP below it; nil for a QP with packets of its own
+	declared expect.Bits // bytes of the target region that were declared valid
+	loads    []load
+	recvs    int          // receives posted so far
+	armed    vtime.Time   // transport timer as last reported
+	vars     []engine.Var // variables as last reported
+}
+
+// init sets a QP up whose two halves are made.
+func (q *qp) init(h halves, attr engine.QP, loads []load, pacing *pacing) {
+	q.visited = visited{half: [2]engine.Engine{h.req, h.resp}, due: [2]vtime.Time{vtime.Never, vtime.Never}, arrives: vtime.Never}
+	q.rest = rest{pacing: pacing, attr: attr, req: h.req, resp: h.resp, tcp: h.tcp, loads: loads, armed: vtime.Never}
+	q.paced = pacing != nil
+	for h := range q.half {
+		_, ok := q.half[h].(engine.Urgent)
+		q.hurries = q.hurries || ok
+	}
+}
+
+// control is the rate control of the QP; nil is none.
+func (q *qp) control() *pacing {
+	if !q.paced {
+		return nil
+	}
+	return q.pacing
+}
+
+// wants reports whether a half may have something to send.
+func (q *qp) wants() bool { return q.want[requester] || q.want[responder] }
+
+// urgent reports whether a half has something to send that its scheme puts before everything new.
+func (q *qp) urgent() bool {
+	if !q.hurries {
+		return false
+	}
+	for h, wants := range q.want {
+		if again, ok := q.half[h].(engine.Urgent); wants && ok && again.Urgent() {
+			return true
+		}
+	}
+	return false
+}
+
+// wake is when a QP has to be looked at next: a timer of its halves, the end of a pause of its rate control, or the arrival
+// of a message to send.
+func (q *qp) wake() vtime.Time {
+	at := min(q.due[requester], q.due[responder], q.arrives)
+	if q.paced && !q.queued && !q.rushed && q.wants() {
+		at = min(at, q.pacing.next)
+	}
+	return at
+}
+
+// inspect returns the variables of the engines, the requester's first.
+func (q *qp) inspect() (vars []engine.Var) {
+	for _, half := range []any{q.req, q.resp} {
+		if in, ok := half.(engine.Inspector); ok {
+			vars = append(vars, in.Vars()...)
+		}
+	}
+	return vars
+}
