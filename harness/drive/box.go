@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -15,7 +16,7 @@ import (
 type Box struct {
 	box      engine.Middlebox
 	observer Observer
-	alter    func(to engine.Port, frame []byte) []byte // Implementation.BoxOut
+	alter    tamper.BoxFrames
 	qps      int
 	first    uint32 // QPN of connection 0 at B
 	ready    [2]bool
@@ -34,7 +35,8 @@ func NewBox(s *scenario.Spec, impl *engine.Implementation, o Observer) (*Box, er
 	if err != nil {
 		return nil, fmt.Errorf("box of %s: %w", impl.Name, err)
 	}
-	return &Box{box: box, observer: o, alter: impl.BoxOut, qps: s.QPs, first: s.Ends(0)[trace.B].QPN,
+	box, alter := tamper.OpenBox(box)
+	return &Box{box: box, observer: o, alter: alter, qps: s.QPs, first: s.Ends(0)[trace.B].QPN,
 		broke: map[int]bool{}, count: map[string]int64{}}, nil
 }
 

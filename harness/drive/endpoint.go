@@ -16,6 +16,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive/cm"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -91,13 +92,16 @@ func (e *Endpoint) addParts(mem *memory.Host, opts Options) {
 }
 
 // addQPs makes the engines of all QPs, and the port that their implementation asks for.
-func (e *Endpoint) addQPs(mem *memory.Host, opts Options) (err error) {
+func (e *Endpoint) addQPs(mem *memory.Host, opts Options) error {
 	refused := func(err error) error { return fmt.Errorf("%s at %s: %w", e.impl.Name, e.side, err) }
 	s := e.spec
-	if e.host, err = e.impl.Host(s.Params); err != nil {
+	host, err := e.impl.Host(s.Params)
+	if err != nil {
 		return refused(err)
 	}
-	if err = e.port.init(&e.impl, e.host, s.QPs, &e.checks); err != nil {
+	var frames tamper.Frames
+	e.host, frames = tamper.Open(host)
+	if err = e.port.init(&e.impl, e.host, frames, s.QPs, &e.checks); err != nil {
 		return refused(err)
 	}
 	for i := range e.engines.qps {
@@ -297,7 +301,7 @@ func (e *Endpoint) TOS() uint8 {
 func (e *Endpoint) Emit(frame []byte) []byte { return e.port.emit(frame) }
 
 // Alters reports whether Emit may change a frame.
-func (e *Endpoint) Alters() bool { return e.port.frameOut != nil }
+func (e *Endpoint) Alters() bool { return e.port.frames.Out != nil }
 
 // ConnOf finds the connection of a packet that arrives with these ports: by the peer's port, or by that of this end.
 func (e *Endpoint) ConnOf(src, dst uint16) (conn int, ok bool) { return e.checks.connOf(src, dst) }

@@ -240,20 +240,20 @@ func TestVars(t *testing.T) {
 	}
 }
 
-// Emit and frameIn are the implementation's to change; Alters tells.
+// What leaves and what arrives is the implementation's to change; Alters tells.
 func TestEmit(t *testing.T) {
 	b := newBed(t, Options{}, "load write msg=1 count=1")
 	if got := string(b.Emit([]byte("x"))); got != "x" || b.Alters() {
 		t.Errorf("emits %q", got)
 	}
-	b.port.frameOut = func(f []byte) []byte { return append([]byte("y"), f...) }
+	b.port.frames.Out = func(f []byte) []byte { return append([]byte("y"), f...) }
 	if got := string(b.Emit([]byte("x"))); got != "yx" || !b.Alters() {
 		t.Errorf("emits %q", got)
 	}
 	good := b.frameOf(b.good(0))
-	b.port.frameIn = func([]byte) []byte { return good }
+	b.port.frames.In = func([]byte) []byte { return good }
 	b.ReceiveFrame(0, []byte(strings.Repeat("z", 60)))
 	if b.req[0].handled != 1 {
-		t.Error("what frameIn returned did not arrive")
+		t.Error("what took its place did not arrive")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive/fragment"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -15,10 +16,8 @@ import (
 // port is where frames enter and leave an endpoint: it opens those that arrive, and counts those that are not whole or not
 // from the peer.
 type port struct {
-	// What the implementation makes of whole frames; nil for one that leaves them alone.
-	frameOut, frameIn func([]byte) []byte
-
-	overIP bool           // the implementation is no RoCEv2
+	frames tamper.Frames  // what the implementation makes of whole frames
+	overIP bool           // it is no RoCEv2
 	ip     fragment.Layer // below it
 	frame  roce.Frame     // that arrived
 	checks *checks
@@ -31,12 +30,12 @@ const mostPorts = 1 << 14
 const defaultLinkMTU = 1500
 
 // init prepares the port for the packets of an implementation.
-func (p *port) init(impl *engine.Implementation, host engine.Host, qps int, c *checks) error {
+func (p *port) init(impl *engine.Implementation, host engine.Host, frames tamper.Frames, qps int, c *checks) error {
 	mtu := defaultLinkMTU
 	if f, ok := host.(engine.Fragmenter); ok {
 		mtu = f.LinkMTU()
 	}
-	*p = port{frameOut: impl.FrameOut, frameIn: impl.FrameIn, overIP: impl.OverIP(), ip: fragment.New(mtu), checks: c}
+	*p = port{frames: frames, overIP: impl.OverIP(), ip: fragment.New(mtu), checks: c}
 	if p.overIP && qps > mostPorts {
 		return fmt.Errorf("%d QPs; each needs a port, and there are %d", qps, mostPorts)
 	}
@@ -45,18 +44,18 @@ func (p *port) init(impl *engine.Implementation, host engine.Host, qps int, c *c
 
 // emit returns an encoded frame as it leaves.
 func (p *port) emit(frame []byte) []byte {
-	if p.frameOut == nil {
+	if p.frames.Out == nil {
 		return frame
 	}
-	return p.frameOut(frame)
+	return p.frames.Out(frame)
 }
 
 // enter returns an encoded frame as it arrives.
 func (p *port) enter(frame []byte) []byte {
-	if p.frameIn == nil {
+	if p.frames.In == nil {
 		return frame
 	}
-	return p.frameIn(frame)
+	return p.frames.In(frame)
 }
 
 // open decodes a RoCEv2 frame; nil when it is not to be looked at. The frame is valid until the next call.

@@ -2,7 +2,8 @@ package engine
 
 import "github.com/rdma-gauntlet/gauntlet/harness/roce"
 
-// Implementation is a transport as the registry lists it.
+// Implementation is a transport as the registry lists it. How one that is no engine is started is not its affair: its name in
+// a Spec says that, see scenario.Party.
 type Implementation struct {
 	Name    string  // short and lower case: "gbn"
 	Title   string  // one line
@@ -15,24 +16,12 @@ type Implementation struct {
 	// manufacturer-specific classes.
 	Features []string
 
-	// Program is the path of a program that is the implementation, for one that is no engine; see package contract. New is
-	// nil then, and only a bench with real packets can run it.
-	Program string
-
-	// Image is the name of a container image that starts such a program.
-	Image string
-
 	// Accepts reports opcodes outside the RC class that the scheme understands; a packet with any other is dropped
 	// before it reaches an engine. Nil means none. A scheme that accepts roce.UDP or roce.TCP is not RoCEv2: see Fragmenter.
 	Accepts func(roce.Opcode) bool
 
 	// QKey is the Q_Key that datagrams must have when the scheme accepts any; 0 when it does not.
 	QKey uint32
-
-	// FrameOut and FrameIn, when not nil, may change a whole frame, from the Ethernet header on: what they return takes
-	// its place after encoding, and before the checks. A transport has no business there; one that is wrong on purpose,
-	// to show that a rule can fail, has.
-	FrameOut, FrameIn func(frame []byte) []byte
 
 	// QueueDepth, when not nil, chooses the depth of the send queue, in place of the one that was asked for, from QP.Path
 	// and the parameters. A note, if not empty, says in one line what the user should know of the choice; an error names
@@ -51,19 +40,14 @@ type Implementation struct {
 	// that the path is the link alone. The error names the parameter that it rejects.
 	NewBox func(BoxConfig) (Middlebox, error)
 
-	// BoxOut is FrameOut for the frames that the box sends.
-	BoxOut func(to Port, frame []byte) []byte
-
-	// New builds both halves of one end of a QP that is alone on its host. It returns an error that names the attribute or parameter it rejects.
+	// New builds both halves of one end of a QP that is alone on its host. It returns an error that names the attribute or
+	// parameter it rejects. Nil, and NewHost too, means that what runs is no engine: a program, or the kernel.
 	New func(qp QP, mem Memory) (Requester, Responder, error)
 
 	// NewStream, when not nil, builds the same end over a TCP that the host brings; a bench that has one uses it unless
 	// TCPParam says otherwise. The error names the attribute or parameter that it rejects.
 	NewStream func(qp QP, mem Memory) (Stream, error)
 }
-
-// Foreign reports whether the implementation is a program, and no engine.
-func (im *Implementation) Foreign() bool { return im.Program != "" || im.Image != "" }
 
 // Try returns what one end of a QP would be refused for, or the box in its path. What is no engine is not tried: a program says
 // so when it is run.

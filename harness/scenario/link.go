@@ -32,17 +32,6 @@ func readImpl(s *Spec, st *statement) {
 	s.Impl = [2]string{a, b}
 }
 
-// Exec begins the name of an implementation that is a program; its path follows.
-const Exec = "exec:"
-
-// Image begins the name of an implementation that is a container image; the image's name follows.
-const Image = "image:"
-
-// Foreign reports whether a name is that of a program or an image.
-func Foreign(name string) bool {
-	return strings.HasPrefix(name, Exec) || strings.HasPrefix(name, Image)
-}
-
 func tooLong(name string) bool {
 	if Foreign(name) {
 		_, path, _ := strings.Cut(name, ":")

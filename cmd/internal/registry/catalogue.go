@@ -44,26 +44,19 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 		}
 		c[name] = caps
 	}
-	return declared(name, c[name])
+	return declared(name, c[name]), nil
 }
 
 // declared makes an entry of the registry of what a program says of itself.
-func declared(name string, caps *contract.Capabilities) (impl engine.Implementation, err error) {
-	impl = engine.Implementation{
+func declared(name string, caps *contract.Capabilities) engine.Implementation {
+	impl := engine.Implementation{
 		Name: name, Title: caps.Program + " " + caps.Version, Source: "a program, by images/CONTRACT.md",
 		Recover: caps.Recovery, Features: strings.Fields(caps.Features),
-	}
-	var contained bool
-	if impl.Image, contained = strings.CutPrefix(name, scenario.Image); !contained {
-		impl.Image = ""
-		if impl.Program, err = filepath.Abs(strings.TrimPrefix(name, scenario.Exec)); err != nil {
-			return impl, fault.Usage(err)
-		}
 	}
 	for _, p := range strings.Fields(caps.Params) {
 		impl.Params = append(impl.Params, engine.Param{Name: p, Meaning: "see the program"})
 	}
-	return impl, nil
+	return impl
 }
 
 // Lacks names what a Spec needs and the program at one of its sides does not declare, "" when nothing.

@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 func TestCatalogueKeepsWhatAProgramSaid(t *testing.T) {
 	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "gbn", Features: "rc gbn", Params: "window", Operations: "WRITE", Serves: "WRITE", MTUs: "1024", MaxQPs: 1}}
 	impl, err := c.Find("exec:./mine")
-	if err != nil || impl.Title != "mine 1" || !strings.HasSuffix(impl.Program, "/mine") || len(impl.Params) != 1 {
+	if err != nil || impl.Title != "mine 1" || impl.Name != "exec:./mine" || len(impl.Params) != 1 {
 		t.Errorf("%+v, %v", impl, err)
 	}
 	s, err := scenario.Parse(strings.NewReader("impl exec:./mine gbn\nload send msg=1KiB count=1\n"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
 // Engine is the Docker Engine of this machine. It serves one run after the other.
@@ -105,8 +106,8 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 
 // Start starts what an implementation does in a role, "endpoint" or "box": the program of its image, or ours for an engine.
 func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error) {
-	if impl.Image != "" {
-		return e.StartImage(ctx, impl.Image)
+	if image := scenario.PartyOf(impl.Name).Image; image != "" {
+		return e.StartImage(ctx, image)
 	}
 	if err := e.load(ctx); err != nil {
 		return nil, err

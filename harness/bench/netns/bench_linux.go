@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
@@ -14,6 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -82,7 +84,7 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 // startable checks that there is a way to start both implementations.
 func (b *Bench) startable(job *bench.Job) error {
 	for _, impl := range job.Impls {
-		if impl.Image != "" && b.Apart == nil {
+		if scenario.PartyOf(impl.Name).Image != "" && b.Apart == nil {
 			return fmt.Errorf("netns: %s is an image; want the container bench", impl.Name)
 		}
 	}
@@ -126,8 +128,12 @@ func (b *Bench) janitor(names []string) *exec.Cmd {
 
 // command returns how what an implementation does in a role is started.
 func (b *Bench) command(role string, impl *engine.Implementation) *exec.Cmd {
-	if impl.Program == "" {
+	path := scenario.PartyOf(impl.Name).Program
+	if path == "" {
 		return exec.Command(b.Self, "process", role, impl.Name)
 	}
-	return child.Command(impl.Program)
+	if whole, err := filepath.Abs(path); err == nil { // it is no command to be looked up
+		path = whole
+	}
+	return child.Command(path)
 }

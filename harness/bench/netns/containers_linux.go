@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -28,7 +29,7 @@ func (s *session) startContainers(ctx context.Context) (err error) {
 		{"X", plan.RoleBox, trace.A, s.acts != nil},
 	} {
 		impl := &s.job.Impls[r.side]
-		if !r.wanted || impl.Program != "" {
+		if !r.wanted || scenario.PartyOf(impl.Name).Program != "" {
 			continue
 		}
 		p, err := s.bench.Apart(ctx, r.role, impl)

@@ -74,7 +74,7 @@ func nameOf(role string, side trace.Side, impl *engine.Implementation) string {
 	if role == plan.RoleEndpoint {
 		name += " " + side.String()
 	}
-	if impl.Foreign() {
+	if scenario.Foreign(impl.Name) {
 		name += " (" + impl.Name + ")"
 	}
 	return name

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
@@ -30,12 +31,10 @@ func (*inbox) End(vtime.Time)     {}
 
 // listener is go-back-N that writes down what its side is handed.
 func (b *inbox) listener(side trace.Side) engine.Implementation {
-	impl := gbn.Implementation()
-	impl.FrameIn = func(frame []byte) []byte {
+	return tamper.Around(gbn.Implementation(), tamper.Frames{In: func(frame []byte) []byte {
 		b[side] = append(b[side], string(frame))
 		return frame
-	}
-	return impl
+	}})
 }
 
 // Rules see packets in the order in which the endpoints were handed them, also those that arrive at the same picosecond: a copy takes

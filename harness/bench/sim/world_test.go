@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
@@ -283,16 +284,15 @@ func TestAlteredPackets(t *testing.T) {
 
 // An implementation that changes whole frames may return memory that it uses again.
 func TestFramesOfAnImplementation(t *testing.T) {
-	impl := gbn.Implementation()
 	var shared []byte
 	sent := 0
-	impl.FrameOut = func(f []byte) []byte {
+	impl := tamper.Around(gbn.Implementation(), tamper.Frames{Out: func(f []byte) []byte {
 		shared = append(shared[:0], f...)
 		if sent++; sent == 2 {
 			shared[len(shared)-1] ^= 1
 		}
 		return shared
-	}
+	}})
 	var c trace.Collector
 	w, err := sim.New(spec(t, "link rate=1G delay=1ms", "qp rto=10ms", "post-write len=5000"), both(impl), sim.Options{Bytes: true, Sink: &c})
 	if err != nil {

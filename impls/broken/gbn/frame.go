@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
@@ -19,11 +20,15 @@ const (
 // sending makes a frame hook for frames that leave, receiving one for those that arrive. The hook gets a copy that is
 // long enough to hold a BTH, and returns it with whatever checksums it likes.
 func sending(change func(b []byte) []byte) func(*engine.Implementation) {
-	return func(impl *engine.Implementation) { impl.FrameOut = guarded(change) }
+	return func(impl *engine.Implementation) {
+		*impl = tamper.Around(*impl, tamper.Frames{Out: guarded(change)})
+	}
 }
 
 func receiving(change func(b []byte) []byte) func(*engine.Implementation) {
-	return func(impl *engine.Implementation) { impl.FrameIn = guarded(change) }
+	return func(impl *engine.Implementation) {
+		*impl = tamper.Around(*impl, tamper.Frames{In: guarded(change)})
+	}
 }
 
 func guarded(change func(b []byte) []byte) func([]byte) []byte {

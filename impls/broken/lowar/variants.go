@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
@@ -68,12 +69,12 @@ func fake(e *shell.End, base psn.PSN, n int, k bool) roce.Packet {
 // shimFrame changes the frames of the shim as they leave; at is where their opcode is.
 func shimFrame(change func(frame []byte, at int)) func(*engine.Implementation) {
 	return func(impl *engine.Implementation) {
-		impl.FrameOut = func(frame []byte) []byte {
+		*impl = tamper.Around(*impl, tamper.Frames{Out: func(frame []byte) []byte {
 			if at, _, ok := roce.FieldSpan(frame, "opcode"); ok && roce.Opcode(frame[at]) == roce.LoWAR {
 				change(frame, at)
 			}
 			return frame
-		}
+		}})
 	}
 }
 

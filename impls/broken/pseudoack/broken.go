@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
@@ -42,7 +43,6 @@ func right() engine.Implementation { return pseudoack.Over(gbn.Implementation())
 // change puts the box behind a shell.
 func (r *recipe) change(impl *engine.Implementation) {
 	inner := impl.NewBox
-	impl.BoxOut = r.frame
 	impl.NewBox = func(c engine.BoxConfig) (engine.Middlebox, error) {
 		box, err := inner(c)
 		if err != nil {
@@ -52,7 +52,7 @@ func (r *recipe) change(impl *engine.Implementation) {
 		if r.tamper != nil {
 			r.tamper(s)
 		}
-		return s, nil
+		return tamper.Box(s, r.frame), nil
 	}
 }
 

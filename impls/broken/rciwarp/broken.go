@@ -6,6 +6,7 @@ import (
 	"embed"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine/tamper"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
@@ -74,16 +75,18 @@ func Family() broken.Family {
 // change breaks the right engine.
 func (r *recipe) change(impl *engine.Implementation) {
 	impl.NewStream = nil // frames are altered, and packets looked at: it needs a TCP of its own
-	if r.out != nil {
-		impl.FrameOut = editor(r.out, r.keepCRC)
-	}
-	if r.in != nil {
-		impl.FrameIn = editor(r.in, r.keepCRC)
-	}
 	if r.early || r.lazy {
 		impl.NewHost = nil
 		impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 			return newEnd(qp, mem, r)
 		}
 	}
+	var f tamper.Frames
+	if r.out != nil {
+		f.Out = editor(r.out, r.keepCRC)
+	}
+	if r.in != nil {
+		f.In = editor(r.in, r.keepCRC)
+	}
+	*impl = tamper.Around(*impl, f)
 }
