@@ -185,7 +185,7 @@ var oddities = func() map[string][]oddity {
 		"gbn": gbn, "gobackone": gb1, "irn": irn,
 		"lowar":     slices.Concat(gbn, lowar),
 		"lowar-gb1": slices.Concat(gb1, lowar),
-		"openapn":   append(slices.Clip(gbn), odd("cap", "1", "10"), odd("round", "floor")),
+		"openapn":   append(slices.Clip(gbn), odd("cap", "1", "10"), odd("round", "floor", "ceil")),
 		"pseudoack": append(slices.Clip(gbn), odd("buffer", "64KiB", "1MiB")),
 		"rciwarp": {odd("crc", "off"), odd("markers", "off"), odd("min_rto", "10ms"), odd("mss", "536", "1400"),
 			odd("rwnd", "65536")},

@@ -25,8 +25,15 @@ func Frame(message uint32, mtu int) int {
 //	"QD = RTT * Line Speed / Total Frame Size" (NTT 4.1)
 //
 // with the RTT in seconds, the line speed in bit/s and the frame in bytes of 8 bits. Floor is the number that the paper
-// prints ("about 2991" at 1 ms, 100 Gb/s, 4178 bytes); Ceil is what keeps the line busy.
-type Depth struct{ Floor, Ceil int }
+// prints ("about 2991" at 1 ms, 100 Gb/s, 4178 bytes), Ceil the next whole one.
+//
+// A message is outstanding for longer than an RTT: it has to be sent, and to be acknowledged. Busy counts that too, and keeps the
+// line busy whatever the message is long. To the paper's 2992 it adds one; where a message fills the path, it is two for one.
+type Depth struct{ Floor, Ceil, Busy int }
+
+// answerBytes is the longest packet at layer 1 that a message waits for in the other direction: a READ request. An
+// acknowledgement has 12 bytes less.
+const answerBytes = 98
 
 // errDepth says that a depth does not fit the work-request counters of any device.
 var errDepth = errors.New("openapn: the depth is above 2^31: check RTT, rate and frame")
@@ -54,9 +61,14 @@ func DepthOf(rtt vtime.Duration, rate unit.Rate, frame int) (Depth, error) {
 		return Depth{}, errDepth
 	}
 	d := Depth{Floor: int(q), Ceil: int(q)}
-	if part > 0 || flying%per > 0 {
+	left := flying % per
+	if part > 0 {
+		left++ // a part of a bit counts as one
+	}
+	if left > 0 {
 		d.Ceil++
 	}
+	d.Busy = int(q) + 1 + int((left+answerBytes*byteBits+per-1)/per) // flying, sent, and what the rest comes to
 	return d, nil
 }
 

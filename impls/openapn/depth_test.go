@@ -22,23 +22,24 @@ func TestFrame(t *testing.T) {
 
 func TestDepthOf(t *testing.T) {
 	for _, tc := range []struct {
-		rtt         vtime.Duration
-		rate        unit.Rate
-		frame       int
-		floor, ceil int
+		rtt               vtime.Duration
+		rate              unit.Rate
+		frame             int
+		floor, ceil, busy int
 	}{
-		{vtime.Millisecond, 100 * unit.Gbps, 4178, 2991, 2992}, // "about 2991" (NTT 4.1)
-		{100 * vtime.Microsecond, 100 * unit.Gbps, 4178, 299, 300},
-		{10 * vtime.Millisecond, 100 * unit.Gbps, 4178, 29918, 29919},
-		{8 * vtime.Microsecond, unit.Gbps, 1000, 1, 1},           // whole: both are the same
-		{10 * vtime.Millisecond, 100 * unit.Gbps, 1 << 30, 0, 1}, // the longest message
-		{vtime.Second, 400 * unit.Gbps, 4 << 20, 11920, 11921},
-		{vtime.Nanosecond, unit.Mbps, 9000, 0, 1},
-		{86400 * vtime.Second, 1, 10800, 1, 1},
+		{vtime.Millisecond, 100 * unit.Gbps, 4178, 2991, 2992, 2993}, // "about 2991" (NTT 4.1)
+		{100 * vtime.Microsecond, 100 * unit.Gbps, 4178, 299, 300, 301},
+		{10 * vtime.Millisecond, 100 * unit.Gbps, 4178, 29918, 29919, 29920},
+		{8 * vtime.Microsecond, unit.Gbps, 1000, 1, 1, 3},           // whole: both are the same
+		{10 * vtime.Millisecond, 100 * unit.Gbps, 1 << 30, 0, 1, 2}, // the longest message
+		{vtime.Second, 400 * unit.Gbps, 4 << 20, 11920, 11921, 11922},
+		{vtime.Nanosecond, unit.Mbps, 9000, 0, 1, 2},
+		{86400 * vtime.Second, 1, 10800, 1, 1, 3},
+		{vtime.Millisecond, unit.Gbps, 82, 1524, 1525, 1527}, // an answer is longer than a message
 	} {
 		got, err := DepthOf(tc.rtt, tc.rate, tc.frame)
-		if err != nil || got != (Depth{tc.floor, tc.ceil}) {
-			t.Errorf("DepthOf(%v, %v, %d) = %v, %v; want %d and %d", tc.rtt, tc.rate, tc.frame, got, err, tc.floor, tc.ceil)
+		if err != nil || got != (Depth{tc.floor, tc.ceil, tc.busy}) {
+			t.Errorf("DepthOf(%v, %v, %d) = %v, %v; want %d, %d and %d", tc.rtt, tc.rate, tc.frame, got, err, tc.floor, tc.ceil, tc.busy)
 		}
 	}
 }

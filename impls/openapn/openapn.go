@@ -5,8 +5,9 @@
 // into a round trip of line. The all-photonics network under it is assumed not to lose packets, so there is no recovery of
 // its own: what is lost is go-back-N's business, and costs all the more the deeper the queue is. Read depth.go.
 //
-// Closed gaps. The paper rounds down in print (2991) and does not say how it configures; the default here rounds up, which
-// is what keeps the line busy, and round=floor is the printed form. For messages of several packets the formula counts
+// Closed gaps. The paper rounds down in print (2991) and does not say how it configures; round=floor is the printed form, and
+// round=ceil the formula rounded up. Neither keeps the line busy when few messages fill the path, because the formula leaves
+// out how long one takes to be sent and acknowledged; the default counts that too. For messages of several packets the formula counts
 // messages, because a queue does. "It is assumed that there should be an upper bound in the amount of configurable QD": the
 // device cap is a parameter, 16384 as the paper's ConnectX-6 Dx, and a formula above it is cut and reported.
 package openapn
@@ -67,9 +68,13 @@ func queueDepth(qp engine.QP) (depth int, note string, err error) {
 	if err != nil {
 		return 0, "", err
 	}
-	depth = d.Ceil
-	if cfg.floor {
+	switch cfg.round {
+	case "floor":
 		depth = d.Floor
+	case "ceil":
+		depth = d.Ceil
+	default:
+		depth = d.Busy
 	}
 	if depth > cfg.cap {
 		return cfg.cap, fmt.Sprintf("openapn: the path asks for a queue of %d, the device has %d; the line will not be full", depth, cfg.cap), nil
@@ -79,22 +84,22 @@ func queueDepth(qp engine.QP) (depth int, note string, err error) {
 
 // config is what the parameters of the scheme say.
 type config struct {
-	cap   int  // deepest queue of the device
-	floor bool // round the depth down
+	cap   int    // deepest queue of the device
+	round string // of the depth: "floor", "ceil" or "busy"
 }
 
 // params documents the parameters; those of go-back-N keep their meaning.
 func params() []engine.Param {
 	list := append(gbn.Implementation().Params,
 		engine.Param{Name: "cap", Default: strconv.Itoa(DeviceCap), Meaning: "work requests; the deepest send queue of the device"},
-		engine.Param{Name: "round", Default: "ceil", Meaning: "ceil keeps the line busy; floor is the number that the paper prints"})
+		engine.Param{Name: "round", Default: "busy", Meaning: "busy counts the time in which a message is sent and acknowledged; ceil and floor do not, floor as the paper prints it"})
 	slices.SortFunc(list, func(a, b engine.Param) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
 // parse reads the parameters of this scheme; the others are go-back-N's to judge.
 func parse(given engine.Params) (config, error) {
-	cfg := config{cap: DeviceCap}
+	cfg := config{cap: DeviceCap, round: "busy"}
 	if v, ok := given["cap"]; ok {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > mostCap {
@@ -103,11 +108,11 @@ func parse(given engine.Params) (config, error) {
 		cfg.cap = n
 	}
 	switch v := given["round"]; v {
-	case "floor":
-		cfg.floor = true
-	case "", "ceil":
+	case "busy", "ceil", "floor":
+		cfg.round = v
+	case "":
 	default:
-		return cfg, fmt.Errorf("openapn: parameter round: %q: want ceil or floor", v)
+		return cfg, fmt.Errorf("openapn: parameter round: %q: want busy, ceil or floor", v)
 	}
 	return cfg, nil
 }

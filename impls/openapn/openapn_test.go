@@ -30,12 +30,13 @@ func TestQueueDepth(t *testing.T) {
 		want   int
 		note   string
 	}{
-		{"the paper's path", func(*engine.QP) {}, 2992, ""},
+		{"the paper's path", func(*engine.QP) {}, 2993, ""},
+		{"rounded up", func(qp *engine.QP) { qp.Params = engine.Params{"round": "ceil"} }, 2992, ""},
 		{"as printed", func(qp *engine.QP) { qp.Params = engine.Params{"round": "floor"} }, 2991, ""},
-		{"longer than the device", func(qp *engine.QP) { qp.Path.RTT = 10 * vtime.Millisecond }, DeviceCap, "asks for a queue of 29919"},
+		{"longer than the device", func(qp *engine.QP) { qp.Path.RTT = 10 * vtime.Millisecond }, DeviceCap, "asks for a queue of 29920"},
 		{"a small device", func(qp *engine.QP) { qp.Params = engine.Params{"cap": "100"} }, 100, "the device has 100"},
-		{"messages, not packets", func(qp *engine.QP) { qp.Path.Message = 64 << 10 }, 187, ""},
-		{"no message known", func(qp *engine.QP) { qp.Path.Message = 0 }, 2992, ""},
+		{"messages, not packets", func(qp *engine.QP) { qp.Path.Message = 64 << 10 }, 188, ""},
+		{"no message known", func(qp *engine.QP) { qp.Path.Message = 0 }, 2993, ""},
 		{"one is enough", func(qp *engine.QP) { qp.Path.RTT, qp.Params = vtime.Nanosecond, engine.Params{"round": "floor"} }, 1, ""},
 	} {
 		qp := testQP()
@@ -54,7 +55,7 @@ func TestRejects(t *testing.T) {
 	}{
 		{"cap: \"0\"", func(qp *engine.QP) { qp.Params = engine.Params{"cap": "0"} }},
 		{"cap: \"all\"", func(qp *engine.QP) { qp.Params = engine.Params{"cap": "all"} }},
-		{"want ceil or floor", func(qp *engine.QP) { qp.Params = engine.Params{"round": "up"} }},
+		{"want busy, ceil or floor", func(qp *engine.QP) { qp.Params = engine.Params{"round": "up"} }},
 		{"RTT", func(qp *engine.QP) { qp.Path.RTT = 0 }},
 		{"unlimited", func(qp *engine.QP) { qp.Path.Rate = 0 }},
 	} {

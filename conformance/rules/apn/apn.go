@@ -42,17 +42,22 @@ func frame(message uint32, mtu int) int {
 	return int(message) + overhead*max(1, (int(message)+mtu-1)/mtu)
 }
 
+// frameOf returns the layer-1 bytes of the messages of a QP; of one packet where their length is not known.
+func frameOf(q *engine.QP) int {
+	message := q.Path.Message
+	if message == 0 {
+		message = uint32(q.MTU)
+	}
+	return frame(message, q.MTU)
+}
+
 // formula returns RTT x rate / frame for the path of a QP, and whether the path is known.
 func formula(q *engine.QP) (depth float64, known bool) {
 	if q.Path.RTT <= 0 || q.Path.Rate <= 0 || q.MTU <= 0 {
 		return 0, false
 	}
-	message := q.Path.Message
-	if message == 0 {
-		message = uint32(q.MTU)
-	}
 	seconds := float64(q.Path.RTT) / float64(vtime.Second)
-	return seconds * float64(q.Path.Rate) / float64(8*frame(message, q.MTU)), true
+	return seconds * float64(q.Path.Rate) / float64(8*frameOf(q)), true
 }
 
 // defaultCap is the deepest queue of the paper's device, "The QD of ConnectX-6 DX was set to 16,384" (NTT 4.2).

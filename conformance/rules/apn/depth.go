@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
 // judgeDepth compares the depth in force with the formula, once per QP. A depth that the device does not have is
@@ -13,12 +14,26 @@ func judgeDepth(c *rule.Context, unit string) {
 	if !known || want > float64(capOf(&c.Attr)) {
 		return
 	}
-	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > max(1, math.Ceil(want)) {
+	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > deepest(&c.Attr, want) {
 		c.Failf(rule.Requester, "the queue holds %d, the path is %.2f %s long", got, want, unit)
 		return
 	}
 	c.Met()
 }
+
+// deepest is how deep a queue may be when the formula says want. A message is outstanding while it crosses the path, and also while
+// it is sent and acknowledged; a queue may count that too, unless it is declared to be the formula rounded.
+func deepest(q *engine.QP, want float64) float64 {
+	switch q.Params["round"] {
+	case "ceil", "floor":
+		return max(1, math.Ceil(want))
+	}
+	return math.Ceil(want+float64(answer)/float64(frameOf(q))) + 1
+}
+
+// answer is the layer-1 length of the longest packet without payload for which a message waits in the other direction: a READ
+// request.
+const answer = overhead + 16
 
 // once calls judge at the first request only.
 func once(judge func()) func(*rule.Sight) {
@@ -34,7 +49,7 @@ func once(judge func()) func(*rule.Sight) {
 func printedDepth() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-001", Level: rule.Must,
-		Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up",
+		Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
 		Source: rule.Source{Ref: "NTT 4.1", Quote: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 		Stimulus: "a path of known length and rate", BlackBox: engines,
