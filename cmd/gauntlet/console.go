@@ -75,9 +75,9 @@ func printResult(r *model.Result, asJSON bool, color string, err error) error {
 }
 
 // blamed tells what the command line asks for and nobody can do from what broke: a folder that is taken, and a Spec that its bench
-// cannot run on any machine, are usage.
+// or its implementation cannot run on any machine, are usage.
 func blamed(err error) error {
-	if errors.Is(err, run.ErrHeld) || errors.Is(err, bench.ErrUnsupported) {
+	if unfit := new(bench.Unfit); errors.As(err, &unfit) || errors.Is(err, run.ErrHeld) || errors.Is(err, bench.ErrUnsupported) {
 		return usage(err)
 	}
 	return broken(err)

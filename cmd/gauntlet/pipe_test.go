@@ -40,10 +40,11 @@ func taped(t *testing.T, dir string) (text, capture []byte) {
 	must(t, err)
 	impl, _ := all.Find("gbn")
 	var c trace.Collector
-	play := judging.Run{Job: bench.Job{Spec: spec, Impls: [2]engine.Implementation{impl, impl}, Bytes: true}, Bench: sim.Bench{},
-		Sink: func(trace.Header, []trace.Viewer) (trace.Sink, error) { return &c, nil }}
-	_, err = play.Prepare()
+	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
 	must(t, err)
+	job.Bytes = true
+	play := judging.Run{Job: job, Bench: sim.Bench{},
+		Sink: func(trace.Header, []trace.Viewer) (trace.Sink, error) { return &c, nil }}
 	_, err = play.Play(t.Context())
 	must(t, err)
 	return text, portOf(t, trace.A, c.Records)

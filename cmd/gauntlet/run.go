@@ -168,7 +168,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	}
 	bar := progress.New(os.Stderr, !f.quiet && !f.json)
 	result, err := run.Attempts(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Folder: f.folder(s), Codec: run.Codec(f.codec), Link: f.link,
+		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
 		Store: f.store, Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known,
 	}, f.attempts, func(attempt int, r *model.Result) {

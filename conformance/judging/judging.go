@@ -19,9 +19,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Run is a Spec on a bench, and the rules that judge its trace. Prepare it, then Play it once.
+// Run is a job on a bench, and the rules that judge its trace. Check it, then Play it once.
 type Run struct {
-	Job   bench.Job // the Spec, the implementations at A and B, and how the bench is to play them; Play sets Open
+	Job   *bench.Job // what bench.NewJob made, and how the bench is to play it; Play sets Open
 	Bench bench.Bench
 	Rules []rule.Rule
 
@@ -42,29 +42,31 @@ type Waiter interface {
 }
 
 // Simulate plays a Spec in virtual time with the same implementation at both ends, every packet encoded, and judges its
-// trace. It fits the Spec to the implementation. The outcome holds as far as the run got, also when an error comes with
+// trace. The outcome holds as far as the run got, also when an error comes with
 // it, such as sim.ErrLimit of an engine that never comes to an end; it is nil when the run did not begin.
 func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation, rules []rule.Rule) (*Outcome, error) {
-	r := Run{Job: bench.Job{Spec: spec, Impls: [2]engine.Implementation{impl, impl}, Bytes: true}, Bench: sim.Bench{}, Rules: rules}
-	if _, err := r.Prepare(); err != nil {
+	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
+	if err != nil {
+		return nil, err
+	}
+	job.Bytes = true
+	r := Run{Job: job, Bench: sim.Bench{}, Rules: rules}
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	return r.Play(ctx)
 }
 
-// Prepare fits the Spec to the implementations and asks the bench whether it can play it. Nothing has been made when it
-// returns. The notes say what was chosen for the Spec; the error may be bench.ErrUnsupported.
-func (r *Run) Prepare() (notes []string, err error) {
-	if notes, err = r.Job.Spec.Fit(r.Job.Impls); err != nil {
-		return nil, err
-	}
+// Check asks the bench whether it can play the job. Nothing has been made when it returns. The error may be
+// bench.ErrUnsupported.
+func (r *Run) Check() error {
 	if c, ok := r.Bench.(bench.Checker); ok {
-		err = c.Check(&r.Job)
+		return c.Check(r.Job)
 	}
-	return notes, err
+	return nil
 }
 
-// Play plays a Run that is prepared, and judges its trace. The outcome is never nil and holds as far as the run got, also
+// Play plays a Run, and judges its trace. The outcome is never nil and holds as far as the run got, also
 // when an error comes with it. It has no verdicts when the bench broke before its trace began.
 func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	var judges []*rule.Judge
@@ -76,7 +78,7 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 		}
 		return sink, err
 	}
-	evidence, err := r.Bench.Run(ctx, &r.Job)
+	evidence, err := r.Bench.Run(ctx, r.Job)
 	if w, ok := sink.(Waiter); ok {
 		if waitErr := w.Wait(); err == nil {
 			err = waitErr

@@ -38,12 +38,17 @@ func parse(t *testing.T, text string) *scenario.Spec {
 func onSim(t *testing.T) *judging.Run {
 	t.Helper()
 	g := gbn.Implementation()
-	return &judging.Run{Job: bench.Job{Spec: parse(t, lossy), Impls: [2]engine.Implementation{g, g}, Bytes: true}, Bench: sim.Bench{}, Rules: rules.All()}
+	job, err := bench.NewJob(parse(t, lossy), [2]engine.Implementation{g, g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Bytes = true
+	return &judging.Run{Job: job, Bench: sim.Bench{}, Rules: rules.All()}
 }
 
 func play(t *testing.T, r *judging.Run) (*judging.Outcome, error) {
 	t.Helper()
-	if _, err := r.Prepare(); err != nil {
+	if err := r.Check(); err != nil {
 		t.Fatal(err)
 	}
 	return r.Play(t.Context())
@@ -152,11 +157,11 @@ func TestBrokenBench(t *testing.T) {
 	}
 }
 
-// TestPrepareAsksTheBench refuses what the simulator has not, before anything is made.
-func TestPrepareAsksTheBench(t *testing.T) {
+// TestCheckAsksTheBench refuses what the simulator has not, before anything is made.
+func TestCheckAsksTheBench(t *testing.T) {
 	r := onSim(t)
 	r.Job.Spec.Params = engine.Params{engine.TCPParam: engine.KernelTCP}
-	if _, err := r.Prepare(); !errors.Is(err, bench.ErrUnsupported) {
+	if err := r.Check(); !errors.Is(err, bench.ErrUnsupported) {
 		t.Errorf("error %v, want %v", err, bench.ErrUnsupported)
 	}
 	if o, err := judging.Simulate(t.Context(), r.Job.Spec, gbn.Implementation(), nil); o != nil || err == nil {

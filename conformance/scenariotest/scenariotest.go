@@ -157,9 +157,13 @@ func (r *runner) run(d *datadriven.TestData) string {
 	if err := r.spec.Validate(); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	impls := [2]engine.Implementation{r.impl, r.impl}
-	play := judging.Run{Job: bench.Job{Spec: r.spec, Impls: impls, Bytes: true}, Bench: stage{r}, Rules: rules.All()}
-	if _, err := play.Prepare(); err != nil {
+	job, err := bench.NewJob(r.spec, [2]engine.Implementation{r.impl, r.impl})
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	job.Bytes = true
+	play := judging.Run{Job: job, Bench: stage{r}, Rules: rules.All()}
+	if err := play.Check(); err != nil {
 		return "error: " + err.Error() + "\n"
 	}
 	r.world = nil

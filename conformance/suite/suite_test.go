@@ -28,13 +28,18 @@ type player = func(context.Context, string, *scenarios.Scenario, *scenario.Spec)
 func play(b bench.Bench, find func(string) (engine.Implementation, bool)) player {
 	return func(ctx context.Context, impl string, _ *scenarios.Scenario, s *scenario.Spec) (*suite.Result, error) {
 		i, _ := find(impl)
-		r := judging.Run{Job: bench.Job{Spec: s, Impls: [2]engine.Implementation{i, i}, Bytes: true}, Bench: b, Rules: rules.All()}
-		if _, err := r.Prepare(); err != nil {
+		job, err := bench.NewJob(s, [2]engine.Implementation{i, i})
+		if err != nil {
+			return nil, err
+		}
+		job.Bytes = true
+		r := judging.Run{Job: job, Bench: b, Rules: rules.All()}
+		if err := r.Check(); err != nil {
 			return nil, err
 		}
 		o, err := r.Play(ctx)
 		status, reason := judging.Settle(o.Verdicts, o.Evidence.Certificates, err)
-		return &suite.Result{Status: status, Reason: reason, Verdicts: o.Verdicts, Seed: s.Seed, SpecHash: s.Hash()}, err
+		return &suite.Result{Status: status, Reason: reason, Verdicts: o.Verdicts, Seed: s.Seed, SpecHash: job.Spec.Hash()}, err
 	}
 }
 

@@ -11,24 +11,9 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
-
-// Job is one run as a bench sees it.
-type Job struct {
-	Spec  *scenario.Spec
-	Impls [2]engine.Implementation // at A and B
-	Taps  string                   // folder for the captures; "" keeps none
-	Bytes bool                     // virtual time: encode every packet (real benches always do)
-	Link  string                   // real benches: "auto", "netem" or "relay"
-
-	// Open is called once, before the first record, and returns where the trace goes.
-	Open func(trace.Header) (trace.Sink, error)
-	// Progress is called now and then with the share of the run that is done, 0 to 1, and what is happening.
-	Progress func(share float64, what string)
-}
 
 // Evidence is what a bench knows of a run beside its trace.
 type Evidence struct {

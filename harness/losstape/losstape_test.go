@@ -34,9 +34,12 @@ func record(t *testing.T, text string, key tape.Key, slot vtime.Duration) *tape.
 		t.Fatal(err)
 	}
 	impl, _ := all.Find(s.Impl[0])
-	_, err = sim.Bench{}.Run(context.Background(), &bench.Job{Spec: s, Impls: [2]engine.Implementation{impl, impl},
-		Open: func(trace.Header) (trace.Sink, error) { return sink, nil }})
+	job, err := bench.NewJob(s, [2]engine.Implementation{impl, impl})
 	if err != nil {
+		t.Fatal(err)
+	}
+	job.Open = func(trace.Header) (trace.Sink, error) { return sink, nil }
+	if _, err = (sim.Bench{}).Run(context.Background(), job); err != nil {
 		t.Fatal(err)
 	}
 	out, err := sink.Tape()

@@ -21,7 +21,6 @@ package scenario
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -101,27 +100,6 @@ func (s *Spec) Ends(i int) [2]engine.QP {
 	ends[trace.A].Path = engine.Path{RTT: s.RTT(), Rate: s.Link.AB.Rate, Message: message}
 	ends[trace.B].Path = engine.Path{RTT: s.RTT(), Rate: s.Link.BA.Rate, Message: message}
 	return ends
-}
-
-// Fit lets the implementations of both sides choose the attributes that they choose themselves. It returns what the user
-// should know of the choices.
-func (s *Spec) Fit(impls [2]engine.Implementation) (notes []string, err error) {
-	ends := s.Ends(0)
-	for side := range impls {
-		choose := impls[side].QueueDepth
-		if choose == nil {
-			continue
-		}
-		depth, note, err := choose(ends[side])
-		if err != nil {
-			return nil, err
-		}
-		s.QP[side].QueueDepth = depth
-		if note != "" && !slices.Contains(notes, note) {
-			notes = append(notes, note)
-		}
-	}
-	return notes, nil
 }
 
 // receiveDepth is room for the receives that are kept posted and for all scripted ones.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -46,12 +47,12 @@ func between(t *testing.T, impl engine.Implementation, from, to vtime.Duration, 
 			t.Fatal(err)
 		}
 	}
-	impls := [2]engine.Implementation{impl, impl}
-	if _, err := s.Fit(impls); err != nil {
+	job, err := bench.NewJob(s, [2]engine.Implementation{impl, impl})
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := &busy{from: vtime.Time(from), to: vtime.Time(to)}
-	w, err := sim.New(s, impls, sim.Options{Sink: b})
+	w, err := sim.New(job.Spec, job.Impls, sim.Options{Sink: b})
 	if err != nil {
 		t.Fatal(err)
 	}

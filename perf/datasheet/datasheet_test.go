@@ -26,12 +26,16 @@ func observe(t *testing.T, text string, device int, taps [2]bool) *datasheet.Fin
 		impls[side], _ = all.Find(name)
 	}
 	var r *datasheet.Reader
-	_, err = sim.Bench{}.Run(t.Context(), &bench.Job{Spec: s, Impls: impls, Bytes: true, Open: func(h trace.Header) (trace.Sink, error) {
+	job, err := bench.NewJob(s, impls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Bytes, job.Open = true, func(h trace.Header) (trace.Sink, error) {
 		h.Taps = taps
 		r = datasheet.NewReader(&h)
 		return trace.NewTimeline(&h, r), nil
-	}})
-	if err != nil {
+	}
+	if _, err = (sim.Bench{}).Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
 	return r.Findings(device)

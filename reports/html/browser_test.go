@@ -88,14 +88,16 @@ func simulated(t *testing.T) *model.Result {
 	s.FitTimeout()
 	var numbers *metrics.Collector
 	g := gbn.Implementation()
-	run := judging.Run{Job: bench.Job{Spec: s, Impls: [2]engine.Implementation{g, g}, Bytes: true}, Bench: sim.Bench{}, Rules: rules.All(),
+	job, err := bench.NewJob(s, [2]engine.Implementation{g, g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Bytes = true
+	run := judging.Run{Job: job, Bench: sim.Bench{}, Rules: rules.All(),
 		Sink: func(h trace.Header, judges []trace.Viewer) (trace.Sink, error) {
 			numbers = metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}})
 			return trace.NewTimeline(&h, trace.Views{judges[0], numbers}), nil
 		}}
-	if _, err := run.Prepare(); err != nil {
-		t.Fatal(err)
-	}
 	o, err := run.Play(t.Context())
 	if err != nil {
 		t.Fatal(err)

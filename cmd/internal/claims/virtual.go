@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
@@ -30,11 +31,16 @@ func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	if err != nil {
 		return out, err
 	}
+	job, err := bench.NewJob(s, impls)
+	if err != nil {
+		return out, fault.Usage(err)
+	}
+	out.Spec = job.Spec
 	var numbers *metrics.Collector
-	job := &bench.Job{Spec: s, Impls: impls, Bytes: registry.Framed(impls), Open: func(h trace.Header) (trace.Sink, error) {
-		numbers = metrics.NewCollector(&h, run.Measured(s))
+	job.Bytes, job.Open = registry.Framed(impls), func(h trace.Header) (trace.Sink, error) {
+		numbers = metrics.NewCollector(&h, run.Measured(job.Spec))
 		return trace.NewTimeline(&h, numbers), nil
-	}}
+	}
 	ev, err := sim.Bench{}.Run(ctx, job)
 	if err != nil {
 		return out, err
@@ -70,7 +76,11 @@ func EnoughMemory(specs []*scenario.Spec, jobs int) error {
 		if err != nil {
 			return err
 		}
-		need = append(need, sim.Memory(s, impls, registry.Framed(impls)))
+		job, err := bench.NewJob(s, impls)
+		if err != nil {
+			return fault.Usage(err)
+		}
+		need = append(need, sim.Memory(job.Spec, impls, registry.Framed(impls)))
 	}
 	slices.SortFunc(need, func(a, b unit.Size) int { return int(b - a) })
 	total := unit.Size(0)

@@ -78,8 +78,12 @@ func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figu
 		return link.Figures{}, err
 	}
 	path := link.NewPath(trace.A)
-	_, err = b.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: true, Link: by,
-		Open: func(trace.Header) (trace.Sink, error) { return path, nil }})
+	job, err := bench.NewJob(s, impls)
+	if err != nil {
+		return link.Figures{}, err
+	}
+	job.Bytes, job.Link, job.Open = true, by, func(trace.Header) (trace.Sink, error) { return path, nil }
+	_, err = b.Run(ctx, job)
 	return path.Figures(), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -32,13 +33,18 @@ func AttemptFolder(folder string, attempt int) string {
 // Attempts runs a Spec until it is not INVALID, as Repeat does, each attempt in a folder of its own. The last result names those
 // before it. Invalid hears of each attempt that is going to be repeated.
 func Attempts(ctx context.Context, o Options, most int, invalid func(attempt int, r *model.Result)) (*model.Result, error) {
-	folder, last := o.Folder, (*model.Result)(nil)
+	folder, keep, last := o.Folder, o.Keep, (*model.Result)(nil)
 	return Repeat(ctx, most, func(attempt int) (*model.Result, error) {
 		if last != nil {
 			o.Earlier = append(o.Earlier, model.Attempt{Folder: last.Folder, Status: last.Status, Reason: last.Reason})
 			invalid(attempt-1, last)
 		}
-		o.Folder = AttemptFolder(folder, attempt)
+		o.Keep = func(s *scenario.Spec) string {
+			if keep != nil && attempt == 1 {
+				folder = keep(s)
+			}
+			return AttemptFolder(folder, attempt)
+		}
 		var err error
 		last, err = Execute(ctx, o)
 		return last, err

@@ -141,14 +141,15 @@ func probe(ctx context.Context, impl engine.Implementation, params engine.Params
 		return nil, err
 	}
 	s.Impl, s.Params = [2]string{impl.Name, impl.Name}, params
-	impls := [2]engine.Implementation{impl, impl}
-	if _, err := s.Fit(impls); err != nil {
+	job, err := bench.NewJob(s, [2]engine.Implementation{impl, impl})
+	if err != nil {
 		return nil, err
 	}
 	var reader *datasheet.Reader
-	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: true, Open: func(h trace.Header) (trace.Sink, error) {
+	job.Bytes, job.Open = true, func(h trace.Header) (trace.Sink, error) {
 		reader = datasheet.NewReader(&h)
 		return trace.NewTimeline(&h, reader), nil
-	}})
+	}
+	_, err = sim.Bench{}.Run(ctx, job)
 	return reader, err
 }

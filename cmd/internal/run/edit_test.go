@@ -62,7 +62,10 @@ func captured(t *testing.T, text string) taps {
 		}
 		return trace.NewTimeline(&h, flushing{views}), nil
 	}
-	_, err := sim.Bench{}.Run(t.Context(), &bench.Job{Spec: mustSpec(t, text), Impls: gbnTwice(), Bytes: true, Open: open})
+	job, err := bench.NewJob(mustSpec(t, text), gbnTwice())
+	must(t, err)
+	job.Bytes, job.Open = true, open
+	_, err = sim.Bench{}.Run(t.Context(), job)
 	must(t, err)
 	var out taps
 	for side := range files {

@@ -32,7 +32,8 @@ type Options struct {
 	Name    string // of the bench: "sim", "netns"
 	Impls   [2]engine.Implementation
 	Rules   []rule.Rule
-	Folder  string // run folder, made if it does not exist; "" keeps nothing
+	Folder  string                      // run folder, made if it does not exist; "" keeps nothing
+	Keep    func(*scenario.Spec) string // names the run folder of the Spec as it is run, in place of Folder; may be nil
 	Codec   Codec
 	Link    string // "auto", "netem" or "relay"
 	Store   int    // packet records kept in trace.ndjson; 0 takes DefaultStore
@@ -78,19 +79,13 @@ func (r *Refused) Unwrap() error { return r.error }
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
 	p := &pipeline{options: &o}
-	play := &judging.Run{Bench: guarded{o.Bench}, Rules: o.Rules, Judges: judges, Sink: p.open,
-		Job: bench.Job{Spec: o.Spec, Impls: o.Impls, Link: o.Link, Progress: o.Progress}}
-	notes, err := play.Prepare()
+	play, err := o.prepare(p)
 	r := newResult(&o, started)
-	r.Warnings = append(r.Warnings, notes...)
-	if err == nil {
-		p.folder, err = o.openFolder()
-	}
 	if err != nil {
 		settle(r, err)
-		return r, err
+		return r, &Refused{err}
 	}
-	play.Job.Bytes, play.Job.Taps = o.codec(), p.folder.sub("taps")
+	r.Warnings = append(r.Warnings, play.Job.Notes...)
 	outcome, err := play.Play(ctx)
 	err = p.close(r, outcome, err)
 	r.Wall = time.Since(started).Seconds()
@@ -100,6 +95,27 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 		settle(r, err)
 	}
 	return r, err
+}
+
+// prepare lets the implementations choose their attributes, asks the bench, and opens the run folder, in this order. What is run
+// from here on is the Spec with what they chose.
+func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
+	job, err := bench.NewJob(o.Spec, o.Impls)
+	if err != nil {
+		return nil, err
+	}
+	o.Spec = job.Spec
+	if o.Keep != nil {
+		o.Folder = o.Keep(o.Spec)
+	}
+	job.Bytes, job.Link, job.Progress = o.codec(), o.Link, o.Progress
+	play := &judging.Run{Job: job, Bench: guarded{o.Bench}, Rules: o.Rules, Judges: judges, Sink: p.open}
+	if err := play.Check(); err != nil {
+		return nil, err
+	}
+	p.folder, err = o.openFolder()
+	job.Taps = p.folder.sub("taps")
+	return play, err
 }
 
 // openFolder opens the run folder and writes what is run.

@@ -130,16 +130,17 @@ func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.
 	if err != nil {
 		return nil, err
 	}
-	impls := [2]engine.Implementation{impl, impl}
-	r := &meta.Recording{Name: impl.Name, Options: judging.Declared(impls, spec.Params)}
-	play := judging.Run{Job: bench.Job{Spec: spec, Impls: impls, Bytes: true}, Bench: sim.Bench{},
+	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
+	if err != nil {
+		return nil, err
+	}
+	job.Bytes = true
+	r := &meta.Recording{Name: impl.Name, Options: judging.Declared(job.Impls, spec.Params)}
+	play := judging.Run{Job: job, Bench: sim.Bench{},
 		Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
 			r.Header = h
 			return r, nil
 		}}
-	if _, err := play.Prepare(); err != nil {
-		return nil, err
-	}
 	_, err = play.Play(ctx)
 	return r, err
 }

@@ -32,9 +32,12 @@ func Record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key
 	if err != nil {
 		return nil, fault.Usage(err)
 	}
-	_, err = sim.Bench{}.Run(ctx, &bench.Job{Spec: s, Impls: impls, Bytes: registry.Framed(impls),
-		Open: func(trace.Header) (trace.Sink, error) { return sink, nil }})
+	job, err := bench.NewJob(s, impls)
 	if err != nil {
+		return nil, fault.Usage(err)
+	}
+	job.Bytes, job.Open = registry.Framed(impls), func(trace.Header) (trace.Sink, error) { return sink, nil }
+	if _, err = (sim.Bench{}).Run(ctx, job); err != nil {
 		return nil, fault.Broken(err)
 	}
 	t, err := sink.Tape()

@@ -56,6 +56,9 @@ func (b *Bench) Check(job *bench.Job) error {
 // Run implements bench.Bench. Once packets have been seen they are judged, whatever ends the run; the first error is
 // returned, and those that follow from it are not.
 func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
+	if err := job.Fitted(); err != nil {
+		return nil, err
+	}
 	s := &session{bench: b, job: job, spec: job.Spec, evidence: &bench.Evidence{}}
 	defer func() {
 		if closeErr := s.close(); err == nil {

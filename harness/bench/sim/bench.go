@@ -28,6 +28,9 @@ func (Bench) Check(job *bench.Job) error {
 
 // Run implements bench.Bench.
 func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
+	if err := job.Fitted(); err != nil {
+		return nil, err
+	}
 	w, err := New(job.Spec, job.Impls, Options{Bytes: job.Bytes})
 	if err != nil {
 		return nil, err

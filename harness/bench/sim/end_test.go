@@ -87,8 +87,12 @@ func TestLastPacketLost(t *testing.T) {
 // run takes a Spec through the bench.
 func run(t *testing.T, ctx context.Context, impl engine.Implementation, sink trace.Sink, progress func(float64, string), lines ...string) (*bench.Evidence, error) {
 	t.Helper()
-	return sim.Bench{}.Run(ctx, &bench.Job{Spec: spec(t, lines...), Impls: both(impl), Progress: progress,
-		Open: func(trace.Header) (trace.Sink, error) { return sink, nil }})
+	job, err := bench.NewJob(spec(t, lines...), both(impl))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Progress, job.Open = progress, func(trace.Header) (trace.Sink, error) { return sink, nil }
+	return sim.Bench{}.Run(ctx, job)
 }
 
 func TestCancel(t *testing.T) {
@@ -166,10 +170,16 @@ func TestRefusals(t *testing.T) {
 		t.Error("a tape that is not there is accepted")
 	}
 	boom := errors.New("boom")
-	job := bench.Job{Spec: spec(t, "load write msg=1 count=1"), Impls: both(gbn.Implementation()),
-		Open: func(trace.Header) (trace.Sink, error) { return nil, boom }}
-	if _, err := (sim.Bench{}).Run(context.Background(), &job); !errors.Is(err, boom) {
+	job, err := bench.NewJob(spec(t, "load write msg=1 count=1"), both(gbn.Implementation()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Open = func(trace.Header) (trace.Sink, error) { return nil, boom }
+	if _, err := (sim.Bench{}).Run(context.Background(), job); !errors.Is(err, boom) {
 		t.Errorf("a sink that cannot be opened: %v", err)
+	}
+	if _, err := (sim.Bench{}).Run(context.Background(), &bench.Job{Spec: job.Spec, Impls: job.Impls, Open: job.Open}); err == nil || !strings.Contains(err.Error(), "NewJob") {
+		t.Errorf("a job whose Spec the implementations have not seen: %v", err)
 	}
 }
 
