@@ -26,6 +26,7 @@ import (
 type docked struct {
 	program string
 	engine  *testcontainers.DockerProvider
+	images  int // that were built
 }
 
 // needDocker skips where there is no engine, with the reason, and builds the program: an image from scratch has no libraries
@@ -76,8 +77,9 @@ func (d *docked) run(t *testing.T, args ...string) *model.Result {
 // image builds one from a folder with a Dockerfile, for as long as the test lasts.
 func (d *docked) image(t *testing.T, name, folder string) string {
 	t.Helper()
+	d.images++
 	built, err := d.engine.BuildImage(t.Context(), &testcontainers.ContainerRequest{
-		FromDockerfile: testcontainers.FromDockerfile{Context: folder, Repo: "gauntlet-test/" + name, Tag: strconv.Itoa(os.Getpid()), KeepImage: true}})
+		FromDockerfile: testcontainers.FromDockerfile{Context: folder, Repo: "gauntlet-test/" + name, Tag: fmt.Sprintf("%d-%d", os.Getpid(), d.images), KeepImage: true}})
 	must(t, err)
 	t.Cleanup(func() {
 		if _, err := d.engine.Client().ImageRemove(context.Background(), built, client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil {
@@ -115,7 +117,7 @@ var harmless = bad{old: begins, new: begins}
 
 func TestContainers(t *testing.T) {
 	d := needDocker(t)
-	t.Run("make images", d.images)
+	t.Run("make images", d.madeByMake)
 	t.Run("engines", d.engines)
 	t.Run("somebody's image", d.foreign)
 	t.Run("conform", d.conform)

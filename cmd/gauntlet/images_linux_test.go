@@ -24,7 +24,7 @@ import (
 
 // What `make images` builds is the same each time, whoever builds it, and as small, as restricted and as well labelled as images/
 // says. What no Docker Engine is needed for is in .ci/reproducible.
-func (d *docked) images(t *testing.T) {
+func (d *docked) madeByMake(t *testing.T) {
 	for _, program := range []string{"docker", "make", "cc", "dpkg-query"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err, "; make images needs it (apt-get install docker.io make gcc libc6-dev)")
