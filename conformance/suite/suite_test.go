@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -43,13 +44,17 @@ func play(b bench.Bench, find func(string) (engine.Implementation, bool)) player
 	}
 }
 
-// TestConformance is the suite under go test: every scenario in virtual time, and a few with real packets. Ginkgo's own
+// TestConformance is the suite under go test: every scenario in virtual time, and with -short every fifth. Ginkgo's own
 // flags select and report: go test ./conformance/suite -ginkgo.label-filter=family:NEG -ginkgo.junit-report=F.
 func TestConformance(t *testing.T) {
 	globals.Reset()
-	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: scenarios.All(), Bench: "sim", Features: declared(),
+	list := scenarios.All()
+	if testing.Short() {
+		n := 0
+		list = slices.DeleteFunc(list, func(scenarios.Scenario) bool { n++; return n%5 != 0 })
+	}
+	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: list, Bench: "sim", Features: declared(),
 		Run: play(sim.Bench{}, all.Find)})
-	registerSmoke(t)
 	specs, reports := fromFlags()
 	ginkgo.RunSpecs(t, "conformance", specs, reports)
 }
