@@ -79,6 +79,7 @@ func TestGoBackNIgnoresExtensions(t *testing.T) {
 // Two schemes at the two ends either do all the work or say that they cannot. Neither hangs or panics, and no rule accuses one
 // of what only the other does. With -short each meets every fifth.
 func TestPairsOfSchemes(t *testing.T) {
+	t.Parallel()
 	for i, a := range all.Implementations() {
 		for j, b := range all.Implementations() {
 			if testing.Short() && (i+j)%5 != 0 {

@@ -92,6 +92,7 @@ func left(t *testing.T, dir string) (names []string) {
 }
 
 func TestBadInputIsUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := t.TempDir()
 	write := func(name, text string) string {

@@ -23,6 +23,7 @@ func readMatrix(t *testing.T, text []byte) *model.Matrix {
 }
 
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("# My link.\nloss random p=2%\n"), 0o644))
 	o := gauntlet(t, dir, "matrix", "--links", "clean,./mine.txt", "--with", "load write msg=8KiB count=20", "--seed", "4", "--out", "m", "--html", "page/")

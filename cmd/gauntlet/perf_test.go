@@ -25,6 +25,7 @@ func perfOf(t *testing.T, o exited) *suite.Result {
 
 // Some cheap claims of each kind, and every document of them.
 func TestPerf(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "perf", "--target", "PT-NT-02,PT-NT-04,PT-FS-04,PT-FS-15", "--seeds", "2", "--json",
 		"--html", "out/perf.html", "--markdown", "out/perf.md", "--gobench", "out/perf.txt")

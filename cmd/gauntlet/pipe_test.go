@@ -74,6 +74,7 @@ func portOf(t *testing.T, side trace.Side, records []trace.Record) []byte {
 
 // What comes through a pipe is judged, drawn and measured as the file is.
 func TestPipes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text, capture := taped(t, dir)
 	must(t, os.WriteFile(filepath.Join(dir, "t.ndjson"), text, 0o644))

@@ -22,6 +22,7 @@ func readQualification(t *testing.T, path string) *model.Qualification {
 
 // An engine qualifies for what it is, and the folder says by what.
 func TestQualify(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "qualify", "--impl", "irn", "--profile", "irn", "--out", "report")
 	if o.code != 0 || !strings.HasPrefix(o.stdout, "QUALIFIED  irn for irn") || o.stderr != "" {
@@ -49,6 +50,7 @@ func TestQualify(t *testing.T) {
 // A profile of one's own is a file. A bound that cannot be kept and a core rule that never arises are reasons, and a waiver
 // without need is one as well.
 func TestQualifyMisses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	profile := "# Mine.\ndeclares gbn\nreference openapn\nfamilies GBN\ncore GBN-BT0-001 GBN-NAK-001\n" +
 		"target too-far PT-LW-01\nlink rate=100M delay=20ms queue=4000\nqp qd=1 rto=120ms\nload write msg=1KiB\nrun for=1s\n"

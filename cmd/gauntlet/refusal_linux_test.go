@@ -32,6 +32,7 @@ func TestLinkNetemWithoutNetem(t *testing.T) {
 
 // What the chosen TCP cannot do is said in one line.
 func TestTCPRefusals(t *testing.T) {
+	t.Parallel()
 	needNetns(t)
 	for _, c := range []struct {
 		want string

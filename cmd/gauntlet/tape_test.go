@@ -9,6 +9,7 @@ import (
 
 // A tape is recorded, inspected, played, converted and played again; each step is a process of its own.
 func TestTape(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
