@@ -258,7 +258,7 @@ func (e *Endpoint) Wake(now vtime.Time) {
 func (e *Endpoint) Idle() bool { return e.engines.idle() }
 
 // Vars returns the variables of connection i's engines, the requester's first.
-func (e *Endpoint) Vars(i int) []engine.Var { return e.engines.qps[i].inspect() }
+func (e *Endpoint) Vars(i int) []engine.Var { return e.engines.qps[i].inspect(nil) }
 
 // Shared returns the variables of what the QPs share, none when they share nothing.
 func (e *Endpoint) Shared() []engine.Var {

@@ -101,8 +101,8 @@ func (q *qp) wake() vtime.Time {
 	return at
 }
 
-// inspect returns the variables of the engines, the requester's first.
-func (q *qp) inspect() (vars []engine.Var) {
+// inspect appends the variables of the engines, the requester's first.
+func (q *qp) inspect(vars []engine.Var) []engine.Var {
 	for _, half := range []any{q.req, q.resp} {
 		if in, ok := half.(engine.Inspector); ok {
 			vars = append(vars, in.Vars()...)

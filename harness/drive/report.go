@@ -18,10 +18,11 @@ type Observer interface {
 type reports struct {
 	observer Observer // nil discards all
 	side     trace.Side
-	detail   bool        // the Spec asks for what only a judge of rules wants
-	now      vtime.Time  // of the call that the endpoint is in: when everything happens that is told
-	storing  int         // connection whose engine is placing bytes in memory
-	event    trace.Event // being told
+	detail   bool         // the Spec asks for what only a judge of rules wants
+	now      vtime.Time   // of the call that the endpoint is in: when everything happens that is told
+	storing  int          // connection whose engine is placing bytes in memory
+	event    trace.Event  // being told
+	scratch  []engine.Var // of vars
 }
 
 // send hands the event, whose other fields are set, to the observer.
@@ -72,7 +73,8 @@ func (r *reports) number(i int, kind trace.EventKind, name string, value int64) 
 // vars tells which variables of a QP's engines have changed since the last time: after each input, when the engines have
 // taken it. A variable that a fresh engine has at zero is not told until it changes.
 func (r *reports) vars(i int, q *qp) {
-	now := q.inspect()
+	now := q.inspect(r.scratch[:0])
+	r.scratch = now
 	if len(q.vars) != len(now) {
 		q.vars = make([]engine.Var, len(now))
 	}
