@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -38,9 +41,9 @@ const (
 
 // announce writes the object of a command that failed with a text and left no result where its --json says, be it standard
 // output or a file. It does nothing for any other command.
-func announce(c *cobra.Command, args []string, code int, text string, began time.Time) {
-	f := c.Flags().Lookup("json")
-	if f == nil || text == "" {
+func announce(c *cobra.Command, args []string, code int, err error, began time.Time) {
+	f, text := c.Flags().Lookup("json"), fault.OneLine(err)
+	if f == nil || text == "" || errors.As(err, new(*registry.Replaced)) { // what took the place of this process has said it
 		return
 	}
 	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: commandLine(),
@@ -48,7 +51,7 @@ func announce(c *cobra.Command, args []string, code int, text string, began time
 	if code == exitFailure {
 		failure.Status = rule.Fail.String()
 	}
-	var err error
+	err = nil
 	if path := f.Value.String(); f.Value.Type() != "bool" {
 		if path != "" && !writtenSince(path, began) {
 			err = document.File(path, func(w io.Writer) error { return document.JSON(w, failure) })

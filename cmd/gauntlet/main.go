@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
 func main() {
@@ -24,7 +22,7 @@ func main() {
 	stop()
 	code := report(err)
 	if err != nil {
-		announce(c, os.Args[1:], code, fault.OneLine(err), began)
+		announce(c, os.Args[1:], code, err, began)
 	}
 	os.Exit(code)
 }
