@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -30,7 +31,8 @@ func (d *docked) madeByMake(t *testing.T) {
 			t.Skip(err, "; make images needs it (apt-get install docker.io make gcc libc6-dev)")
 		}
 	}
-	first, second := d.makeImages(t, "first", "022"), d.makeImages(t, "second", "077")
+	making, makingAgain := d.makeImages(t, "first", "022"), d.makeImages(t, "second", "077")
+	first, second := making(), makingAgain()
 	for name, most := range map[string]int64{"endpoint": 25e6, "example-c": 2e6, "softroce": 25e6} {
 		if name == "softroce" && (!first[name] || !second[name]) {
 			t.Log("SKIPPED gauntlet/softroce: its packages are not installed (make deps)")
@@ -60,19 +62,29 @@ func imageName(set, name string) string {
 	return fmt.Sprintf("gauntlet-test/%d/%s/%s", os.Getpid(), set, name)
 }
 
-// makeImages makes the images of this folder under names that the test removes, and tells which there are.
-func (d *docked) makeImages(t *testing.T, set, umask string) map[string]bool {
+// makeImages begins to make the images of this folder under names that the test removes. What it returns waits, and tells which there are.
+func (d *docked) makeImages(t *testing.T, set, umask string) func() map[string]bool {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", `umask "$0" && exec make images OUT="$1" IMAGES="$2"`, umask, t.TempDir(), strings.TrimSuffix(imageName(set, ""), "/"))
 	c.Dir = filepath.Join("..", "..")
-	text, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("make images: %v\n%s", err, text)
+	var text bytes.Buffer
+	c.Stdout, c.Stderr = &text, &text
+	must(t, c.Start())
+	return func() map[string]bool {
+		if err := c.Wait(); err != nil {
+			t.Fatalf("make images: %v\n%s", err, text.String())
+		}
+		return d.made(t, set, text.String())
 	}
+}
+
+// made tells which images there are after make has said a text.
+func (d *docked) made(t *testing.T, set, text string) map[string]bool {
+	t.Helper()
 	made := map[string]bool{}
 	for _, name := range []string{"endpoint", "example-c", "softroce"} {
 		if _, err := d.engine.Client().ImageInspect(t.Context(), imageName(set, name)); err != nil {
-			if !strings.Contains(string(text), "SKIPPED") {
+			if !strings.Contains(text, "SKIPPED") {
 				t.Fatalf("no %s, and not a word of it: %v\n%s", name, err, text)
 			}
 			continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -32,17 +33,20 @@ func Ask(p *Program) (*Capabilities, error) {
 
 func ask(p *Program) (*Capabilities, error) {
 	defer p.Stdout.Close()
+	var killing sync.WaitGroup
 	late := time.AfterFunc(patience, func() { _ = p.Signal(os.Kill) })
 	caps, err := introduce(NewDialog(p.Stdout))
 	switch {
 	case err == nil:
 		request(p.Stdin, nowhere, Order{Op: OpParam, Name: NoSuch, Value: "1"}, Order{Op: OpPrepare})
 	case !errors.Is(err, errSilent): // which has ended, or is about to
-		_ = p.Signal(os.Kill) // nothing that it could say would help
+		// Nothing that it could say would help. A container engine kills one only while somebody hears what it says.
+		killing.Go(func() { _ = p.Signal(os.Kill) })
 	}
 	// Its input stays open, so that it cannot mistake the end of the conversation for the reason to end.
 	_, _ = io.Copy(io.Discard, p.Stdout)
 	ended := p.Wait()
+	killing.Wait()
 	_ = p.Stdin.Close()
 	switch inTime := late.Stop(); {
 	case !inTime && errors.Is(err, errSilent):
