@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 export CGO_ENABLED := 0
 
-# Properties are tested with the same dice each time, so that a failure is the change's; `make soak` throws others.
+# Properties are tested with the same seeds each time, so that a failure is the change's; `make soak` draws others.
 export RAPID_SEED ?= 1
 
 LINT_VERSION := v2.15.0

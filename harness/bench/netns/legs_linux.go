@@ -82,7 +82,7 @@ func (s *session) watch(context.Context) error {
 			s.later(func() error { t.Close(); return nil })
 		}
 	}
-	s.ailing = s.legs.health()
+	s.failed = s.legs.health()
 	return nil
 }
 
@@ -147,9 +147,9 @@ func (l legs) busy() (bool, error) {
 
 // health collects the ends of links and taps, which have no reason to end before the run.
 func (l legs) health() <-chan error {
-	ailing := make(chan error, 4*len(l)) // room for all: nobody may listen any more
+	failed := make(chan error, 4*len(l)) // room for all: nobody may listen any more
 	watch := func(ended <-chan struct{}, why func() error) {
-		go func() { <-ended; ailing <- why() }()
+		go func() { <-ended; failed <- why() }()
 	}
 	for _, leg := range l {
 		leg.link.Watch(watch)
@@ -157,5 +157,5 @@ func (l legs) health() <-chan error {
 			watch(t.Ended(), t.Err)
 		}
 	}
-	return ailing
+	return failed
 }

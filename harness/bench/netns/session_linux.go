@@ -36,7 +36,7 @@ type session struct {
 	legs       legs
 	parties    party.Parties
 	relays     *packetio.Reserved // the processor of the relays; nil when they have none
-	ailing     <-chan error       // of links and taps that have ended
+	failed     <-chan error       // of links and taps that have ended
 
 	at       span
 	before   *measure.Idle // the link of the Spec without traffic

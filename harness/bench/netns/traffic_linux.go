@@ -41,7 +41,7 @@ type traffic struct {
 	legs     legs
 	parties  *party.Parties
 	devices  *device.Tools
-	ailing   <-chan error // of links and taps that have ended
+	failed   <-chan error // of links and taps that have ended
 	progress func(share float64, what string)
 }
 
@@ -56,7 +56,7 @@ func (s *session) traffic(ctx context.Context) error {
 		return err
 	}
 	t := &traffic{spec: s.spec, settling: settling(s.job.Impls), clock: s.clock, at: &s.at, legs: s.legs, parties: &s.parties,
-		devices: s.devices, ailing: s.ailing, progress: s.progress}
+		devices: s.devices, failed: s.failed, progress: s.progress}
 	err := s.devices.Begin(ctx, s.clock, s.at.epoch)
 	if err == nil {
 		err = t.await(ctx)
@@ -136,7 +136,7 @@ func (t *traffic) listen(ctx context.Context, tick <-chan time.Time) error {
 		return t.parties.Ends[1].Heard(a, ok)
 	case a, ok := <-t.parties.Box.Said():
 		return t.parties.Box.Heard(a, ok)
-	case err := <-t.ailing:
+	case err := <-t.failed:
 		return err
 	case <-tick:
 		t.progress(t.share(), fmt.Sprintf("running for %s", t.now().Sub(0).Std().Round(100*time.Millisecond)))
