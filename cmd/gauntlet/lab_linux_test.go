@@ -160,8 +160,8 @@ func TestScenariosOverRealNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link", "netem", "--out", "r",
-		"--focus", " (loss-middle|hostile-nak|link-late-again|random/burst)$")
-	if o.code != 0 || !strings.Contains(o.stdout, "4 scenarios, 4 passed") {
+		"--focus", " (loss-middle|hostile-nak|random/burst)$")
+	if o.code != 0 || !strings.Contains(o.stdout, "3 scenarios, 3 passed") {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 	for scenario, does := range map[string]string{"loss-middle": "scripted faults", "hostile-nak": "crafted packets", "random/burst": "losses of this kind"} {
@@ -205,14 +205,14 @@ func TestDeterministicRunRepeats(t *testing.T) {
 	}
 }
 
-// Cells of the lab bench are runs of one guest, over the kernel's netem: losses, bursts and jitter are its own.
+// Cells of the lab bench are runs of one guest, over the kernel's netem: losses and jitter are its own.
 func TestMatrixNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "matrix", "--bench", "lab", "--deterministic", "--link", "netem", "--impl", "gbn,irn", "--links", "random,burst,jitter",
+	o := gauntlet(t, dir, "matrix", "--bench", "lab", "--deterministic", "--link", "netem", "--impl", "gbn,irn", "--links", "random,jitter",
 		"--with", "load write msg=16KiB count=20", "--json", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
-	if o.code != 0 || len(m.Cells) != 6 {
+	if o.code != 0 || len(m.Cells) != 4 {
 		t.Fatalf("exit %d, %+v, %s", o.code, m, o.stderr)
 	}
 	for _, c := range m.Cells {
@@ -238,7 +238,8 @@ sleep 3
 $softroce ib_write_bw -d rxe0 -n 200 -s 4096 127.0.0.1
 `
 
-// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing else.
+// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing else. On a busy
+// machine perftest cannot measure the clock of the processor, and reports nothing, unless time is a count of instructions.
 func TestSoftRoCEImageInAGuest(t *testing.T) {
 	needLab(t)
 	if os.Getuid() != 0 {
@@ -255,7 +256,7 @@ func TestSoftRoCEImageInAGuest(t *testing.T) {
 	}
 	script := filepath.Join(dir, "script")
 	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(softRoCEScript, "ROOT", root)), 0o644))
-	args := []string{"lab", "run", "--module", "crc32_generic", "--module", "rdma_rxe", "--module", "ib_uverbs"}
+	args := []string{"lab", "run", "--deterministic", "--module", "crc32_generic", "--module", "rdma_rxe", "--module", "ib_uverbs"}
 	for _, what := range []string{"mount", "chroot", "sleep", "ip", root, script} {
 		args = append(args, "--with", what)
 	}
