@@ -44,6 +44,9 @@ func gauntlet(t *testing.T, dir string, args ...string) exited {
 
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts the program")
+	}
 	self, err := os.Executable()
 	must(t, err)
 	c := exec.CommandContext(t.Context(), self, args...)

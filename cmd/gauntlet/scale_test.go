@@ -23,10 +23,7 @@ func shared(r *model.Result, name string) int {
 // A thousand QPs, or with -short two hundred, finish their work with the same share of the line each, whatever the scheme.
 func TestManyQPs(t *testing.T) {
 	t.Parallel()
-	qps := 1000
-	if testing.Short() {
-		qps = 200
-	}
+	const qps = 1000
 	for _, i := range all.Implementations() {
 		impl := i.Name
 		if i.NewBox != nil {

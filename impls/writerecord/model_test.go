@@ -42,6 +42,9 @@ func fraction(op engine.Op, size int, p float64) (mean, deviation float64) {
 // At 512 KiB and half a per cent a fifth of the SENDs arrives, and four fifths of what is recorded.
 func TestDeliveredFraction(t *testing.T) {
 	for _, size := range []int{64 << 10, 512 << 10, 1 << 20} {
+		if testing.Short() && size > 64<<10 {
+			continue
+		}
 		for _, p := range []float64{0.001, 0.005, 0.01, 0.05} {
 			for _, op := range []engine.Op{engine.OpSend, engine.OpWrite} {
 				count := max(128, 32<<20/size)

@@ -32,6 +32,9 @@ import (
 // browser returns the Chromium to test with: that of GAUNTLET_BROWSER, which then must work, or one on the path.
 func browser(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts a browser")
+	}
 	if b := os.Getenv("GAUNTLET_BROWSER"); b != "" {
 		return b
 	}

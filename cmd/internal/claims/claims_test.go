@@ -78,7 +78,11 @@ func trial(t *testing.T, n int, window string) *suite.Result {
 
 // An engine with a smaller window, which is some per cent slower, is found 20 times out of 20; the same engine never is.
 func TestCompareFindsASlowerEngine(t *testing.T) {
-	for n := range 20 {
+	trials := 20
+	if testing.Short() {
+		trials = 3
+	}
+	for n := range trials {
 		before := trial(t, n, "500")
 		for window, want := range map[string]stats.Decision{"500": stats.Same, "110": stats.Regressed} {
 			c, err := suite.Compare(before, trial(t, n, window), stats.Rule{Confidence: 0.95, Margin: 0.01})
