@@ -6,9 +6,6 @@ import "testing"
 
 // Every engine that is wrong on purpose is caught, and every package of them is in the list.
 func TestMatrixOfBrokenEngines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: hundreds of runs")
-	}
 	o := gauntlet(t, t.TempDir(), "matrix", "--impl", "gbn", "--links", "clean", "--broken", "--json", "--quiet")
 	m := readMatrix(t, []byte(o.stdout))
 	if o.code != 0 || len(m.Kills) < 150 || m.Survivors() != 0 {

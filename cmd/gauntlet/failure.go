@@ -41,9 +41,9 @@ const (
 
 // announce writes the object of a command that failed with a text and left no result where its --json says, be it standard
 // output or a file. It does nothing for any other command.
-func announce(c *cobra.Command, args []string, code int, err error, began time.Time) {
-	f, text := c.Flags().Lookup("json"), fault.OneLine(err)
-	if f == nil || text == "" || errors.As(err, new(*registry.Replaced)) { // what took the place of this process has said it
+func announce(c *cobra.Command, args []string, code int, cause error, began time.Time) {
+	f, text := c.Flags().Lookup("json"), fault.OneLine(cause)
+	if f == nil || text == "" || errors.As(cause, new(*registry.Replaced)) { // what took the place of this process has said it
 		return
 	}
 	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: commandLine(),
@@ -51,7 +51,7 @@ func announce(c *cobra.Command, args []string, code int, err error, began time.T
 	if code == exitFailure {
 		failure.Status = rule.Fail.String()
 	}
-	err = nil
+	var err error
 	if path := f.Value.String(); f.Value.Type() != "bool" {
 		if path != "" && !writtenSince(path, began) {
 			err = document.File(path, func(w io.Writer) error { return document.JSON(w, failure) })

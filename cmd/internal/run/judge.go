@@ -50,7 +50,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	h := in.header
 	judge := rule.NewJudge(h, o.Rules, o.declared(&h))
 	collector := metrics.NewCollector(&h, o.metrics())
-	if err := in.play(trace.NewTimeline(&h, both{judge, collector})); err != nil {
+	if err := in.play(trace.NewTimeline(&h, trace.Views{judge, collector})); err != nil {
 		return nil, err
 	}
 	r := &model.Result{

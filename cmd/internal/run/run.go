@@ -243,7 +243,7 @@ func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, erro
 		second = append(second, o.Watch(&h))
 	}
 	p.struck.by = map[string]bool{}
-	p.belt = newBelt(tee{trace.NewTimeline(&h, both{seated[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
+	p.belt = newBelt(tee{trace.NewTimeline(&h, trace.Views{seated[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
 	return p.belt, nil
 }
 

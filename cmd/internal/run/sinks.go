@@ -25,24 +25,3 @@ func (t tee) End(at vtime.Time) {
 	t[0].End(at)
 	t[1].End(at)
 }
-
-// both shows the same sights to two viewers.
-type both [2]trace.Viewer
-
-// Sight implements trace.Viewer.
-func (b both) Sight(s *trace.Sight) {
-	b[0].Sight(s)
-	b[1].Sight(s)
-}
-
-// Event implements trace.Viewer.
-func (b both) Event(e *trace.Event) {
-	b[0].Event(e)
-	b[1].Event(e)
-}
-
-// End implements trace.Viewer.
-func (b both) End(at vtime.Time) {
-	b[0].End(at)
-	b[1].End(at)
-}
