@@ -75,7 +75,7 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 	return layout{
 		side: side, qps: s.QPs, reads: reads, spec: s,
 		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
-		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, uint64(max(s.Receives, 1))),
+		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, min(uint64(max(s.Receives, 1)), taken(s, side.Other(), inSlot))),
 	}
 }
 
@@ -93,6 +93,28 @@ func messages(s *scenario.Spec, slot uint64) uint64 {
 		most = max(most, (end+slot-1)/slot)
 	}
 	return most
+}
+
+// taken is how many slots the messages of a side that take a receive come to, when each has one: the longest of its loads, as an
+// inbox that several fill in turns is not compared, and one more, where a message is seen that took a receive too many.
+func taken(s *scenario.Spec, from trace.Side, slot uint64) uint64 {
+	most := uint64(s.Turns.Count)
+	for _, l := range s.Loads {
+		switch {
+		case l.From != from || !takesReceive(l.Op):
+		case l.Count == 0:
+			return math.MaxUint64 // it goes on for as long as the run
+		default:
+			most = max(most, uint64(l.Count))
+		}
+	}
+	posts := uint64(0)
+	for _, p := range s.Posts {
+		if p.From == from && !p.Receive && takesReceive(p.WR.Op) {
+			posts++
+		}
+	}
+	return max(most, posts, uint64(leastBytes)/slot) + 1
 }
 
 func clamp(n, most uint64) uint64 { return max(1, min(n, most)) }

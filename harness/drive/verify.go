@@ -95,7 +95,8 @@ func (l *layout) standing(i int, ld *load) []Work {
 	if !varied {
 		kept := l.slots
 		if takesReceive(ld.Op) {
-			kept = max(kept, l.inSlots)
+			peer := newLayout(l.spec, l.side.Other())
+			kept = max(kept, peer.inSlots)
 		}
 		first = max(0, ld.posted-int(kept))
 	}
