@@ -263,7 +263,7 @@ func (e *Endpoint) Vars(i int) []engine.Var { return e.engines.qps[i].inspect(ni
 // Shared returns the variables of what the QPs share, none when they share nothing.
 func (e *Endpoint) Shared() []engine.Var {
 	if in, ok := e.host.(engine.Inspector); ok {
-		return in.Vars()
+		return in.Vars(nil)
 	}
 	return nil
 }

@@ -81,7 +81,9 @@ func (f *fake) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	return nil
 }
 
-func (f *fake) Vars() []engine.Var { return []engine.Var{{Name: "handled", Value: int64(f.handled)}} }
+func (f *fake) Vars(list []engine.Var) []engine.Var {
+	return append(list, engine.Var{Name: "handled", Value: int64(f.handled)})
+}
 
 // complete makes the request of an ID complete.
 func (f *fake) complete(id uint64, s engine.Status) {

@@ -51,9 +51,9 @@ type rest struct {
 	tcp      *carried    // the host's TCP below it; nil for a QP with packets of its own
 	declared expect.Bits // bytes of the target region that were declared valid
 	loads    []load
-	recvs    int          // receives posted so far
-	armed    vtime.Time   // transport timer as last reported
-	vars     []engine.Var // variables as last reported
+	recvs    int        // receives posted so far
+	armed    vtime.Time // transport timer as last reported
+	vars     []int64    // values of the variables as last reported
 }
 
 // init sets a QP up whose two halves are made.
@@ -105,7 +105,7 @@ func (q *qp) wake() vtime.Time {
 func (q *qp) inspect(vars []engine.Var) []engine.Var {
 	for _, half := range []any{q.req, q.resp} {
 		if in, ok := half.(engine.Inspector); ok {
-			vars = append(vars, in.Vars()...)
+			vars = in.Vars(vars)
 		}
 	}
 	return vars

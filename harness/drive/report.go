@@ -76,14 +76,14 @@ func (r *reports) vars(i int, q *qp) {
 	now := q.inspect(r.scratch[:0])
 	r.scratch = now
 	if len(q.vars) != len(now) {
-		q.vars = make([]engine.Var, len(now))
+		q.vars = make([]int64, len(now))
 	}
-	for k, v := range now {
-		if v.Value != q.vars[k].Value {
+	for k := range now {
+		if v := &now[k]; v.Value != q.vars[k] {
+			q.vars[k] = v.Value
 			r.probe(i, v.Name, v.Value)
 		}
 	}
-	copy(q.vars, now)
 }
 
 // region tells which memory a peer may reach, so that a judge can tell a bad key or address from a good one.

@@ -72,25 +72,3 @@ type Responder interface {
 type Urgent interface {
 	Urgent() bool
 }
-
-// Inspector is implemented by engines that show their state, for ladders, probes and reports. The order of the variables
-// is fixed, names are those of the protocol's paper, and values never contain pointers or map order.
-type Inspector interface {
-	Vars() []Var
-}
-
-// Var is one named variable of an engine: "snd_una", "epsn". PSNs are absolute; IsPSN lets a ladder print them relative
-// to the start.
-type Var struct {
-	Name  string
-	Value int64
-	IsPSN bool
-}
-
-// Flag is the value of a variable that is true or false.
-func Flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -162,19 +162,19 @@ func (r *Requester) fail(now vtime.Time, s engine.Status) {
 
 // Vars implements engine.Inspector. The names are the paper's; "rd_" are those of the READ responses. No name occurs in
 // both halves.
-func (r *Requester) Vars() []engine.Var {
-	return append(r.out.vars("snd_", []engine.Var{
-		{Name: "unack", Value: int64(r.out.unack), IsPSN: true},
-		{Name: "snd_nxt", Value: int64(r.out.next), IsPSN: true},
-	}), append(r.in.vars("rd_", []engine.Var{
-		{Name: "rd_rcv_nxt", Value: int64(r.in.next), IsPSN: true},
-	}), []engine.Var{
-		{Name: "sr_unit", Value: int64(r.nic.pointer)},
-		{Name: "outstanding", Value: int64(r.sq.Len())},
-		{Name: "retry", Value: int64(r.retry.Left)},
-		{Name: "rto_below_rtt", Value: engine.Flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
-		{Name: "ignored", Value: r.ignored},
-	}...)...)
+func (r *Requester) Vars(list []engine.Var) []engine.Var {
+	list = append(list,
+		engine.Var{Name: "unack", Value: int64(r.out.unack), IsPSN: true},
+		engine.Var{Name: "snd_nxt", Value: int64(r.out.next), IsPSN: true})
+	list = sndNames.Rename(r.out.vars(list))
+	list = append(list, engine.Var{Name: "rd_rcv_nxt", Value: int64(r.in.next), IsPSN: true})
+	list = rdNames.Rename(r.in.vars(list))
+	return append(list,
+		engine.Var{Name: "sr_unit", Value: int64(r.nic.pointer)},
+		engine.Var{Name: "outstanding", Value: int64(r.sq.Len())},
+		engine.Var{Name: "retry", Value: int64(r.retry.Left)},
+		engine.Var{Name: "rto_below_rtt", Value: engine.Flag(r.qp.RTO > 0 && r.qp.RTO < r.nic.host.cfg.rtt)},
+		engine.Var{Name: "ignored", Value: r.ignored})
 }
 
 var (

@@ -204,20 +204,21 @@ func (r *Responder) clear() {
 }
 
 // Vars implements engine.Inspector: the receiver's names as in the paper, "rd_" for the READ responses, and the pool.
-func (r *Responder) Vars() []engine.Var {
-	v := r.in.vars("rcv_", []engine.Var{{Name: "rcv_nxt", Value: int64(r.in.next), IsPSN: true}})
-	v = append(v,
+func (r *Responder) Vars(list []engine.Var) []engine.Var {
+	list = append(list, engine.Var{Name: "rcv_nxt", Value: int64(r.in.next), IsPSN: true})
+	list = rcvNames.Rename(r.in.vars(list))
+	list = append(list,
 		engine.Var{Name: "msn", Value: int64(r.msn)},
 		engine.Var{Name: "kept", Value: int64(r.store.n)},
 		engine.Var{Name: "rd_unack", Value: int64(r.out.unack), IsPSN: true})
-	v = r.out.vars("rd_snd_", v)
-	v = append(v,
+	list = rdSndNames.Rename(r.out.vars(list))
+	list = append(list,
 		engine.Var{Name: "receives", Value: int64(r.inbox.Receives())},
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "refused", Value: r.refused},
 		engine.Var{Name: "rd_timeouts", Value: r.timeouts},
 		engine.Var{Name: "failed", Value: engine.Flag(r.state != rc.Ready)})
-	return r.nic.host.vars(v)
+	return r.nic.host.Vars(list)
 }
 
 var (

@@ -224,19 +224,18 @@ func (r *Requester) fail(now vtime.Time, s engine.Status) {
 }
 
 // Vars implements engine.Inspector.
-func (r *Requester) Vars() []engine.Var {
-	return []engine.Var{
-		{Name: "snd_una", Value: int64(r.win.una), IsPSN: true},
-		{Name: "snd_nxt", Value: int64(r.win.nxt), IsPSN: true},
-		{Name: "snd_max", Value: int64(r.win.max), IsPSN: true},
-		{Name: "outstanding", Value: int64(r.sq.Len())},
-		{Name: "rd_atomic", Value: int64(r.sq.fetching)},
-		{Name: "retry", Value: int64(r.retry.Left)},
-		{Name: "rnr_retry", Value: int64(r.retry.RNRLeft)},
-		{Name: "failed", Value: engine.Flag(r.failed)},
-		{Name: "ignored", Value: r.ignored},
-		{Name: "reserved", Value: r.reserved},
-	}
+func (r *Requester) Vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "snd_una", Value: int64(r.win.una), IsPSN: true},
+		engine.Var{Name: "snd_nxt", Value: int64(r.win.nxt), IsPSN: true},
+		engine.Var{Name: "snd_max", Value: int64(r.win.max), IsPSN: true},
+		engine.Var{Name: "outstanding", Value: int64(r.sq.Len())},
+		engine.Var{Name: "rd_atomic", Value: int64(r.sq.fetching)},
+		engine.Var{Name: "retry", Value: int64(r.retry.Left)},
+		engine.Var{Name: "rnr_retry", Value: int64(r.retry.RNRLeft)},
+		engine.Var{Name: "failed", Value: engine.Flag(r.failed)},
+		engine.Var{Name: "ignored", Value: r.ignored},
+		engine.Var{Name: "reserved", Value: r.reserved})
 }
 
 var (

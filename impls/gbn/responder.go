@@ -153,18 +153,17 @@ func (r *Responder) Flush(vtime.Time) {
 }
 
 // Vars implements engine.Inspector.
-func (r *Responder) Vars() []engine.Var {
-	return []engine.Var{
-		{Name: "epsn", Value: int64(r.epsn), IsPSN: true},
-		{Name: "msn", Value: int64(r.msn)},
-		{Name: "nak_sent", Value: engine.Flag(r.gap.answered)},
-		{Name: "receives", Value: int64(r.inbox.Receives())},
-		{Name: "remembered", Value: int64(r.replay.Len())},
-		{Name: "failed", Value: engine.Flag(r.state != rc.Ready)},
-		{Name: "duplicates", Value: r.duplicates},
-		{Name: "early", Value: r.early},
-		{Name: "ignored", Value: r.ignored},
-	}
+func (r *Responder) Vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "epsn", Value: int64(r.epsn), IsPSN: true},
+		engine.Var{Name: "msn", Value: int64(r.msn)},
+		engine.Var{Name: "nak_sent", Value: engine.Flag(r.gap.answered)},
+		engine.Var{Name: "receives", Value: int64(r.inbox.Receives())},
+		engine.Var{Name: "remembered", Value: int64(r.replay.Len())},
+		engine.Var{Name: "failed", Value: engine.Flag(r.state != rc.Ready)},
+		engine.Var{Name: "duplicates", Value: r.duplicates},
+		engine.Var{Name: "early", Value: r.early},
+		engine.Var{Name: "ignored", Value: r.ignored})
 }
 
 var (

@@ -170,7 +170,7 @@ func (a *actor) target() int {
 }
 
 func (a *actor) variable(name string) int64 {
-	for _, v := range a.half.(engine.Inspector).Vars() {
+	for _, v := range a.half.(engine.Inspector).Vars(nil) {
 		if v.Name == name && v.IsPSN {
 			return int64(psn.PSN(v.Value).Sub(a.base))
 		} else if v.Name == name {

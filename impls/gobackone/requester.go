@@ -134,9 +134,9 @@ func (r *Requester) PollEvent() (engine.Event, bool) { return r.inner.PollEvent(
 func (r *Requester) Flush(now vtime.Time) { r.inner.Flush(now) }
 
 // Vars implements engine.Inspector.
-func (r *Requester) Vars() []engine.Var {
+func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	una, nxt, _ := r.inner.Window()
-	return append(r.inner.Vars(),
+	return append(r.inner.Vars(list),
 		engine.Var{Name: "crt_rack", Value: int64(r.retrans.crtRACK), IsPSN: true},
 		engine.Var{Name: "last_rack", Value: int64(r.retrans.lastRACK), IsPSN: true},
 		engine.Var{Name: "retrans_queue", Value: int64(r.retrans.len(una, nxt))},

@@ -137,8 +137,8 @@ func (r *Responder) hush() {
 }
 
 // Vars implements engine.Inspector.
-func (r *Responder) Vars() []engine.Var {
-	return append(r.inner.Vars(),
+func (r *Responder) Vars(list []engine.Var) []engine.Var {
+	return append(r.inner.Vars(list),
 		engine.Var{Name: "kept", Value: int64(r.early.n)},
 		engine.Var{Name: "too_early", Value: r.dropped},
 	)

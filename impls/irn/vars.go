@@ -5,22 +5,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
+// rdNames are the names of what is shown of the sender of READ responses.
+var rdNames = engine.Prefixed("rd_", (&sender{}).vars(nil))
+
 // vars appends the state of a sender, by the names of the published logic.
-func (s *sender) vars(prefix string, v []engine.Var) []engine.Var {
-	return append(v,
-		engine.Var{Name: prefix + "next_sn_to_send", Value: int64(s.next), IsPSN: true},
-		engine.Var{Name: prefix + "last_acked_psn", Value: int64(s.una), IsPSN: true},
-		engine.Var{Name: prefix + "retransmit_sn", Value: int64(s.retx), IsPSN: true},
-		engine.Var{Name: prefix + "recover_sn", Value: int64(s.recoverSN), IsPSN: true},
-		engine.Var{Name: prefix + "in_recovery", Value: engine.Flag(s.inRecovery)},
-		engine.Var{Name: prefix + "do_retransmit", Value: engine.Flag(s.doRetransmit)},
-		engine.Var{Name: prefix + "quick_timeout", Value: engine.Flag(s.rto.quick)})
+func (s *sender) vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "next_sn_to_send", Value: int64(s.next), IsPSN: true},
+		engine.Var{Name: "last_acked_psn", Value: int64(s.una), IsPSN: true},
+		engine.Var{Name: "retransmit_sn", Value: int64(s.retx), IsPSN: true},
+		engine.Var{Name: "recover_sn", Value: int64(s.recoverSN), IsPSN: true},
+		engine.Var{Name: "in_recovery", Value: engine.Flag(s.inRecovery)},
+		engine.Var{Name: "do_retransmit", Value: engine.Flag(s.doRetransmit)},
+		engine.Var{Name: "quick_timeout", Value: engine.Flag(s.rto.quick)})
 }
 
 // Vars implements engine.Inspector. "rd_" are those of the READ responses. No name occurs in both halves.
-func (r *Requester) Vars() []engine.Var {
-	v := r.out.vars("", make([]engine.Var, 0, 16))
-	return append(v,
+func (r *Requester) Vars(list []engine.Var) []engine.Var {
+	list = r.out.vars(list)
+	return append(list,
 		engine.Var{Name: "rd_rcv_expected_seq", Value: int64(r.in.expected), IsPSN: true},
 		engine.Var{Name: "rd_rcv_held", Value: int64(r.in.held)},
 		engine.Var{Name: "outstanding", Value: int64(r.sq.Len())},
@@ -29,14 +32,14 @@ func (r *Requester) Vars() []engine.Var {
 }
 
 // Vars implements engine.Inspector. Beside its own variables the responder shows the bitmap from the expected PSN on.
-func (r *Responder) Vars() []engine.Var {
-	v := append(make([]engine.Var, 0, 24),
+func (r *Responder) Vars(list []engine.Var) []engine.Var {
+	list = append(list,
 		engine.Var{Name: "rcv_expected_seq", Value: int64(r.in.expected), IsPSN: true},
 		engine.Var{Name: "rcv_msn", Value: int64(r.msn)},
 		engine.Var{Name: "rcv_bitmap", Value: r.in.codes()},
 		engine.Var{Name: "rcv_parked", Value: int64(r.parked)})
-	v = r.out.vars("rd_", v)
-	return append(v,
+	list = rdNames.Rename(r.out.vars(list))
+	return append(list,
 		engine.Var{Name: "receives", Value: int64(r.receives.Len())},
 		engine.Var{Name: "duplicates", Value: r.duplicates},
 		engine.Var{Name: "dropped", Value: r.dropped},

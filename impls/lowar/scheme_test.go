@@ -315,7 +315,7 @@ func TestParams(t *testing.T) {
 // varOf returns a variable of an engine.
 func varOf(t *testing.T, half any, name string) int64 {
 	t.Helper()
-	for _, v := range half.(engine.Inspector).Vars() {
+	for _, v := range half.(engine.Inspector).Vars(nil) {
 		if v.Name == name {
 			return v.Value
 		}

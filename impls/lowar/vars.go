@@ -4,57 +4,65 @@ import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 
 // Vars implements engine.Inspector: what the engine above shows, and what the shim knows of the stream that it codes and of
 // the one that it decodes. Names that begin with r are of READ responses.
-func (r *Requester) Vars() []engine.Var {
-	v := inspect(r.above)
-	v = r.enc.vars(v, "enc_")
-	v = r.dec.vars(v, "rdec_")
-	return r.enc.host.vars(v)
+func (r *Requester) Vars(list []engine.Var) []engine.Var {
+	list = inspect(r.above, list)
+	list = encNames.Rename(r.enc.vars(list))
+	list = rdecNames.Rename(r.dec.vars(list))
+	return r.enc.host.vars(list)
 }
 
 // Vars implements engine.Inspector. What the endpoint shares is among the requester's.
-func (r *Responder) Vars() []engine.Var {
-	v := inspect(r.above)
-	v = r.dec.vars(v, "dec_")
-	return r.enc.vars(v, "renc_")
+func (r *Responder) Vars(list []engine.Var) []engine.Var {
+	list = inspect(r.above, list)
+	list = decNames.Rename(r.dec.vars(list))
+	return rencNames.Rename(r.enc.vars(list))
 }
 
-// inspect returns what an engine shows.
-func inspect(above any) []engine.Var {
+// The names of what is shown of each stream.
+var (
+	encNames  = engine.Prefixed("enc_", (&encoder{}).vars(nil))
+	rencNames = engine.Prefixed("renc_", (&encoder{}).vars(nil))
+	decNames  = engine.Prefixed("dec_", (&decoder{}).vars(nil))
+	rdecNames = engine.Prefixed("rdec_", (&decoder{}).vars(nil))
+)
+
+// inspect appends what an engine shows.
+func inspect(above any, list []engine.Var) []engine.Var {
 	if in, ok := above.(engine.Inspector); ok {
-		return in.Vars()
+		return in.Vars(list)
 	}
-	return nil
+	return list
 }
 
-func (e *encoder) vars(v []engine.Var, prefix string) []engine.Var {
-	return append(v,
-		engine.Var{Name: prefix + "bpsn", Value: int64(e.base), IsPSN: true},
-		engine.Var{Name: prefix + "n", Value: int64(e.n)},
-		engine.Var{Name: prefix + "r", Value: int64(e.code.r)},
-		engine.Var{Name: prefix + "c", Value: int64(e.code.c)},
-		engine.Var{Name: prefix + "epoch", Value: int64(e.epoch)},
-		engine.Var{Name: prefix + "repairs", Value: e.repairs},
-		engine.Var{Name: prefix + "unprotected", Value: e.unprotected},
-		engine.Var{Name: prefix + "discarded", Value: e.discarded})
+func (e *encoder) vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "bpsn", Value: int64(e.base), IsPSN: true},
+		engine.Var{Name: "n", Value: int64(e.n)},
+		engine.Var{Name: "r", Value: int64(e.code.r)},
+		engine.Var{Name: "c", Value: int64(e.code.c)},
+		engine.Var{Name: "epoch", Value: int64(e.epoch)},
+		engine.Var{Name: "repairs", Value: e.repairs},
+		engine.Var{Name: "unprotected", Value: e.unprotected},
+		engine.Var{Name: "discarded", Value: e.discarded})
 }
 
-func (d *decoder) vars(v []engine.Var, prefix string) []engine.Var {
-	return append(v,
-		engine.Var{Name: prefix + "next", Value: int64(d.next), IsPSN: true},
-		engine.Var{Name: prefix + "bpsn", Value: int64(d.base), IsPSN: true},
-		engine.Var{Name: prefix + "bypass", Value: engine.Flag(d.bypass)},
-		engine.Var{Name: prefix + "r", Value: int64(d.code.r)},
-		engine.Var{Name: prefix + "c", Value: int64(d.code.c)},
-		engine.Var{Name: prefix + "waiting", Value: int64(d.waiting)},
-		engine.Var{Name: prefix + "recovered", Value: d.recovered},
-		engine.Var{Name: prefix + "failed", Value: d.failed},
-		engine.Var{Name: prefix + "ignored", Value: d.ignored},
-		engine.Var{Name: prefix + "refused", Value: d.refused})
+func (d *decoder) vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "next", Value: int64(d.next), IsPSN: true},
+		engine.Var{Name: "bpsn", Value: int64(d.base), IsPSN: true},
+		engine.Var{Name: "bypass", Value: engine.Flag(d.bypass)},
+		engine.Var{Name: "r", Value: int64(d.code.r)},
+		engine.Var{Name: "c", Value: int64(d.code.c)},
+		engine.Var{Name: "waiting", Value: int64(d.waiting)},
+		engine.Var{Name: "recovered", Value: d.recovered},
+		engine.Var{Name: "failed", Value: d.failed},
+		engine.Var{Name: "ignored", Value: d.ignored},
+		engine.Var{Name: "refused", Value: d.refused})
 }
 
 // vars appends the shared buffers: units and places in use, the most that were, and how many there may be.
-func (h *Host) vars(v []engine.Var) []engine.Var {
-	return append(v,
+func (h *Host) vars(list []engine.Var) []engine.Var {
+	return append(list,
 		engine.Var{Name: "units_encoding", Value: int64(h.encoding.used())},
 		engine.Var{Name: "units_encoding_high", Value: int64(h.encoding.high)},
 		engine.Var{Name: "units_decoding", Value: int64(h.decoding.used())},

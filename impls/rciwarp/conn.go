@@ -122,22 +122,21 @@ func (c *conn) Flush(now vtime.Time) {
 }
 
 // Vars implements engine.Inspector.
-func (c *conn) Vars() []engine.Var {
+func (c *conn) Vars(list []engine.Var) []engine.Var {
 	cwnd, flight := c.tcp.Window()
 	n := c.tcp.Counts()
-	return []engine.Var{
-		{Name: "tcp_state", Value: int64(c.tcp.State())},
-		{Name: "cwnd", Value: int64(cwnd)},
-		{Name: "flight", Value: int64(flight)},
-		{Name: "resent", Value: n.Resent},
-		{Name: "fast_retransmits", Value: n.FastRetransmits},
-		{Name: "timeouts", Value: n.Timeouts},
-		{Name: "dup_acks", Value: n.DupACKs},
-		{Name: "markers", Value: engine.Flag(c.framer.Markers)},
-		{Name: "crc", Value: engine.Flag(c.framer.CRC)},
-		{Name: "failed", Value: engine.Flag(c.failed)},
-		{Name: "state_bytes", Value: int64(c.tcp.Bytes())},
-	}
+	return append(list,
+		engine.Var{Name: "tcp_state", Value: int64(c.tcp.State())},
+		engine.Var{Name: "cwnd", Value: int64(cwnd)},
+		engine.Var{Name: "flight", Value: int64(flight)},
+		engine.Var{Name: "resent", Value: n.Resent},
+		engine.Var{Name: "fast_retransmits", Value: n.FastRetransmits},
+		engine.Var{Name: "timeouts", Value: n.Timeouts},
+		engine.Var{Name: "dup_acks", Value: n.DupACKs},
+		engine.Var{Name: "markers", Value: engine.Flag(c.framer.Markers)},
+		engine.Var{Name: "crc", Value: engine.Flag(c.framer.CRC)},
+		engine.Var{Name: "failed", Value: engine.Flag(c.failed)},
+		engine.Var{Name: "state_bytes", Value: int64(c.tcp.Bytes())})
 }
 
 // Requester is the half that posts.
@@ -147,7 +146,7 @@ type Requester struct{ *conn }
 type Responder struct{ *conn }
 
 // Vars hides those of the connection, which the requester shows.
-func (r *Responder) Vars() []engine.Var { return nil }
+func (r *Responder) Vars(list []engine.Var) []engine.Var { return list }
 
 var (
 	_ engine.Requester = (*Requester)(nil)

@@ -89,16 +89,22 @@ func (l *pipeline) due(h *half) vtime.Time {
 	return l.free.Add(*h.turns.At(0) - l.wait.at(0).queued)
 }
 
+// The names of what is shown of each half.
+var (
+	reqNames  = engine.Prefixed("req_", (&half{}).vars(nil))
+	respNames = engine.Prefixed("resp_", (&half{}).vars(nil))
+)
+
 // vars appends what the packets of the half cost the pipeline, in picoseconds.
-func (h *half) vars(prefix string, v []engine.Var) []engine.Var {
-	return append(v,
-		engine.Var{Name: prefix + "bitmap_queries", Value: h.queries},
-		engine.Var{Name: prefix + "stalled_ps", Value: int64(h.stalled)})
+func (h *half) vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "bitmap_queries", Value: h.queries},
+		engine.Var{Name: "stalled_ps", Value: int64(h.stalled)})
 }
 
 // vars appends the state of the pipeline, which is the same for all QPs of an endpoint.
-func (l *pipeline) vars(v []engine.Var) []engine.Var {
-	return append(v,
+func (l *pipeline) vars(list []engine.Var) []engine.Var {
+	return append(list,
 		engine.Var{Name: "pipeline_queries", Value: l.queries},
 		engine.Var{Name: "pipeline_stalled_ps", Value: int64(l.stalled)},
 		engine.Var{Name: "pipeline_dropped", Value: l.dropped},
@@ -177,7 +183,9 @@ type Requester struct {
 func (r *Requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r.post.Post(now, wr) }
 
 // Vars implements engine.Inspector: those of IRN, and what the answers cost.
-func (r *Requester) Vars() []engine.Var { return r.vars("req_", r.inner.Vars()) }
+func (r *Requester) Vars(list []engine.Var) []engine.Var {
+	return reqNames.Rename(r.vars(r.inner.Vars(list)))
+}
 
 // Responder is IRN's behind the pipeline.
 type Responder struct {
@@ -191,7 +199,9 @@ func (r *Responder) PostReceive(now vtime.Time, rr engine.ReceiveRequest) error 
 }
 
 // Vars implements engine.Inspector: those of IRN, what the requests cost, and the pipeline.
-func (r *Responder) Vars() []engine.Var { return r.pipe.vars(r.vars("resp_", r.inner.Vars())) }
+func (r *Responder) Vars(list []engine.Var) []engine.Var {
+	return r.pipe.vars(respNames.Rename(r.vars(r.inner.Vars(list))))
+}
 
 var (
 	_ engine.Requester = (*Requester)(nil)

@@ -111,10 +111,9 @@ func (s *Source) Flush(vtime.Time) {
 }
 
 // Vars implements engine.Inspector.
-func (s *Source) Vars() []engine.Var {
-	return []engine.Var{
-		{Name: "next_msn", Value: int64(s.nextMSN)},
-		{Name: "next_id", Value: int64(s.nextID)},
-		{Name: "queued", Value: int64(s.queue.Len())},
-	}
+func (s *Source) Vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "next_msn", Value: int64(s.nextMSN)},
+		engine.Var{Name: "next_id", Value: int64(s.nextID)},
+		engine.Var{Name: "queued", Value: int64(s.queue.Len())})
 }

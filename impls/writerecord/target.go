@@ -100,16 +100,15 @@ func (t *Target) PollTimer() (vtime.Time, bool) {
 func (t *Target) Flush(vtime.Time) { t.failed = true }
 
 // Vars implements engine.Inspector.
-func (t *Target) Vars() []engine.Var {
-	return []engine.Var{
-		{Name: "receives", Value: int64(t.host.posted.Len() + len(t.host.returned))},
-		{Name: "messages", Value: int64(t.host.messages)},
-		{Name: "no_receive", Value: t.noReceive},
-		{Name: "crc_errors", Value: t.crcErrors},
-		{Name: "malformed", Value: t.malformed},
-		{Name: "refused", Value: t.refused},
-		{Name: "overflow", Value: t.overflow},
-		{Name: "lost", Value: t.lost},
-		{Name: "abandoned", Value: t.abandoned},
-	}
+func (t *Target) Vars(list []engine.Var) []engine.Var {
+	return append(list,
+		engine.Var{Name: "receives", Value: int64(t.host.posted.Len() + len(t.host.returned))},
+		engine.Var{Name: "messages", Value: int64(t.host.messages)},
+		engine.Var{Name: "no_receive", Value: t.noReceive},
+		engine.Var{Name: "crc_errors", Value: t.crcErrors},
+		engine.Var{Name: "malformed", Value: t.malformed},
+		engine.Var{Name: "refused", Value: t.refused},
+		engine.Var{Name: "overflow", Value: t.overflow},
+		engine.Var{Name: "lost", Value: t.lost},
+		engine.Var{Name: "abandoned", Value: t.abandoned})
 }

@@ -337,7 +337,7 @@ func FuzzTarget(f *testing.F) {
 			packet.Opcode = roce.UDP
 			p.target.HandlePacket(p.now, &packet)
 			p.events(p.target)
-			p.target.Vars()
+			p.target.Vars(nil)
 			p.now = p.now.Add(60 * vtime.Millisecond)
 			p.target.HandleTimer(p.now)
 		}

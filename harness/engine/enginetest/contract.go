@@ -114,7 +114,7 @@ func checkBounded(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// checkAllocations wants the steady state to allocate nothing, from Post to completion.
+// checkAllocations wants the steady state to allocate nothing, from Post to completion, the showing of variables included.
 func checkAllocations(impl engine.Implementation, opts Options) error {
 	for _, op := range opts.ops() {
 		x, err := newExchange(impl, opts, op)
@@ -140,6 +140,7 @@ type exchange struct {
 	wr                engine.WorkRequest
 	rr                engine.ReceiveRequest
 	p                 roce.Packet
+	vars              []engine.Var
 	posted, completed int
 }
 
@@ -218,4 +219,5 @@ func (x *exchange) drain(e *end) {
 	}
 	for _, ok := e.resp.PollEvent(); ok; _, ok = e.resp.PollEvent() {
 	}
+	x.vars = inspect(e.resp, inspect(e.req, x.vars[:0]))
 }

@@ -252,6 +252,17 @@ func toys() []toy {
 				return r.Requester.PollTransmit(now, p)
 			}
 		})},
+		{"allocates to show its state", "allocations", "allocations each", showing(func(list []engine.Var) []engine.Var {
+			return append(list, []engine.Var{{Name: strings.Repeat("x", len(list)+2)}}...)
+		})},
+		{"shows nothing, and drops the list", "timers_and_polls", "what is in the list", showing(func([]engine.Var) []engine.Var { return nil })},
+		{"renames what is in the list", "timers_and_polls", "what is in the list", showing(func(list []engine.Var) []engine.Var {
+			list = append(list, engine.Var{Name: "x"})
+			for i := range list {
+				list[i].Name = "my_" + list[i].Name
+			}
+			return list
+		})},
 		{"sends after a flush", "conservation", "flushed requester sends", onRequester(func(r *requester) {
 			failed := false
 			r.event = func() (engine.Event, bool) {
@@ -270,6 +281,21 @@ func toys() []toy {
 type deaf struct{ engine.Requester }
 
 func (deaf) PollTimer() (vtime.Time, bool) { return 0, false }
+
+// candid is a requester with variables of its own.
+type candid struct {
+	engine.Requester
+	vars func(list []engine.Var) []engine.Var
+}
+
+func (c candid) Vars(list []engine.Var) []engine.Var { return c.vars(list) }
+
+// showing makes a broken from how the requester shows its state.
+func showing(vars func(list []engine.Var) []engine.Var) func() broken {
+	return func() broken {
+		return broken{req: func(good engine.Requester) engine.Requester { return candid{good, vars} }}
+	}
+}
 
 func TestEveryCheckFails(t *testing.T) {
 	seen := map[string]bool{}

@@ -26,11 +26,11 @@ func (d *pair) nag(e *end) {
 				d.breach("an early HandleTimer at %sus moves the deadline", d.now.Micros())
 			}
 		}
-		before := vars(half)
+		before := d.vars(half)
 		if half.PollTransmit(d.now, &p) || half.PollTransmit(d.now, &p) {
 			d.breach("PollTransmit refused and then sent %s", &p)
 		}
-		if after := vars(half); !slices.Equal(before, after) {
+		if after := d.vars(half); !slices.Equal(before, after) {
 			d.breach("a refused PollTransmit changes %v into %v", before, after)
 		}
 	}
@@ -42,10 +42,21 @@ func (d *pair) breach(format string, args ...any) {
 	}
 }
 
-// vars returns the variables of an engine that shows them.
-func vars(e engine.Engine) []engine.Var {
-	if in, ok := e.(engine.Inspector); ok {
-		return in.Vars()
+// vars returns the variables of an engine that shows them. They come behind what is in the list before.
+func (d *pair) vars(e engine.Engine) []engine.Var {
+	first := engine.Var{Name: "first", Value: 1, IsPSN: true}
+	list := inspect(e, []engine.Var{first})
+	if len(list) == 0 || list[0] != first {
+		d.breach("Vars does not leave alone what is in the list")
+		return list
 	}
-	return nil
+	return list[1:]
+}
+
+// inspect appends the variables of an engine that shows them.
+func inspect(e engine.Engine, list []engine.Var) []engine.Var {
+	if in, ok := e.(engine.Inspector); ok {
+		return in.Vars(list)
+	}
+	return list
 }

@@ -10,7 +10,9 @@ import (
 // plain is a host that tells something of itself.
 type plain struct{ engine.Host }
 
-func (plain) Vars() []engine.Var { return []engine.Var{{Name: "x", Value: 1}} }
+func (plain) Vars(list []engine.Var) []engine.Var {
+	return append(list, engine.Var{Name: "x", Value: 1})
+}
 
 func saying(word string) func([]byte) []byte {
 	return func([]byte) []byte { return []byte(word) }

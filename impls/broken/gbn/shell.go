@@ -163,11 +163,11 @@ func (s *shell) Flush(now vtime.Time) {
 }
 
 // Vars implements engine.Inspector.
-func (s *shell) Vars() []engine.Var {
+func (s *shell) Vars(list []engine.Var) []engine.Var {
 	if in, ok := s.inner.(engine.Inspector); ok {
-		return in.Vars()
+		return in.Vars(list)
 	}
-	return nil
+	return list
 }
 
 // requester and responder give the shell of a half the method that its kind has.

@@ -152,11 +152,12 @@ func (h *half) PollEvent() (engine.Event, bool) {
 	}
 }
 
-// Vars implements engine.Inspector.
-func (h *half) Vars() []engine.Var {
-	list := h.Engine.(engine.Inspector).Vars()
-	for i := range list {
-		if h.hooks.vars != nil {
+// Vars implements engine.Inspector. The hook sees what the engine appended.
+func (h *half) Vars(list []engine.Var) []engine.Var {
+	before := len(list)
+	list = h.Engine.(engine.Inspector).Vars(list)
+	if h.hooks.vars != nil {
+		for i := before; i < len(list); i++ {
 			h.hooks.vars(h.end, &list[i])
 		}
 	}

@@ -156,16 +156,17 @@ func (s *Shell) PollTimer() (vtime.Time, bool) { return s.inner.PollTimer() }
 func (s *Shell) Flush(now vtime.Time) { s.inner.Flush(now) }
 
 // Vars implements engine.Inspector: what the engine says of itself, or what the variant makes of it.
-func (s *Shell) Vars() []engine.Var {
+func (s *Shell) Vars(list []engine.Var) []engine.Var {
 	in, ok := s.inner.(engine.Inspector)
 	if !ok {
-		return nil
+		return list
 	}
-	v := in.Vars()
+	before := len(list)
+	list = in.Vars(list)
 	if s.Report != nil {
-		s.Report(v)
+		s.Report(list[before:])
 	}
-	return v
+	return list
 }
 
 // Vars finds variables by name.
