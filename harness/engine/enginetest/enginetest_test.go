@@ -255,7 +255,9 @@ func toys() []toy {
 		{"allocates to show its state", "allocations", "allocations each", showing(func(list []engine.Var) []engine.Var {
 			return append(list, []engine.Var{{Name: strings.Repeat("x", len(list)+2)}}...)
 		})},
-		{"shows nothing, and drops the list", "timers_and_polls", "what is in the list", showing(func([]engine.Var) []engine.Var { return nil })},
+		{"shows nothing, and drops the list", "timers_and_polls", "what is in the list", showing(func([]engine.Var) []engine.Var {
+			return nil
+		})},
 		{"renames what is in the list", "timers_and_polls", "what is in the list", showing(func(list []engine.Var) []engine.Var {
 			list = append(list, engine.Var{Name: "x"})
 			for i := range list {
