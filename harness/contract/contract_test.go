@@ -88,6 +88,9 @@ func TestDialogRefuses(t *testing.T) {
 
 // A flood of good lines ends as well.
 func TestDialogEndsAFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: reads a million lines")
+	}
 	flood := &repeat{once: []byte(said[0] + "\n" + said[1] + "\n"), again: []byte(said[3] + "\n")}
 	for d := NewDialog(flood); ; {
 		if _, err := d.Next(); err != nil {

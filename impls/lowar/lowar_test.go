@@ -46,6 +46,9 @@ func TestContract(t *testing.T) {
 
 // TestContractOverSelectiveRepeat is the same above an engine that keeps what comes early.
 func TestContractOverSelectiveRepeat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: TestContract runs the same suite over go-back-N")
+	}
 	for _, tc := range []struct {
 		name string
 		qp   func(*engine.QP)

@@ -205,7 +205,10 @@ func TestBursts(t *testing.T) {
 // TestMemoryUnderLoss moves every kind of message over links that lose at random and in bursts, and looks at the memory.
 func TestMemoryUnderLoss(t *testing.T) {
 	for _, loss := range []string{"random p=1e-3", "random p=0.02", "random p=0.1", "burst enter=0.005 len=3 loss=0.7", "burst enter=0.002 len=12 loss=0.7"} {
-		for _, code := range []string{"r=8 c=1", "r=64 c=8", "adaptive=true r=32 c=1 report=256"} {
+		for i, code := range []string{"r=8 c=1", "r=64 c=8", "adaptive=true r=32 c=1 report=256"} {
+			if testing.Short() && i > 0 {
+				break
+			}
 			for _, load := range []string{"load write msg=20000 count=60", "load send-imm msg=7000 count=60", "load read msg=20000 count=60"} {
 				s := lines(t, "param "+code, "loss "+loss, load, "qp qd=8 replenish=1 retry=7 rto=400us count=3")
 				r, w := play(t, s, overGBN(), overGBN())

@@ -47,6 +47,9 @@ func TestFigureAccounts(t *testing.T) {
 
 // A run depends on its Spec alone, so that the runs of two commits meet the same losses.
 func TestMeasureRepeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: measures a claim twice")
+	}
 	o := suite.Options{Targets: targets.All(), Seeds: 1, Cost: Cost}
 	o.Targets, _ = targets.Find(o.Targets, []string{"PT-FS-02"})
 	specs, err := o.Specs()

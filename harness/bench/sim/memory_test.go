@@ -11,6 +11,9 @@ import (
 
 // The estimate is above what a run holds when its pipe is full, and not by an order of magnitude where that is much.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: fills thousands of queues")
+	}
 	for name, lines := range map[string][]string{
 		"many QPs":    {"link rate=100G delay=3us", "qp count=5000 qd=2", "load write msg=8KiB", "run for=1ms"},
 		"long pipe":   {"link rate=100G delay=10ms queue=400000", "qp qd=8000", "load write msg=64KiB", "run for=20ms"},

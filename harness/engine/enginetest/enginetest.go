@@ -58,7 +58,7 @@ func checks() []check {
 		{"conservation", checkConservation, false},
 		{"bounded", checkBounded, false},
 		{"timers_and_polls", checkPurity, false},
-		{"garbage", checkGarbage, false},
+		{"garbage", checkGarbage, true},
 		{"allocations", checkAllocations, false},
 	}
 }
