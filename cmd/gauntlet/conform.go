@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 )
 
 // conformFlags are the flags of conform.
@@ -95,7 +93,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	if f.list {
-		return printSpecs(os.Stdout, s.Specs)
+		return s.List(os.Stdout)
 	}
 	if err := s.Runner.Open(); err != nil {
 		return err
@@ -108,15 +106,6 @@ func (f *conformFlags) execute(ctx context.Context) error {
 	}
 	s.Settle()
 	return concludeConform(ctx, os.Stdout, s.Table, len(s.Specs), f.quiet)
-}
-
-// printSpecs lists specs with their labels.
-func printSpecs(out io.Writer, specs []suite.Spec) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range specs {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Impl, s.Scenario, strings.Join(s.Labels, " "))
-	}
-	return w.Flush()
 }
 
 // concludeConform prints the findings and the table, and turns the worst outcome into the exit code.

@@ -2,17 +2,14 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"os"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/contractcheck"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
 func checkContractCommand() *cobra.Command {
@@ -29,25 +26,13 @@ Exit codes: 0 it keeps the contract; 1 it does not; 3 the machine was too busy t
 			if runtime.GOOS != "linux" {
 				return usage(errors.New("check-contract: needs Linux"))
 			}
-			o := contractcheck.Options{Name: args[0], Where: "container", Attempts: conform.Attempts}
-			if !strings.HasPrefix(args[0], scenario.Image) {
-				o.Name, o.Where = scenario.Exec+strings.TrimPrefix(args[0], scenario.Exec), "netns"
-			}
-			var err error
-			if o.Bench, err = registry.Open(o.Where, ""); err != nil {
+			o, err := contractcheck.Open(args[0], conform.Attempts)
+			if err != nil {
 				return err
 			}
-			return failed(contractcheck.Walk(c.Context(), o, printStep))
+			return failed(contractcheck.Walk(c.Context(), o, func(s contractcheck.Step) { s.Print(os.Stdout) }))
 		},
 	}
-}
-
-func printStep(s contractcheck.Step) {
-	if s.Err != nil {
-		fmt.Printf("FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, strings.ReplaceAll(s.Err.Error(), "\n", "; "))
-		return
-	}
-	fmt.Printf("ok    %d of %d  %s%s\n", s.Number, s.Of, s.Name, s.Note)
 }
 
 // failed ends with the exit code of the step that failed: it is the program's fault, unless something else was at fault.

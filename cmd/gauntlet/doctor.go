@@ -22,14 +22,9 @@ With --measure it makes README's run at rising rates, some five seconds each, un
 is no part of the rest because it takes half a minute, keeps both processors busy, and holds for as long as nothing else runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			all := doctor.Examine()
-			if measured {
-				bar := progress.New(os.Stderr, true)
-				all = append(all, doctor.Measure(c.Context(), bar.Show))
-				bar.Done()
-			} else {
-				all = append(all, doctor.Unmeasured)
-			}
+			bar := progress.New(os.Stderr, true)
+			all := doctor.Examine(c.Context(), measured, bar.Show)
+			bar.Done()
 			if c.Context().Err() != nil {
 				return exit{exitBroken, "doctor: interrupted"}
 			}

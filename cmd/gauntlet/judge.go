@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -70,10 +71,9 @@ A capture of one port is enough; rules that need the other port, or what only an
 const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB at most, which is kept in the
 folder of temporary files while it is read. One that cannot be read is exit code 2.`
 
-// unread is the error of a command that reads a trace: usage when the trace cannot be read.
+// unread is the error of a command that reads a trace: usage when the trace cannot be read, or was asked for what cannot be.
 func unread(err error) error {
-	var u *run.Unreadable
-	if errors.As(err, &u) {
+	if errors.As(err, new(*run.Unreadable)) || fault.Of(err) == fault.User {
 		return usage(err)
 	}
 	return broken(err)

@@ -58,8 +58,8 @@ versions, so a version that is asked for may be gone. The kernel that was fetche
 }
 
 func labRunCommand() *cobra.Command {
-	var f guestFlags
-	var with, modules, outputs []string
+	var f bootFlags
+	var outputs []string
 	var seed uint64
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
@@ -72,12 +72,11 @@ The exit code is that of the command, or 3 when the guest broke.`,
   gauntlet lab run --output taps -- tests/mine --out taps`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			g, err := f.Guest()
+			g, err := f.boot()
 			if err != nil {
 				return err
 			}
-			g.Command, g.Modules, g.Seed = args, modules, seed
-			g.With = append(g.With, with...)
+			g.Command, g.Seed = args, seed
 			if g.Outputs, err = guest.Absolute(outputs); err != nil {
 				return usage(err)
 			}
@@ -86,34 +85,49 @@ The exit code is that of the command, or 3 when the guest broke.`,
 	}
 	d := c.Flags()
 	f.define(c)
-	d.StringArrayVar(&with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
-	d.StringArrayVar(&modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 	d.StringArrayVar(&outputs, "output", nil, "file or folder to bring back; may be repeated")
 	d.Uint64Var(&seed, "seed", 1, "of everything that is random in a deterministic guest")
 	return c
 }
 
 func labShellCommand() *cobra.Command {
-	var f guestFlags
-	var with, modules []string
+	var f bootFlags
 	c := &cobra.Command{
 		Use:   "shell",
 		Short: "Open a shell in a guest",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			g, err := f.Guest()
+			g, err := f.boot()
 			if err != nil {
 				return err
 			}
-			g.Modules, g.With = modules, append(g.With, with...)
 			guest.Shell(g)
 			return ended(guest.Boot(c.Context(), g))
 		},
 	}
 	f.define(c)
-	c.Flags().StringArrayVar(&with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
-	c.Flags().StringArrayVar(&modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 	return c
+}
+
+// bootFlags are the flags of the commands that boot a guest for something else than this program.
+type bootFlags struct {
+	guestFlags
+	with, modules []string
+}
+
+func (f *bootFlags) define(c *cobra.Command) {
+	f.guestFlags.define(c)
+	c.Flags().StringArrayVar(&f.with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
+	c.Flags().StringArrayVar(&f.modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
+}
+
+// boot makes the guest.
+func (f *bootFlags) boot() (*lab.Guest, error) {
+	g, err := f.Guest()
+	if err == nil {
+		g.Modules, g.With = f.modules, append(g.With, f.with...)
+	}
+	return g, err
 }
 
 func labCompareCommand() *cobra.Command {
@@ -131,12 +145,10 @@ packets of one direction: loss, the lengths of loss runs, reordering, and the di
 				return f.again(c.Context(), seed, nil, nil)
 			}
 			if asJSON {
-				list := []*linkmakers.Comparison{}
-				err := linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { list = append(list, one); return nil })
+				list, err := linkmakers.Collect(c.Context(), seed)
 				return broken(errors.Join(err, document.JSON(stdout, list)))
 			}
-			fmt.Println(linkmakers.Head)
-			return broken(linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { return one.Print(os.Stdout) }))
+			return broken(linkmakers.Write(c.Context(), seed, os.Stdout))
 		},
 	}
 	f.define(c)
