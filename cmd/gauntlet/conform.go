@@ -12,7 +12,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
 // conformFlags are the flags of conform.
@@ -116,10 +115,6 @@ func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selec
 	switch {
 	case ctx.Err() != nil || t.Done < selected:
 		return exit{exitBroken, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
-	case t.Worst >= rule.Invalid:
-		return exit{code: exitBroken}
-	case t.Worst != rule.Pass:
-		return exit{code: exitFailure}
 	}
-	return nil
+	return settled(t.Worst.String())
 }

@@ -21,10 +21,10 @@ import (
 
 // goodputFlags are the flags of lab goodput.
 type goodputFlags struct {
-	options     goodput.Options
-	html, color string
-	json, quiet bool
-	guest       guestFlags
+	options goodput.Options
+	html    string
+	output  outputFlags
+	guest   guestFlags
 }
 
 func labGoodputCommand() *cobra.Command {
@@ -57,12 +57,9 @@ the limit and not the processor.`,
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every run")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder, with the captures, for each run below this one (default: keep none)")
 	d.StringVar(&f.html, "html", "", "also write the page to this file")
-	d.BoolVar(&f.json, "json", false, jsonHelp)
-	d.BoolVar(&f.quiet, "quiet", false, "no progress")
-	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	f.output.define(c, "no progress")
 	f.guest.define(c)
 	complete(c, "impl", all.Names()...)
-	completeChoices(c, "color")
 	return c
 }
 
@@ -77,7 +74,7 @@ func (f *goodputFlags) execute(ctx context.Context) error {
 		f.guest.Carry(dut.Name)
 		return f.guest.again(ctx, f.options.Seed, nil, given(f.options.Folder, f.html))
 	}
-	bar := progress.New(os.Stderr, !f.quiet)
+	bar := progress.New(os.Stderr, !f.output.quiet)
 	m, err := plan.Run(ctx, bar.Say)
 	if err != nil {
 		return err
@@ -92,7 +89,7 @@ func (f *goodputFlags) conclude(m *model.Contrast) error {
 			return broken(err)
 		}
 	}
-	switch err := show(m, f.json, f.color, terminal.Contrast); {
+	switch err := show(m, &f.output, terminal.Contrast); {
 	case err != nil:
 		return broken(err)
 	case m.Status == rule.Pass.String():

@@ -14,9 +14,6 @@ import (
 // guestFlags are the flags of every command that boots a guest.
 type guestFlags struct{ guest.Options }
 
-// guestOnly names them, for benches that have no guest.
-var guestOnly = []string{"kernel", "modules", "deterministic", "guest-memory", "guest-limit", "guest-console", "guest-with"}
-
 func (f *guestFlags) define(c *cobra.Command) {
 	d := c.Flags()
 	d.StringVar(&f.Kernel, "kernel", "", "lab: kernel image to boot, with --modules (default: the one fetched last)")

@@ -19,8 +19,8 @@ import (
 )
 
 func judgeCommand() *cobra.Command {
-	var scheme, color, report string
-	var asJSON bool
+	var scheme, report string
+	var output outputFlags
 	var known waiverFlag
 	var device rule.Device
 	c := &cobra.Command{
@@ -52,17 +52,16 @@ A capture of one port is enough; rules that need the other port, or what only an
 			if err != nil {
 				return unread(err)
 			}
-			return printResult(result, asJSON, color, nil)
+			return printResult(result, &output, nil)
 		},
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
-	c.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
-	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
+	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
+	colorFlag(c, &output.color)
 	known.define(c)
 	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
 	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
-	completeChoices(c, "color")
 	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
 	return c
 }

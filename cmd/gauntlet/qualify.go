@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
@@ -25,11 +24,11 @@ import (
 
 // qualifyFlags are the flags of qualify. The scenarios are those of conform, run by conform.
 type qualifyFlags struct {
-	options        qualify.Options
-	profile, color string
-	json, quiet    bool
-	waivers        waiverFlag
-	guest          guestFlags
+	options qualify.Options
+	profile string
+	output  outputFlags
+	waivers waiverFlag
+	guest   guestFlags
 }
 
 func qualifyCommand() *cobra.Command {
@@ -68,11 +67,9 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
-	d.BoolVar(&f.json, "json", false, jsonHelp)
-	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
-	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
+	f.output.define(c, "no progress line")
 	f.guest.define(c)
-	completeChoices(c, "bench", "link", "color")
+	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "peer", all.Names()...)
 	complete(c, "dut", dut.Name)
@@ -87,7 +84,7 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	o := &f.options
 	k := &o.Conform
 	f.guest.Carry(k.Impl, k.Peer, k.Device)
-	o.Folder = newFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device)), filepath.Base(f.profile), k.Bench)
+	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device)), filepath.Base(f.profile), k.Bench)
 	o.Command = commandLine()
 	if guest.Elsewhere(k.Bench) {
 		return f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
@@ -96,29 +93,15 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 }
 
 // check looks at the flags, and finds the profile.
-func (f *qualifyFlags) check(c *cobra.Command) (err error) {
-	o := &f.options
-	k := &o.Conform
+func (f *qualifyFlags) check(c *cobra.Command) error {
 	if err := oneOf(c, "bench", "color", "link"); err != nil {
 		return err
 	}
-	switch {
-	case f.profile == "":
-		return fmt.Errorf("--profile: want one of %s, or a file such as ./mine.txt", strings.Join(profiles.Names(), " "))
-	case k.Impl == "" && k.Device == "" || strings.Contains(k.Impl, ","):
-		return fmt.Errorf("--impl %q: want one implementation, or --dut %s", k.Impl, dut.Name)
-	case o.Seeds < 1 || o.Seeds > mostSeeds || k.Attempts < 1:
-		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds, k.Attempts, mostSeeds)
-	}
-	if err := onBench(c, k.Bench); err != nil {
+	if err := onBench(c, f.options.Conform.Bench); err != nil {
 		return err
 	}
-	o.Profile, err = profiles.Find(f.profile)
-	return err
+	return f.options.Find(f.profile)
 }
-
-// mostSeeds bounds the runs of a target: on a real bench each takes seconds.
-const mostSeeds = 100
 
 // execute runs the scenarios and the targets, and concludes.
 func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
@@ -136,13 +119,13 @@ func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
 	if err := s.Open(); err != nil {
 		return err
 	}
-	bar := progress.New(os.Stderr, !f.quiet)
+	bar := progress.New(os.Stderr, !f.output.quiet)
 	err = s.Play(bar.Show)
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	bar = progress.New(os.Stderr, !f.quiet)
+	bar.Restart()
 	q, err := s.Verdict(ctx, bar.Show)
 	bar.Done()
 	if err != nil {
@@ -153,7 +136,7 @@ func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
 
 // conclude writes the files, prints the verdict and turns it into the exit code.
 func (f *qualifyFlags) conclude(q *model.Qualification) error {
-	switch err := errors.Join(qualify.Write(q), show(q, f.json, f.color, terminal.Qualification)); {
+	switch err := errors.Join(qualify.Write(q), show(q, &f.output, terminal.Qualification)); {
 	case err != nil:
 		return broken(err)
 	case q.Qualified:
