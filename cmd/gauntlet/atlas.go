@@ -32,19 +32,8 @@ func atlasCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "atlas",
 		Short: "Map which recovery is best over which link, and by how much",
-		Long: `Measure transports over a grid of links in virtual time, and draw for each link which of them has the most goodput, and how
-much more than the next: which recovery should I buy for this link?
-
-All transports meet the same fades and are compared seed by seed. Those that are not shown to be worse than the best by more
-than --margin are tied. Of those within --margin of the best the map takes the one that --impl names first, so name the simplest
-first. Each is configured for the path: windows of four bandwidth-delay products, a timer of three round trips.
-
-The map goes to --out as atlas.html, atlas.svg, atlas.csv and atlas.json. An interrupt keeps the cells that are finished.`,
-		Example: `  gauntlet atlas
-  gauntlet atlas --rtt 40ms,80ms --loss 1e-5,1e-4,1e-3 --burst 1 --rate 10G --seeds 3
-  gauntlet atlas --impl gbn,irn,lowar:r=8,lowar:r=64:c=8 --burst 1,8 --law fixed`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d, g := c.Flags(), &f.grid
 	d.StringSliceVar(&g.RTTs, "rtt", []string{"1ms", "5ms", "20ms", "80ms"}, "round-trip times")

@@ -28,22 +28,7 @@ func conformCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conform",
 		Short: "Run the conformance scenarios and judge every rule",
-		Long: `Run the conformance scenarios against an implementation and judge every rule.
-
-A scenario fails when a required rule is broken, and, of a scheme in which all situations arise (gbn, gobackone, writerecord),
-when a rule that it is there for was not exercised. Scenarios are
-selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
-
-With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
-requester. It is driven by perftest, ibv_rc_pingpong, ibv_ud_pingpong and rping, with this program as the peer; what no stock
-tool does is left out.
-With --peer rxe soft-RoCE is at both ends and this program at neither: what is judged are the captures.`,
-		Example: `  gauntlet conform --impl gbn
-  gauntlet conform --bench netns --label-filter 'family:GBN && !random' --junit conform.xml
-  gauntlet conform --label-filter GBN-NAK-002 --out runs/nak
-  gauntlet conform --list --focus read
-  gauntlet conform --dut rxe --waivers rxe --bench lab --deterministic`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := &f.options
 			if err := onBench(c, o.Bench); err != nil {

@@ -16,12 +16,7 @@ func checkContractCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check-contract PROGRAM | image:NAME",
 		Short: "Walk a program through images/CONTRACT.md, step by step",
-		Long: `Walk a program, or that of a container image, through images/CONTRACT.md, step by step, and stop at the first that it fails, with what is wrong.
-
-The last steps let it talk to go-back-N over a link that loses nothing; what it does with loss is for conform to say.
-Exit codes: 0 it keeps the contract; 1 it does not; 3 the machine was too busy to tell.`,
-		Example: "  gauntlet check-contract images/example-c/gbn\n  gauntlet check-contract image:gauntlet/example-c",
-		Args:    cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if runtime.GOOS != "linux" {
 				return usage(errors.New("check-contract: needs Linux"))

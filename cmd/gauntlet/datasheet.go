@@ -13,18 +13,7 @@ func datasheetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "datasheet [TRACE|RUN-FOLDER|SHEET.json|IMPL|-]...",
 		Short: "Read off traces how devices behave: recovery, NAKs, timeouts, acknowledgements, window",
-		Long: `Read off traces how devices behave: how they recover, how often and how fast they answer a gap, their timeouts and when
-they give up, how they acknowledge, and how much they keep in flight. Only packets are looked at, so any capture of any
-device will do; an implementation of this program is run through situations that show every property.
-
-With --diff, print only what differs between two: two versions of a firmware, or a device and a scheme.
-
-` + pipeHelp,
-		Example: `  gauntlet datasheet --impl gbn
-  gauntlet datasheet runs/20261121-034219-gbn-netns-d4df216b
-  gauntlet datasheet --diff gbn irn
-  gauntlet datasheet --device rxe runs/rxe/*/*
-  gauntlet datasheet nic-v1.pcapng --json >v1.json; gauntlet datasheet --diff v1.json nic-v2.pcapng`,
+		Long:  pipeHelp,
 		RunE: func(c *cobra.Command, args []string) error {
 			found, err := o.Collect(c.Context(), append(args, impls...))
 			if err != nil {

@@ -29,17 +29,8 @@ type figuresFlags struct {
 func figuresCommand() *cobra.Command {
 	var f figuresFlags
 	c := &cobra.Command{
-		Use:   "figures [ID…]",
-		Short: "Draw the figures of five papers again: what they state, the models, and measurements",
-		Long: `Measure the figures of five papers in virtual time and draw each with three kinds of points: those that the paper's text states
-in numbers, those of the models, and ours. What the text does not state is not read off a picture; each figure says what is
-missing, and under which conditions ours was run.
-
-An ID is a figure (LW-9), a figure with parts (FS-7), or a paper: LW LoWAR, NT NTT, G1 Go-Back-ONE, FS FaSR, DI datagram-iWARP.
-All of them go to --out as figures.html and figures.json, and each as ID.svg and ID.csv.`,
-		Example: `  gauntlet figures --list
-  gauntlet figures LW-11 NT-3
-  gauntlet figures FS --seeds 4 --out figures`,
+		Use:       "figures [ID…]",
+		Short:     "Draw the figures of five papers again: what they state, the models, and measurements",
 		ValidArgs: listing.FigureIDs(),
 		RunE:      func(c *cobra.Command, args []string) error { return f.execute(c, args) },
 	}

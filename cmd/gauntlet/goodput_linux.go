@@ -32,17 +32,8 @@ func labGoodputCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "goodput",
 		Short: "Hold the kernel's soft-RoCE and an engine of this program against each other",
-		Long: `Run soft-RoCE against soft-RoCE, driven by ib_write_bw, and then an engine of this program against itself, over the same
-links of the kernel's netem, and print goodput and flow completion times side by side. Why they differ is read off the
-captures: window, retransmission timers, AckReq, NAKs and how far they go back.
-
-Goodput is measured with --depth messages outstanding, the completion time with one. Both sides take the same time-out,
-message and MTU. The default rate is what a deterministic guest of 1 GHz sends with time to spare, so that the link is
-the limit and not the processor.`,
-		Example: `  gauntlet lab goodput --deterministic
-  gauntlet lab goodput --deterministic --rtt 10ms --loss 1e-3 --impl irn --out runs/beside --html beside.html`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c.Context()) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c.Context()) },
 	}
 	d, o := c.Flags(), &f.options
 	d.StringVar(&o.Impl, "impl", "gbn", "engine beside soft-RoCE (see: list impls)")

@@ -26,16 +26,8 @@ func judgeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "judge FOLDER|FILE|-",
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
-		Long: `Judge a trace by the rules, whoever made it: a run folder, a trace.ndjson, or a pcap or pcapng file of RoCEv2 traffic.
-
-A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.
-
-` + pipeHelp,
-		Example: `  gauntlet judge runs/20261121-034219-gbn-netns-d4df216b
-  gauntlet judge nic.pcapng.gz --report nic.html
-  gauntlet judge <(zcat nic.pcapng.gz)
-  ssh host cat nic.pcapng | gauntlet judge - --json`,
-		Args: cobra.ExactArgs(1),
+		Long:  pipeHelp,
+		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)

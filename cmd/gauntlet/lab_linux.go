@@ -18,10 +18,6 @@ func labCommands() []*cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Use the kernel of a QEMU guest, for machines without netem or soft-RoCE",
-		Long: `Use a distribution's stock kernel in a QEMU guest, which has the kernel's netem and soft-RoCE on any machine.
-
-Nothing is installed on this machine and the guest has no network. KVM is used where it works. With --deterministic time
-in the guest is a count of instructions: slower, and the same command gives the same bytes every time, on any machine.`,
 	}
 	c.AddCommand(labFetchCommand(), labRunCommand(), labShellCommand(), labCompareCommand(), labGoodputCommand())
 	return []*cobra.Command{c}
@@ -64,13 +60,7 @@ func labRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a command in a guest",
-		Long: `Run a command in a guest, in a folder of the same name as this one. The program and its libraries come from this machine.
-The exit code is that of the command, or 3 when the guest broke.`,
-		Example: `  gauntlet lab run -- gauntlet doctor
-  gauntlet lab run --with ip -- sh -c 'ip link add v type veth && tc qdisc add dev v root netem loss 1%'
-  gauntlet lab run --module crc32_generic --module rdma_rxe --with /etc/libibverbs.d -- ibv_devices
-  gauntlet lab run --output taps -- tests/mine --out taps`,
-		Args: cobra.MinimumNArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			g, err := f.boot()
 			if err != nil {
@@ -137,9 +127,7 @@ func labCompareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare",
 		Short: "Hold the kernel's netem, the relay and the simulator against each other",
-		Long: `Run the same scenarios over the kernel's netem, the user-space relay and the simulated link, and print what each did to the
-packets of one direction: loss, the lengths of loss runs, reordering, and the distribution of the one-way delay.`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if guest.Elsewhere("lab") {
 				return f.again(c.Context(), seed, nil, nil)

@@ -44,23 +44,8 @@ func matrixCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "matrix",
 		Short: "Run every implementation over a set of links and compare",
-		Long: `Run every implementation over a set of links, judge each run, and print one table.
-
-A link is a few lines of scenario text. --links takes names of those that come with the program and files of your own,
-such as ./mine.txt; a file may change anything, the workload as well. Every cell is a run of its own, with the same seed
-and with a run folder below --out, where matrix.json, matrix.md and matrix.html are written too.
-
-With --peers the table says who can talk to whom: every implementation and program of --impl as requester with every one as
-responder. Cells that need not work say why; what is wrong with one program is in its row and column alone.
-
-With --broken the engines that are wrong on purpose run as well, in virtual time: the rules must fail on each of them.`,
-		Example: `  gauntlet matrix
-  gauntlet matrix --impl gbn,fasr,fasr+gbn --links clean,burst,./mine.txt --with 'link rate=10G delay=20ms'
-  gauntlet matrix --peers --impl gbn,fasr,exec:./mine --bench netns
-  gauntlet matrix --peers --impl gbn,irn,rxe,exec:./mine --bench lab --deterministic
-  gauntlet matrix --bench netns --html matrix.html --json > matrix.json`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d, o := c.Flags(), &f.options
 	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours, rxe the kernel's soft-RoCE")

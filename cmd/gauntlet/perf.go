@@ -30,27 +30,8 @@ func perfCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "perf",
 		Short: "Hold the numbers of five papers against their models and against measurements",
-		Long: `Measure the quantitative claims of five papers in virtual time, at full scale, and print them claim by claim: what the
-paper says, what the model says, what was measured, and what follows.
-
-Claims of class A (a closed form), V (virtual time) and E (emulated) gate: a measurement outside its bound is a failure.
-Claims of class H (hardware) and X (undefined) are reported with the reason. Runs in which chance has a part are made with
-seeds 1 to --seeds; all implementations meet the same losses under a seed.
-
-Numbers of class E are claims scaled down to what real packets can follow. With --bench netns they are measured there too, one
-run after the other, and the gap between virtual time and real packets is printed. Both have to keep the bound. A run whose
-link was not what it should be is made again, --attempts times in all; after that its number is an ERROR.
-
-A busy machine cannot emulate a link in real time. With --bench lab --deterministic everything runs in a guest that counts
-instructions instead of time: real packets through a real kernel, and the same numbers on any machine, however slow.`,
-		Example: `  gauntlet perf
-  gauntlet perf --class A,V --json > new.json
-  gauntlet perf --target PT-LW-05,PT-FS --seeds 12
-  gauntlet perf --class E --bench netns --seeds 2
-  gauntlet perf --class E --bench lab --deterministic --seeds 1 --target PT-DI,PT-LW-17
-  gauntlet perf compare old.json new.json`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d, n := c.Flags(), &f.claims
 	d.StringVar(&n.Classes, "class", "A,V,E,H,X", "classes of claims, separated by commas")

@@ -36,19 +36,8 @@ func qualifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "qualify",
 		Short: "Qualify an implementation for a profile: its rules, its targets, and a report folder",
-		Long: `Qualify an implementation for a profile: run the scenarios of its families of rules, hold its targets beside a reference
-that runs in the same minutes over the same links, and write a folder with everything that says so: qualification.html, .json
-and capabilities.json, junit.xml, and a run folder for each scenario.
-
-QUALIFIED means that no required rule was broken (but for waived ones), every core rule of the profile was seen to hold, every
-link was what it should have been, and every target is within its bound. Exit codes: 0 QUALIFIED; 1 NOT QUALIFIED; 2 usage;
-3 INVALID or ERROR: not qualified, and the implementation is not to blame.`,
-		Example: `  gauntlet list profiles
-  gauntlet qualify --impl irn --profile irn
-  gauntlet qualify --impl exec:./mine --profile rc-gbn --bench netns --waivers ./known.txt --out reports/mine
-  gauntlet qualify --dut rxe --waivers rxe --profile rc-gbn --bench lab --deterministic`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.start(c) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.start(c) },
 	}
 	f.define(c)
 	return c

@@ -25,13 +25,8 @@ func tapeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tape",
 		Short: "Record, replay, convert and inspect loss tapes",
-		Long: `A loss tape is a file that says which packets a link loses, so that the same losses meet every implementation and bench.
-
-It is keyed by the number of the packet (index), by slots of channel time (time: transports that send different packets meet
-the same fades), or by the transmission (identity: connection, PSN offset and how often it was sent). A scenario plays one with
-"loss tape file=FILE".`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(tapeRecordCommand(), tapeReplayCommand(), tapeConvertCommand(), tapeInspectCommand())
 	return c
@@ -76,10 +71,7 @@ func tapeConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert TAPE SCENARIO",
 		Short: "Play a tape in a scenario and record it under another key",
-		Long: `Play a tape in a scenario, in virtual time, and write down the same losses under another key. It takes a scenario because only
-packets tell which transmission was the hundredth, or when it was sent.`,
-		Example: `  gauntlet tape convert fades.tape wan.txt --key identity --out losses.tape`,
-		Args:    cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, _, err := f.play(c, args)
 			if err != nil {
@@ -98,11 +90,7 @@ func tapeReplayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay TAPE SCENARIO",
 		Short: "Play a tape in a scenario and check that all its losses come up",
-		Long: `Play a tape in a scenario, in virtual time, in place of the loss that the scenario asks for, and say how many of its losses came
-up. A tape keyed by identity or index that names packets which are never sent is of another link or workload: exit code 1.
-
-To judge and measure such a run: gauntlet run SCENARIO --loss 'tape file=TAPE'.`,
-		Args: cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, again, err := f.play(c, args)
 			if err != nil {
