@@ -66,7 +66,7 @@ func (f *atlasFlags) execute(c *cobra.Command) error {
 	bar.Say(fmt.Sprintf("%d runs, %d at once", len(plan.Runs().Specs()), f.effort.Jobs))
 	m := plan.Measure(c.Context())
 	bar.Done()
-	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), commandLine()
+	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), build.CommandLine()
 	return f.conclude(c.Context(), m)
 }
 

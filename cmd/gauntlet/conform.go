@@ -58,7 +58,7 @@ func conformCommand() *cobra.Command {
 	d.BoolVar(&f.list, "list", false, "list what would run, and run nothing")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	f.guest.define(c)
+	f.guest.Define(c)
 	return c
 }
 
@@ -97,8 +97,7 @@ func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selec
 	if err := t.Print(out, short); err != nil {
 		return broken(err)
 	}
-	switch {
-	case ctx.Err() != nil || t.Done < selected:
+	if ctx.Err() != nil || t.Done < selected {
 		return exit{exitBroken, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
 	}
 	return settled(t.Worst.String())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 
@@ -14,18 +13,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
-
-// commandLine is how this process was started, quoted for a shell.
-func commandLine() string {
-	words := []string{"gauntlet"}
-	for _, a := range os.Args[1:] {
-		if a == "" || strings.ContainsAny(a, " \t'\"$&|<>;*?()#\\") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
-}
 
 // colored decides whether output to f is coloured: "auto" asks for a terminal and respects NO_COLOR.
 func colored(mode string, f *os.File) bool {

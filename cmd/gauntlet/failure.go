@@ -43,7 +43,7 @@ func announce(c *cobra.Command, args []string, code int, cause error, began time
 	if f == nil || text == "" || errors.As(cause, new(*registry.Replaced)) { // what took the place of this process has said it
 		return
 	}
-	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: commandLine(),
+	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: build.CommandLine(),
 		Status: rule.Error.String(), Error: text, Exit: code}
 	if code == exitFailure {
 		failure.Status = rule.Fail.String()

@@ -61,7 +61,7 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	bar.Say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(plan.Runs().Specs()), f.effort.Jobs))
 	m := plan.Measure(c.Context())
 	bar.Done()
-	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), commandLine()
+	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), build.CommandLine()
 	return f.conclude(c.Context(), m)
 }
 

@@ -70,8 +70,11 @@ func completeChoices(c *cobra.Command, flags ...string) {
 var onlyOn = map[string]string{"expose": "netns", "codec": "sim", "kernel": "lab", "modules": "lab", "deterministic": "lab", "guest-memory": "lab",
 	"guest-limit": "lab", "guest-console": "lab", "guest-with": "lab"}
 
-// onBench checks the flags that mean something on some benches only.
-func onBench(c *cobra.Command, bench string) error {
+// onBench checks flags that have few values, and all that mean something on some benches only.
+func onBench(c *cobra.Command, bench string, few ...string) error {
+	if err := oneOf(c, few...); err != nil {
+		return err
+	}
 	if c.Flags().Changed("link") && bench == "sim" {
 		return fmt.Errorf("--link: means nothing on the sim bench; add --bench netns or leave it out")
 	}

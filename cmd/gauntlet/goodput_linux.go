@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/goodput"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
@@ -49,14 +50,14 @@ func labGoodputCommand() *cobra.Command {
 	d.StringVar(&o.Folder, "out", "", "keep a run folder, with the captures, for each run below this one (default: keep none)")
 	d.StringVar(&f.html, "html", "", "also write the page to this file")
 	f.output.define(c, "no progress")
-	f.guest.define(c)
+	f.guest.Define(c)
 	complete(c, "impl", all.Names()...)
 	return c
 }
 
 // execute makes the runs, in a guest unless this is one.
 func (f *goodputFlags) execute(ctx context.Context) error {
-	f.options.Command = commandLine()
+	f.options.Command = build.CommandLine()
 	plan, err := goodput.New(f.options)
 	if err != nil {
 		return usage(err)

@@ -40,7 +40,7 @@ func judgeCommand() *cobra.Command {
 				return usage(err)
 			}
 			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
-				Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
+				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)
 			}

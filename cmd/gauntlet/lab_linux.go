@@ -34,13 +34,9 @@ The default is %s, which is always the current one. Version and hash are recorde
 versions, so a version that is asked for may be gone. The kernel that was fetched last is the one that guests boot.`, lab.StockPackage),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cache, err := lab.Cache()
+			k, err := guest.Fetch(c.Context(), append(args, lab.StockPackage)[0])
 			if err != nil {
-				return broken(err)
-			}
-			k, err := lab.Fetch(c.Context(), cache, append(args, lab.StockPackage)[0])
-			if err != nil {
-				return broken(err)
+				return err
 			}
 			if asJSON {
 				return broken(document.JSON(stdout, k))
@@ -106,7 +102,7 @@ type bootFlags struct {
 }
 
 func (f *bootFlags) define(c *cobra.Command) {
-	f.guestFlags.define(c)
+	f.Define(c)
 	c.Flags().StringArrayVar(&f.with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
 	c.Flags().StringArrayVar(&f.modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 }
@@ -139,7 +135,7 @@ func labCompareCommand() *cobra.Command {
 			return broken(linkmakers.Write(c.Context(), seed, os.Stdout))
 		},
 	}
-	f.define(c)
+	f.Define(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of every run")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	return c

@@ -64,7 +64,7 @@ func matrixCommand() *cobra.Command {
 	d.StringVar(&f.html, "html", "", "also write the page to this file, or into this folder")
 	f.output.define(c, "no progress")
 	f.waivers.define(c)
-	f.guest.define(c)
+	f.guest.Define(c)
 	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "links", names...)
@@ -108,16 +108,13 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 // read reads the flags.
 func (f *matrixFlags) read(c *cobra.Command) (err error) {
 	o := &f.options
-	if err := oneOf(c, "bench", "color", "link"); err != nil {
-		return err
-	}
-	if err := onBench(c, o.Name); err != nil {
+	if err := onBench(c, o.Name, "bench", "color", "link"); err != nil {
 		return err
 	}
 	if err := o.Limit(c.Flags().Changed("jobs")); err != nil {
 		return err
 	}
-	o.Rules, o.Command, o.Version, o.Commit = rules.All(), commandLine(), build.Version(), build.Commit()
+	o.Rules, o.Command, o.Version, o.Commit = rules.All(), build.CommandLine(), build.Version(), build.Commit()
 	if o.Links, err = matrix.FindLinks(f.links); err != nil {
 		return err
 	}
@@ -134,14 +131,10 @@ func (f *matrixFlags) runAll(ctx context.Context) *model.Matrix {
 	defer bar.Done()
 	o := f.options
 	o.Progress, o.Done = bar.Show, o.Each(bar.Say)
-	m := matrix.Run(ctx, o)
-	if f.broken && ctx.Err() == nil {
-		bar.Restart()
-		o.Jobs = max(o.Jobs, runtime.GOMAXPROCS(0)) // in virtual time, whatever the bench of the cells
-		m.Kills = matrix.Hunt(ctx, o, selfcheck.Engines())
-		m.Settle()
+	if !f.broken {
+		return matrix.Run(ctx, o)
 	}
-	return m
+	return matrix.RunAndHunt(ctx, o, selfcheck.Engines(), bar.Restart)
 }
 
 // again runs the matrix in a guest.

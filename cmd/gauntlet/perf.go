@@ -45,7 +45,7 @@ func perfCommand() *cobra.Command {
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	f.output.define(c, "no progress")
-	f.guest.define(c)
+	f.guest.Define(c)
 	complete(c, "bench", "sim", "netns", "lab")
 	completeChoices(c, "link")
 	c.AddCommand(perfCompareCommand())
@@ -70,20 +70,17 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	if err != nil {
 		return usage(err)
 	}
-	m.Version, m.Commit, m.Command, m.Bench = build.Version(), build.Commit(), commandLine(), "sim"
+	m.Version, m.Commit, m.Command, m.Bench = build.Version(), build.Commit(), build.CommandLine(), "sim"
 	return f.conclude(c.Context(), m)
 }
 
 // options reads the flags.
 func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
-	if err := oneOf(c, "color", "link"); err != nil {
-		return nil, err
-	}
 	bench := f.claims.Bench.Name
 	if bench != "sim" && bench != "netns" && bench != "lab" {
 		return nil, fmt.Errorf("--bench %q: want sim, netns or lab", bench)
 	}
-	if err := onBench(c, bench); err != nil {
+	if err := onBench(c, bench, "color", "link"); err != nil {
 		return nil, err
 	}
 	return f.claims.Options()

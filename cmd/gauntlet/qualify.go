@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
@@ -57,7 +58,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
 	f.output.define(c, "no progress line")
-	f.guest.define(c)
+	f.guest.Define(c)
 	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "peer", all.Names()...)
@@ -74,7 +75,7 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	k := &o.Conform
 	f.guest.Carry(k.Impl, k.Peer, k.Device)
 	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device)), filepath.Base(f.profile), k.Bench)
-	o.Command = commandLine()
+	o.Command = build.CommandLine()
 	if guest.Elsewhere(k.Bench) {
 		return f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
 	}
@@ -83,10 +84,7 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 
 // check looks at the flags, and finds the profile.
 func (f *qualifyFlags) check(c *cobra.Command) error {
-	if err := oneOf(c, "bench", "color", "link"); err != nil {
-		return err
-	}
-	if err := onBench(c, f.options.Conform.Bench); err != nil {
+	if err := onBench(c, f.options.Conform.Bench, "bench", "color", "link"); err != nil {
 		return err
 	}
 	return f.options.Find(f.profile)

@@ -41,7 +41,7 @@ func runCommand() *cobra.Command {
 		Short: "Run a workload over an emulated link, judge it and report",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := f.spec(c, args)
+			s, err := f.words.Read(args, c.Flags().Changed)
 			if err == nil {
 				err = f.check(c)
 			}
@@ -95,7 +95,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
 	f.output.define(c, "no progress line")
 	f.waivers.define(c)
-	f.guest.define(c)
+	f.guest.Define(c)
 	completeChoices(c, "bench", "cc", "codec", "link", "mtu", "op")
 	complete(c, "impl", all.Names()...)
 	complete(c, "cdf", workload.Names()...)
@@ -103,10 +103,7 @@ func (f *runFlags) define(c *cobra.Command) {
 
 // check looks at the flags that are not of the Spec.
 func (f *runFlags) check(c *cobra.Command) error {
-	if err := oneOf(c, "bench", "codec", "color", "link"); err != nil {
-		return err
-	}
-	if err := onBench(c, f.bench); err != nil {
+	if err := onBench(c, f.bench, "bench", "codec", "color", "link"); err != nil {
 		return err
 	}
 	if f.store < 1 {
@@ -116,16 +113,6 @@ func (f *runFlags) check(c *cobra.Command) error {
 		return fmt.Errorf("--attempts %d: want 1 to %d", f.attempts, run.MostAttempts)
 	}
 	return nil
-}
-
-// spec builds the Spec from the file, if there is one, and the flags.
-func (f *runFlags) spec(c *cobra.Command, args []string) (given *scenario.Spec, err error) {
-	if len(args) == 1 {
-		if given, err = scenario.ReadFile(args[0]); err != nil {
-			return nil, err
-		}
-	}
-	return f.words.Spec(given, c.Flags().Changed)
 }
 
 // execute runs the Spec and prints the result.
@@ -152,7 +139,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	bar := progress.New(os.Stderr, !f.output.quiet && !f.output.json)
 	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
-		Store: f.store, Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
+		Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))

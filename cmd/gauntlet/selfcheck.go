@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +18,8 @@ func selfcheckCommand() *cobra.Command {
 			return selfcheck.IDs(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			for _, id := range args {
-				if !slices.Contains(selfcheck.IDs(), id) {
-					return usage(fmt.Errorf("selfcheck %s: want one of %s", id, strings.Join(selfcheck.IDs(), " ")))
-				}
+			if err := selfcheck.Known(args); err != nil {
+				return usage(err)
 			}
 			verdicts, err := selfcheck.Run(c.Context(), args)
 			if err != nil {

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -150,10 +148,5 @@ func (f *tapeFlags) write(ctx context.Context, r *tapes.Run) error {
 	if err != nil {
 		return err
 	}
-	if f.out == "" {
-		_, err = t.WriteTo(os.Stdout)
-	} else {
-		err = document.File(f.out, func(w io.Writer) error { _, err := t.WriteTo(w); return err })
-	}
-	return broken(err)
+	return broken(tapes.Write(t, f.out))
 }

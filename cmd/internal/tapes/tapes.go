@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
@@ -91,6 +93,18 @@ func (r *Run) Play(ctx context.Context, file string) (*tape.Tape, error) {
 		return nil, err
 	}
 	return again, losstape.Missed(played, again)
+}
+
+// Write writes a tape into a file, or for "" to standard output.
+func Write(t *tape.Tape, path string) error {
+	write := func(w io.Writer) error {
+		_, err := t.WriteTo(w)
+		return err
+	}
+	if path == "" {
+		return write(os.Stdout)
+	}
+	return document.File(path, write)
 }
 
 // Print writes the statistics of a tape for people.
