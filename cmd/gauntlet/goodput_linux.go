@@ -2,20 +2,18 @@ package main
 
 import (
 	"context"
-	"io"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/goodput"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
@@ -76,12 +74,7 @@ func (f *goodputFlags) execute(ctx context.Context) error {
 
 // conclude prints the table and writes the page.
 func (f *goodputFlags) conclude(m *model.Contrast) error {
-	if f.html != "" {
-		if err := document.File(f.html, func(w io.Writer) error { return html.Contrast(w, m) }); err != nil {
-			return broken(err)
-		}
-	}
-	switch err := show(m, &f.output, terminal.Contrast); {
+	switch err := errors.Join(goodput.Write(m, f.html), show(m, &f.output, terminal.Contrast)); {
 	case err != nil:
 		return broken(err)
 	case m.Status == rule.Pass.String():

@@ -16,7 +16,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program does what the command line asks for, and returns the exit code.
+func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	began := time.Now()
@@ -26,7 +29,7 @@ func main() {
 	if err != nil {
 		announce(c, os.Args[1:], code, err, began)
 	}
-	os.Exit(code)
+	return code
 }
 
 func root() *cobra.Command {
