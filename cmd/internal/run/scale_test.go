@@ -30,7 +30,9 @@ func TestManyQPs(t *testing.T) {
 		if i.NewBox != nil {
 			continue // the metrics measure the hop behind the box
 		}
-		r := inWords(t, func(w *shorthand.Words) { w.Impl, w.QPs, w.Loss, w.Message, w.Count, w.Depth = impl, qps, "1%", "4KiB", 2, 2 })
+		r := inWords(t, func(w *shorthand.Words) {
+			w.Impl, w.QPs, w.Loss, w.Message, w.Count, w.Depth = impl, qps, "1%", "4KiB", 2, 2
+		})
 		if r == nil {
 			t.Errorf("%s: refused", impl)
 			continue
