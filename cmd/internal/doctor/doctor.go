@@ -30,7 +30,7 @@ func Examine(ctx context.Context, measured bool, show func(share float64, what s
 	if measured {
 		return append(all, Measure(ctx, show))
 	}
-	return append(all, Unmeasured)
+	return append(all, unmeasured)
 }
 
 // Print writes findings for people.
