@@ -45,7 +45,7 @@ func TestAtlasRejects(t *testing.T) {
 		"burst 0: want 1":        {"--burst", "0"},
 		`parameter r: "0"`:       {"--impl", "gbn,lowar:r=0"},
 	} {
-		o := gauntlet(t, t.TempDir(), append([]string{"atlas"}, args...)...)
+		o := inProcess(t, t.TempDir(), append([]string{"atlas"}, args...)...)
 		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q, want %q", args, o.code, o.stderr, want)
 		}

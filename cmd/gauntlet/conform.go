@@ -6,15 +6,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 )
 
 // conformFlags are the flags of conform.
@@ -31,22 +28,7 @@ func conformCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conform",
 		Short: "Run the conformance scenarios and judge every rule",
-		Long: `Run the conformance scenarios against an implementation and judge every rule.
-
-A scenario fails when a required rule is broken, and, of a scheme in which all situations arise (gbn, gobackone, writerecord),
-when a rule that it is there for was not exercised. Scenarios are
-selected by name (--focus) and by label: impl:NAME, sim, netns or lab, family:GBN, level:must, rule IDs, faults, random.
-
-With --dut rxe the kernel's soft-RoCE is judged in place of an implementation, once as the responder and once as the
-requester. It is driven by perftest, ibv_rc_pingpong, ibv_ud_pingpong and rping, with this program as the peer; what no stock
-tool does is left out.
-With --peer rxe soft-RoCE is at both ends and this program at neither: what is judged are the captures.`,
-		Example: `  gauntlet conform --impl gbn
-  gauntlet conform --bench netns --label-filter 'family:GBN && !random' --junit conform.xml
-  gauntlet conform --label-filter GBN-NAK-002 --out runs/nak
-  gauntlet conform --list --focus read
-  gauntlet conform --dut rxe --waivers rxe --bench lab --deterministic`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := &f.options
 			if err := onBench(c, o.Bench); err != nil {
@@ -76,7 +58,7 @@ With --peer rxe soft-RoCE is at both ends and this program at neither: what is j
 	d.BoolVar(&f.list, "list", false, "list what would run, and run nothing")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	f.guest.define(c)
+	f.guest.Define(c)
 	return c
 }
 
@@ -95,7 +77,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	if f.list {
-		return printSpecs(os.Stdout, s.Specs)
+		return s.List(os.Stdout)
 	}
 	if err := s.Runner.Open(); err != nil {
 		return err
@@ -110,27 +92,13 @@ func (f *conformFlags) execute(ctx context.Context) error {
 	return concludeConform(ctx, os.Stdout, s.Table, len(s.Specs), f.quiet)
 }
 
-// printSpecs lists specs with their labels.
-func printSpecs(out io.Writer, specs []suite.Spec) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range specs {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Impl, s.Scenario, strings.Join(s.Labels, " "))
-	}
-	return w.Flush()
-}
-
 // concludeConform prints the findings and the table, and turns the worst outcome into the exit code.
 func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selected int, short bool) error {
 	if err := t.Print(out, short); err != nil {
 		return broken(err)
 	}
-	switch {
-	case ctx.Err() != nil || t.Done < selected:
+	if ctx.Err() != nil || t.Done < selected {
 		return exit{exitBroken, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
-	case t.Worst >= rule.Invalid:
-		return exit{code: exitBroken}
-	case t.Worst != rule.Pass:
-		return exit{code: exitFailure}
 	}
-	return nil
+	return settled(t.Worst.String())
 }

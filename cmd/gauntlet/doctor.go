@@ -15,21 +15,11 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can do, which link it will use, and why",
-		Long: `Say what this machine can do: the benches, which link they will use and how exact its clocks are, RDMA devices, soft-RoCE, time
-stamps and priorities. It looks and changes nothing. Rows that need root say so.
-
-With --measure it makes README's run at rising rates, some five seconds each, until the link's certificate is no longer valid. That
-is no part of the rest because it takes half a minute, keeps both processors busy, and holds for as long as nothing else runs.`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			all := doctor.Examine()
-			if measured {
-				bar := progress.New(os.Stderr, true)
-				all = append(all, doctor.Measure(c.Context(), bar.Show))
-				bar.Done()
-			} else {
-				all = append(all, doctor.Unmeasured)
-			}
+			bar := progress.New(os.Stderr, true)
+			all := doctor.Examine(c.Context(), measured, bar.Show)
+			bar.Done()
 			if c.Context().Err() != nil {
 				return exit{exitBroken, "doctor: interrupted"}
 			}

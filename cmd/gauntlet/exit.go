@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
 // The exit codes beside 0.
@@ -30,6 +31,17 @@ func usage(err error) error { return ending(exitUsage, err) }
 
 // broken ends a command for an error of the harness.
 func broken(err error) error { return ending(exitBroken, err) }
+
+// settled ends a command by the status of its result, as run.ExitCode does by that of a run.
+func settled(status string) error {
+	switch status {
+	case rule.Pass.String():
+		return nil
+	case rule.Invalid.String(), rule.Error.String():
+		return exit{code: exitBroken}
+	}
+	return exit{code: exitFailure}
+}
 
 // ending gives an error an exit code. A process that was replaced by another has that one's.
 func ending(code int, err error) error {

@@ -33,11 +33,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Writer.Write(p)
 }
 
-// jsonHelp and jsonFileHelp explain --json.
-const (
-	jsonHelp     = "print the result as JSON; of a run that did not happen, an object with status and error"
-	jsonFileHelp = "write a JSON report with all verdicts and findings to this file; of runs that did not happen, an object with status and error"
-)
+// jsonHelp explains --json.
+const jsonHelp = "print the result as JSON; of a run that did not happen, an object with status and error"
 
 // announce writes the object of a command that failed with a text and left no result where its --json says, be it standard
 // output or a file. It does nothing for any other command.
@@ -46,7 +43,7 @@ func announce(c *cobra.Command, args []string, code int, cause error, began time
 	if f == nil || text == "" || errors.As(cause, new(*registry.Replaced)) { // what took the place of this process has said it
 		return
 	}
-	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: commandLine(),
+	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: build.CommandLine(),
 		Status: rule.Error.String(), Error: text, Exit: code}
 	if code == exitFailure {
 		failure.Status = rule.Fail.String()

@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/listing"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
-	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
@@ -25,37 +22,22 @@ import (
 // figuresFlags are the flags of figures.
 type figuresFlags struct {
 	out               string
-	seeds, jobs       int
-	confidence        float64
+	effort            claims.Effort
 	list, json, quiet bool
 }
 
 func figuresCommand() *cobra.Command {
 	var f figuresFlags
-	var ids []string
-	for _, figure := range targets.Figures() {
-		ids = append(ids, figure.ID)
-	}
 	c := &cobra.Command{
-		Use:   "figures [ID…]",
-		Short: "Draw the figures of five papers again: what they state, the models, and measurements",
-		Long: `Measure the figures of five papers in virtual time and draw each with three kinds of points: those that the paper's text states
-in numbers, those of the models, and ours. What the text does not state is not read off a picture; each figure says what is
-missing, and under which conditions ours was run.
-
-An ID is a figure (LW-9), a figure with parts (FS-7), or a paper: LW LoWAR, NT NTT, G1 Go-Back-ONE, FS FaSR, DI datagram-iWARP.
-All of them go to --out as figures.html and figures.json, and each as ID.svg and ID.csv.`,
-		Example: `  gauntlet figures --list
-  gauntlet figures LW-11 NT-3
-  gauntlet figures FS --seeds 4 --out figures`,
-		ValidArgs: ids,
+		Use:       "figures [ID…]",
+		Short:     "Draw the figures of five papers again: what they state, the models, and measurements",
+		ValidArgs: listing.FigureIDs(),
 		RunE:      func(c *cobra.Command, args []string) error { return f.execute(c, args) },
 	}
 	d := c.Flags()
 	d.StringVar(&f.out, "out", "", "folder of the figures (default: a new one below runs/)")
-	d.IntVar(&f.seeds, "seeds", 4, "seeds of a run in which chance has a part")
-	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
-	d.Float64Var(&f.confidence, "confidence", 0.95, "of the intervals")
+	d.IntVar(&f.effort.Seeds, "seeds", 4, "seeds of a run in which chance has a part")
+	effortFlags(c, &f.effort)
 	d.BoolVar(&f.list, "list", false, "list the figures and run nothing")
 	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
@@ -69,38 +51,23 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 		return usage(err)
 	}
 	if f.list {
-		return listFigures(os.Stdout, wanted)
+		return listing.Figures(os.Stdout, wanted)
 	}
 	bar := progress.New(os.Stderr, !f.quiet)
-	plan, err := f.plan(wanted, bar)
+	plan, err := claims.Figures(wanted, f.effort, bar.Show)
 	if err != nil {
 		return usage(err)
 	}
-	specs := plan.Runs().Specs()
-	if err := claims.EnoughMemory(specs, f.jobs); err != nil {
-		return usage(fmt.Errorf("figures: %w", err))
-	}
-	bar.Say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(specs), f.jobs))
+	bar.Say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(plan.Runs().Specs()), f.effort.Jobs))
 	m := plan.Measure(c.Context())
 	bar.Done()
-	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), commandLine()
+	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), build.CommandLine()
 	return f.conclude(c.Context(), m)
-}
-
-func (f *figuresFlags) plan(wanted []targets.Figure, bar *progress.Bar) (*figures.Plan, error) {
-	switch {
-	case f.jobs < 1:
-		return nil, fmt.Errorf("--jobs %d: want 1 or more", f.jobs)
-	case !(f.confidence > 0.5 && f.confidence < 1):
-		return nil, fmt.Errorf("--confidence %g: want more than 0.5 and less than 1, such as 0.95", f.confidence)
-	}
-	return figures.New(figures.Options{Figures: wanted, Confidence: f.confidence, Accounts: claims.MemoryByQPs(),
-		Batch: batch.Options{Seeds: f.seeds, Jobs: f.jobs, Run: claims.Measure, Cost: claims.Cost, Progress: bar.Show}})
 }
 
 // conclude writes the files and says where they are.
 func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
-	dir := newFolder(f.out, "figures")
+	dir := document.NewFolder(f.out, "figures")
 	err := claims.WriteFigures(dir, m)
 	reasons, missing := m.Troubles()
 	if f.json {
@@ -117,13 +84,4 @@ func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 		return exit{exitBroken, fmt.Sprintf("figures: %d points have no number: %s", missing, strings.Join(reasons, "; "))}
 	}
 	return nil
-}
-
-// listFigures prints what there is.
-func listFigures(out io.Writer, all []targets.Figure) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, figure := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", figure.ID, figure.Source, figure.Title)
-	}
-	return w.Flush()
 }

@@ -40,12 +40,12 @@ func TestFigures(t *testing.T) {
 }
 
 func TestFiguresList(t *testing.T) {
-	o := gauntlet(t, t.TempDir(), "figures", "--list")
+	o := inProcess(t, t.TempDir(), "figures", "--list")
 	if o.code != 0 || strings.Count(o.stdout, "\n") != len(targets.Figures()) {
 		t.Errorf("exit %d\n%s", o.code, o.stdout)
 	}
 	for want, args := range map[string][]string{"figure \"LW-99\": unknown": {"LW-99"}, "--jobs 0": {"--jobs", "0"}, "--confidence 2": {"--confidence", "2"}, "0 seeds": {"--seeds", "0"}} {
-		if o := gauntlet(t, t.TempDir(), append([]string{"figures"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+		if o := inProcess(t, t.TempDir(), append([]string{"figures"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q", args, o.code, o.stderr)
 		}
 	}

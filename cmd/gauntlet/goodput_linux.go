@@ -2,29 +2,28 @@ package main
 
 import (
 	"context"
-	"io"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/goodput"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
 // goodputFlags are the flags of lab goodput.
 type goodputFlags struct {
-	options     goodput.Options
-	html, color string
-	json, quiet bool
-	guest       guestFlags
+	options goodput.Options
+	html    string
+	output  outputFlags
+	guest   guestFlags
 }
 
 func labGoodputCommand() *cobra.Command {
@@ -32,17 +31,8 @@ func labGoodputCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "goodput",
 		Short: "Hold the kernel's soft-RoCE and an engine of this program against each other",
-		Long: `Run soft-RoCE against soft-RoCE, driven by ib_write_bw, and then an engine of this program against itself, over the same
-links of the kernel's netem, and print goodput and flow completion times side by side. Why they differ is read off the
-captures: window, retransmission timers, AckReq, NAKs and how far they go back.
-
-Goodput is measured with --depth messages outstanding, the completion time with one. Both sides take the same time-out,
-message and MTU. The default rate is what a deterministic guest of 1 GHz sends with time to spare, so that the link is
-the limit and not the processor.`,
-		Example: `  gauntlet lab goodput --deterministic
-  gauntlet lab goodput --deterministic --rtt 10ms --loss 1e-3 --impl irn --out runs/beside --html beside.html`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.execute(c.Context()) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c.Context()) },
 	}
 	d, o := c.Flags(), &f.options
 	d.StringVar(&o.Impl, "impl", "gbn", "engine beside soft-RoCE (see: list impls)")
@@ -57,18 +47,15 @@ the limit and not the processor.`,
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every run")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder, with the captures, for each run below this one (default: keep none)")
 	d.StringVar(&f.html, "html", "", "also write the page to this file")
-	d.BoolVar(&f.json, "json", false, jsonHelp)
-	d.BoolVar(&f.quiet, "quiet", false, "no progress")
-	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	f.guest.define(c)
+	f.output.define(c, "no progress")
+	f.guest.Define(c)
 	complete(c, "impl", all.Names()...)
-	completeChoices(c, "color")
 	return c
 }
 
 // execute makes the runs, in a guest unless this is one.
 func (f *goodputFlags) execute(ctx context.Context) error {
-	f.options.Command = commandLine()
+	f.options.Command = build.CommandLine()
 	plan, err := goodput.New(f.options)
 	if err != nil {
 		return usage(err)
@@ -77,7 +64,7 @@ func (f *goodputFlags) execute(ctx context.Context) error {
 		f.guest.Carry(dut.Name)
 		return f.guest.again(ctx, f.options.Seed, nil, given(f.options.Folder, f.html))
 	}
-	bar := progress.New(os.Stderr, !f.quiet)
+	bar := progress.New(os.Stderr, !f.output.quiet)
 	m, err := plan.Run(ctx, bar.Say)
 	if err != nil {
 		return err
@@ -87,12 +74,7 @@ func (f *goodputFlags) execute(ctx context.Context) error {
 
 // conclude prints the table and writes the page.
 func (f *goodputFlags) conclude(m *model.Contrast) error {
-	if f.html != "" {
-		if err := document.File(f.html, func(w io.Writer) error { return html.Contrast(w, m) }); err != nil {
-			return broken(err)
-		}
-	}
-	switch err := show(m, f.json, f.color, terminal.Contrast); {
+	switch err := errors.Join(goodput.Write(m, f.html), show(m, &f.output, terminal.Contrast)); {
 	case err != nil:
 		return broken(err)
 	case m.Status == rule.Pass.String():

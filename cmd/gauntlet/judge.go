@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -18,23 +19,15 @@ import (
 )
 
 func judgeCommand() *cobra.Command {
-	var scheme, color, report string
-	var asJSON bool
+	var scheme, report string
+	var output outputFlags
 	var known waiverFlag
 	var device rule.Device
 	c := &cobra.Command{
 		Use:   "judge FOLDER|FILE|-",
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
-		Long: `Judge a trace by the rules, whoever made it: a run folder, a trace.ndjson, or a pcap or pcapng file of RoCEv2 traffic.
-
-A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.
-
-` + pipeHelp,
-		Example: `  gauntlet judge runs/20261121-034219-gbn-netns-d4df216b
-  gauntlet judge nic.pcapng.gz --report nic.html
-  gauntlet judge <(zcat nic.pcapng.gz)
-  ssh host cat nic.pcapng | gauntlet judge - --json`,
-		Args: cobra.ExactArgs(1),
+		Long:  pipeHelp,
+		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
@@ -47,21 +40,20 @@ A capture of one port is enough; rules that need the other port, or what only an
 				return usage(err)
 			}
 			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
-				Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
+				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)
 			}
-			return printResult(result, asJSON, color, nil)
+			return printResult(result, &output, nil)
 		},
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
-	c.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
-	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
+	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
+	colorFlag(c, &output.color)
 	known.define(c)
 	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
 	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
-	completeChoices(c, "color")
 	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
 	return c
 }
@@ -70,10 +62,9 @@ A capture of one port is enough; rules that need the other port, or what only an
 const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB at most, which is kept in the
 folder of temporary files while it is read. One that cannot be read is exit code 2.`
 
-// unread is the error of a command that reads a trace: usage when the trace cannot be read.
+// unread is the error of a command that reads a trace: usage when the trace cannot be read, or was asked for what cannot be.
 func unread(err error) error {
-	var u *run.Unreadable
-	if errors.As(err, &u) {
+	if errors.As(err, new(*run.Unreadable)) || fault.Of(err) == fault.User {
 		return usage(err)
 	}
 	return broken(err)

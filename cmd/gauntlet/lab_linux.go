@@ -18,10 +18,6 @@ func labCommands() []*cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Use the kernel of a QEMU guest, for machines without netem or soft-RoCE",
-		Long: `Use a distribution's stock kernel in a QEMU guest, which has the kernel's netem and soft-RoCE on any machine.
-
-Nothing is installed on this machine and the guest has no network. KVM is used where it works. With --deterministic time
-in the guest is a count of instructions: slower, and the same command gives the same bytes every time, on any machine.`,
 	}
 	c.AddCommand(labFetchCommand(), labRunCommand(), labShellCommand(), labCompareCommand(), labGoodputCommand())
 	return []*cobra.Command{c}
@@ -38,13 +34,9 @@ The default is %s, which is always the current one. Version and hash are recorde
 versions, so a version that is asked for may be gone. The kernel that was fetched last is the one that guests boot.`, lab.StockPackage),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cache, err := lab.Cache()
+			k, err := guest.Fetch(c.Context(), append(args, lab.StockPackage)[0])
 			if err != nil {
-				return broken(err)
-			}
-			k, err := lab.Fetch(c.Context(), cache, append(args, lab.StockPackage)[0])
-			if err != nil {
-				return broken(err)
+				return err
 			}
 			if asJSON {
 				return broken(document.JSON(stdout, k))
@@ -58,26 +50,19 @@ versions, so a version that is asked for may be gone. The kernel that was fetche
 }
 
 func labRunCommand() *cobra.Command {
-	var f guestFlags
-	var with, modules, outputs []string
+	var f bootFlags
+	var outputs []string
 	var seed uint64
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a command in a guest",
-		Long: `Run a command in a guest, in a folder of the same name as this one. The program and its libraries come from this machine.
-The exit code is that of the command, or 3 when the guest broke.`,
-		Example: `  gauntlet lab run -- gauntlet doctor
-  gauntlet lab run --with ip -- sh -c 'ip link add v type veth && tc qdisc add dev v root netem loss 1%'
-  gauntlet lab run --module crc32_generic --module rdma_rxe --with /etc/libibverbs.d -- ibv_devices
-  gauntlet lab run --output taps -- tests/mine --out taps`,
-		Args: cobra.MinimumNArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			g, err := f.Guest()
+			g, err := f.boot()
 			if err != nil {
 				return err
 			}
-			g.Command, g.Modules, g.Seed = args, modules, seed
-			g.With = append(g.With, with...)
+			g.Command, g.Seed = args, seed
 			if g.Outputs, err = guest.Absolute(outputs); err != nil {
 				return usage(err)
 			}
@@ -86,34 +71,49 @@ The exit code is that of the command, or 3 when the guest broke.`,
 	}
 	d := c.Flags()
 	f.define(c)
-	d.StringArrayVar(&with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
-	d.StringArrayVar(&modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 	d.StringArrayVar(&outputs, "output", nil, "file or folder to bring back; may be repeated")
 	d.Uint64Var(&seed, "seed", 1, "of everything that is random in a deterministic guest")
 	return c
 }
 
 func labShellCommand() *cobra.Command {
-	var f guestFlags
-	var with, modules []string
+	var f bootFlags
 	c := &cobra.Command{
 		Use:   "shell",
 		Short: "Open a shell in a guest",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			g, err := f.Guest()
+			g, err := f.boot()
 			if err != nil {
 				return err
 			}
-			g.Modules, g.With = modules, append(g.With, with...)
 			guest.Shell(g)
 			return ended(guest.Boot(c.Context(), g))
 		},
 	}
 	f.define(c)
-	c.Flags().StringArrayVar(&with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
-	c.Flags().StringArrayVar(&modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 	return c
+}
+
+// bootFlags are the flags of the commands that boot a guest for something else than this program.
+type bootFlags struct {
+	guestFlags
+	with, modules []string
+}
+
+func (f *bootFlags) define(c *cobra.Command) {
+	f.Define(c)
+	c.Flags().StringArrayVar(&f.with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
+	c.Flags().StringArrayVar(&f.modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
+}
+
+// boot makes the guest.
+func (f *bootFlags) boot() (*lab.Guest, error) {
+	g, err := f.Guest()
+	if err == nil {
+		g.Modules, g.With = f.modules, append(g.With, f.with...)
+	}
+	return g, err
 }
 
 func labCompareCommand() *cobra.Command {
@@ -123,23 +123,19 @@ func labCompareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare",
 		Short: "Hold the kernel's netem, the relay and the simulator against each other",
-		Long: `Run the same scenarios over the kernel's netem, the user-space relay and the simulated link, and print what each did to the
-packets of one direction: loss, the lengths of loss runs, reordering, and the distribution of the one-way delay.`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if guest.Elsewhere("lab") {
 				return f.again(c.Context(), seed, nil, nil)
 			}
 			if asJSON {
-				list := []*linkmakers.Comparison{}
-				err := linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { list = append(list, one); return nil })
+				list, err := linkmakers.Collect(c.Context(), seed)
 				return broken(errors.Join(err, document.JSON(stdout, list)))
 			}
-			fmt.Println(linkmakers.Head)
-			return broken(linkmakers.Compare(c.Context(), seed, func(one *linkmakers.Comparison) error { return one.Print(os.Stdout) }))
+			return broken(linkmakers.Write(c.Context(), seed, os.Stdout))
 		},
 	}
-	f.define(c)
+	f.Define(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of every run")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	return c

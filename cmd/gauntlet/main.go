@@ -6,15 +6,20 @@ package main
 
 import (
 	"context"
+	"embed"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program does what the command line asks for, and returns the exit code.
+func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	began := time.Now()
@@ -24,20 +29,13 @@ func main() {
 	if err != nil {
 		announce(c, os.Args[1:], code, err, began)
 	}
-	os.Exit(code)
+	return code
 }
 
 func root() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "gauntlet",
-		Short: "Check how RDMA transports recover from loss on wide-area links, and how fast",
-		Long: `Gauntlet runs RDMA transports over emulated lossy wide-area links, records every packet at both ends, judges the
-trace by the rules of the protocol, measures goodput and flow completion time, and writes a report.
-
-Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID or ERROR.
-
-With --json a command prints one JSON document and nothing else: its result, or, when it came to none, an object whose status is
-ERROR and whose error is the line on standard error, with format, version, commit, command and exit, the exit code.`,
+		Use:           "gauntlet",
+		Short:         "Check how RDMA transports recover from loss on wide-area links, and how fast",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -47,5 +45,23 @@ ERROR and whose error is the line on standard error, with format, version, commi
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
 	c.AddCommand(processCommands()...)
+	explain(c)
 	return c
+}
+
+// help is what commands say of themselves: a file for each whose help is more than a line, named after its path.
+//
+//go:embed help/*.txt
+var help embed.FS
+
+// explain gives a command and those below it the text and the examples of its file. What a command itself says comes behind the text.
+func explain(c *cobra.Command) {
+	path := strings.Split(c.CommandPath(), " ")
+	if text, err := help.ReadFile("help/" + strings.Join(path[min(1, len(path)-1):], "-") + ".txt"); err == nil {
+		long, examples, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")
+		c.Long, c.Example = strings.TrimSuffix(long+"\n\n"+c.Long, "\n\n"), examples
+	}
+	for _, below := range c.Commands() {
+		explain(below)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,32 @@ type exited struct {
 func gauntlet(t *testing.T, dir string, args ...string) exited {
 	t.Helper()
 	return finish(t, command(t, dir, args...))
+}
+
+// inProcess does what the program does in dir, in the process of the test, which must not be parallel. It is for command lines that end
+// before anything runs, of which there are many; those that reach the conformance scenarios, which a process can register once, start
+// the program.
+func inProcess(t *testing.T, dir string, args ...string) exited {
+	t.Helper()
+	t.Chdir(dir)
+	streams := [2]*os.File{os.Stdout, os.Stderr}
+	line, out, files := os.Args, stdout, [2]*os.File{}
+	for i := range files {
+		f, err := os.CreateTemp(t.TempDir(), "stream")
+		must(t, err)
+		defer f.Close()
+		files[i] = f
+	}
+	defer func() { os.Stdout, os.Stderr, os.Args, stdout = streams[0], streams[1], line, out }()
+	os.Stdout, os.Stderr, os.Args, stdout = files[0], files[1], append([]string{"gauntlet"}, args...), &output{Writer: files[0]}
+	code := program()
+	var texts [2]string
+	for i, f := range files {
+		text, err := os.ReadFile(f.Name())
+		must(t, err)
+		texts[i] = string(text)
+	}
+	return exited{code, texts[0], texts[1]}
 }
 
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
@@ -95,7 +122,6 @@ func left(t *testing.T, dir string) (names []string) {
 }
 
 func TestBadInputIsUsage(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	files := t.TempDir()
 	write := func(name, text string) string {
@@ -177,13 +203,41 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"nope", 2, "unknown command"},
 		{"version x", 2, "unknown command"},
 	} {
-		o := gauntlet(t, dir, strings.Fields(c.args)...)
+		o := inProcess(t, dir, strings.Fields(c.args)...)
 		if o.code != c.code || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
 			t.Errorf("%s: exit %d, want %d and %q; stderr %q, stdout %q", c.args, o.code, c.code, c.says, o.stderr, o.stdout)
 		}
 	}
 	if names := left(t, dir); len(names) > 0 {
 		t.Errorf("left behind: %v", names)
+	}
+	if o := gauntlet(t, dir, "run", "--nope"); o != (exited{2, "", "gauntlet: unknown flag: --nope\n"}) {
+		t.Errorf("as a process: %+v", o)
+	}
+}
+
+// A file of help belongs to a command, which shows it.
+func TestHelpFiles(t *testing.T) {
+	files, err := help.ReadDir("help")
+	must(t, err)
+	for _, f := range files {
+		path := strings.Split(strings.TrimSuffix(f.Name(), ".txt"), "-")
+		switch {
+		case path[0] == "lab" && runtime.GOOS != "linux":
+			continue
+		case path[0] == "gauntlet":
+			path = nil
+		case strings.HasPrefix(f.Name(), "check-contract."):
+			path = []string{"check-contract"}
+		}
+		text, err := help.ReadFile("help/" + f.Name())
+		must(t, err)
+		shown := inProcess(t, t.TempDir(), append(path, "--help")...).stdout
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(shown, line) {
+				t.Errorf("%s: gauntlet %s --help lacks %q", f.Name(), strings.Join(path, " "), line)
+			}
+		}
 	}
 }
 
@@ -285,9 +339,9 @@ func TestLimit(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	for _, what := range []string{"impls", "rules", "scenarios", "links", "matrix"} {
-		text := gauntlet(t, t.TempDir(), "list", what)
+		text := inProcess(t, t.TempDir(), "list", what)
 		var rows []map[string]any
-		o := gauntlet(t, t.TempDir(), "list", what, "--json")
+		o := inProcess(t, t.TempDir(), "list", what, "--json")
 		if err := json.Unmarshal([]byte(o.stdout), &rows); err != nil || o.code != 0 || len(rows) == 0 {
 			t.Errorf("%s: exit %d, %v, %d rows", what, o.code, err, len(rows))
 		}
@@ -336,7 +390,7 @@ func TestHelpAndCompletion(t *testing.T) {
 		{"__complete run --link ", []string{"relay\n"}},
 		{"__complete run --codec ", []string{"off\n"}},
 	} {
-		o := gauntlet(t, t.TempDir(), strings.Split(c.args, " ")...)
+		o := inProcess(t, t.TempDir(), strings.Split(c.args, " ")...)
 		for _, want := range c.want {
 			if !strings.Contains(o.stdout, want) {
 				t.Errorf("%s: exit %d, no %q in %.200q", c.args, o.code, want, o.stdout)

@@ -103,7 +103,7 @@ func TestMatrixUsage(t *testing.T) {
 		"--with load":            "load",
 		"--color mauve":          "want one of auto, always, never",
 	} {
-		o := gauntlet(t, dir, append([]string{"matrix"}, strings.Fields(args)...)...)
+		o := inProcess(t, dir, append([]string{"matrix"}, strings.Fields(args)...)...)
 		if o.code != 2 || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
 			t.Errorf("%s: exit %d, want 2 and %q; stderr %q, stdout %q", args, o.code, want, o.stderr, o.stdout)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
@@ -12,34 +10,20 @@ import (
 
 func perfCompareCommand() *cobra.Command {
 	var rule stats.Rule
-	var asJSON bool
-	var color string
+	var output outputFlags
 	c := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Decide whether the numbers of two results of perf --json differ",
-		Long: `Compare two results of "gauntlet perf --json" number by number: improved, same, regressed or inconclusive.
-
-Runs of the same scenario and seed have met the same losses, so the numbers are compared seed by seed. A number is the same
-when the interval of its relative change lies within the margin, and improved or regressed when it leaves out zero. The
-interval is that of the median by order statistics: whatever the distribution, an unchanged number raises a false alarm with
-probability 1 - confidence at most. A number that has no random part is compared exactly.
-
-The exit code is 1 when a number has regressed.`,
-		Example: `  gauntlet perf --class A,V --json > old.json
-  gauntlet perf compare old.json new.json --margin 0.02`,
-		Args: cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, files []string) error {
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
-			}
-			if !(rule.Confidence > 0.5 && rule.Confidence < 1) || !(rule.Margin >= 0 && rule.Margin < 1) {
-				return usage(fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.01", rule.Confidence, rule.Margin))
 			}
 			changes, err := claims.CompareFiles(files[0], files[1], rule)
 			if err != nil {
 				return usage(err)
 			}
-			switch err := show(changes, asJSON, color, terminal.Changes); {
+			switch err := show(changes, &output, terminal.Changes); {
 			case err != nil:
 				return broken(err)
 			case changes.Count(stats.Regressed) > 0:
@@ -51,8 +35,7 @@ The exit code is 1 when a number has regressed.`,
 	d := c.Flags()
 	d.Float64Var(&rule.Confidence, "confidence", 0.95, "of the interval of each number")
 	d.Float64Var(&rule.Margin, "margin", 0.01, "relative change that is still the same")
-	d.BoolVar(&asJSON, "json", false, "print as JSON")
-	d.StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
-	completeChoices(c, "color")
+	d.BoolVar(&output.json, "json", false, "print as JSON")
+	colorFlag(c, &output.color)
 	return c
 }

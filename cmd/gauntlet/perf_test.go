@@ -67,19 +67,19 @@ func TestPerfRejects(t *testing.T) {
 		"use fewer --jobs":   {"--jobs", "100000"},
 		"--color \"bright\"": {"--color", "bright"},
 	} {
-		if o := gauntlet(t, t.TempDir(), append([]string{"perf"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+		if o := inProcess(t, t.TempDir(), append([]string{"perf"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q, want %q", args, o.code, o.stderr, want)
 		}
 	}
 }
 
 func TestListTargets(t *testing.T) {
-	o := gauntlet(t, t.TempDir(), "list", "targets", "--json")
+	o := inProcess(t, t.TempDir(), "list", "targets", "--json")
 	var rows []struct{ ID string }
 	if err := json.Unmarshal([]byte(o.stdout), &rows); err != nil || o.code != 0 || len(rows) != len(targets.All()) {
 		t.Errorf("exit %d, %d rows, %v", o.code, len(rows), err)
 	}
-	if o = gauntlet(t, t.TempDir(), "list", "targets"); o.code != 0 || !strings.Contains(o.stdout, "PT-FS-08") {
+	if o = inProcess(t, t.TempDir(), "list", "targets"); o.code != 0 || !strings.Contains(o.stdout, "PT-FS-08") {
 		t.Errorf("exit %d, %s", o.code, o.stdout)
 	}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
-	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 	"github.com/rdma-gauntlet/gauntlet/netem/relay"
 )
 
@@ -59,15 +55,8 @@ func refused(err error) error {
 	return broken(err)
 }
 
-// dialect teaches a relay RoCEv2: its configuration is the text of the Spec, from which connections are known.
+// dialect teaches a relay RoCEv2.
 func dialect(config json.RawMessage) (relay.Classifier, relay.Alter, error) {
-	var text string
-	if err := json.Unmarshal(config, &text); err != nil {
-		return nil, nil, fmt.Errorf("relay: dialect: %w", err)
-	}
-	s, err := scenario.Parse(strings.NewReader(text))
-	if err != nil {
-		return nil, nil, fmt.Errorf("relay: spec line %w", err)
-	}
-	return wire.NewClassifier(s), func(frame []byte, v *channel.Verdict) { wire.Alter(frame, v) }, nil
+	packets, err := wire.ReadClassifier(config)
+	return packets, wire.Alter, err
 }

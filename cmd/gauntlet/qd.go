@@ -16,13 +16,7 @@ func qdCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "qd",
 		Short: "Compute the queue depth that a path needs, its memory, and the throughput below it",
-		Long: `Compute how many work requests must be outstanding to keep a path busy, QD = RTT x rate / frame (RDMA over Open APN),
-the memory that takes, and the payload throughput of shallower queues on a loss-free path.
-
-The frame is counted at layer 1: payload plus 82 bytes for each packet.`,
-		Example: `  gauntlet qd --rtt 1ms --rate 100G --mtu 4096
-  gauntlet qd --rtt 40ms --rate 10G --mtu 1024 --msg 1MiB --cap 4096 --json`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := qd.New(path)
 			if err != nil {

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
@@ -25,11 +25,11 @@ import (
 
 // qualifyFlags are the flags of qualify. The scenarios are those of conform, run by conform.
 type qualifyFlags struct {
-	options        qualify.Options
-	profile, color string
-	json, quiet    bool
-	waivers        waiverFlag
-	guest          guestFlags
+	options qualify.Options
+	profile string
+	output  outputFlags
+	waivers waiverFlag
+	guest   guestFlags
 }
 
 func qualifyCommand() *cobra.Command {
@@ -37,19 +37,8 @@ func qualifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "qualify",
 		Short: "Qualify an implementation for a profile: its rules, its targets, and a report folder",
-		Long: `Qualify an implementation for a profile: run the scenarios of its families of rules, hold its targets beside a reference
-that runs in the same minutes over the same links, and write a folder with everything that says so: qualification.html, .json
-and capabilities.json, junit.xml, and a run folder for each scenario.
-
-QUALIFIED means that no required rule was broken (but for waived ones), every core rule of the profile was seen to hold, every
-link was what it should have been, and every target is within its bound. Exit codes: 0 QUALIFIED; 1 NOT QUALIFIED; 2 usage;
-3 INVALID or ERROR: not qualified, and the implementation is not to blame.`,
-		Example: `  gauntlet list profiles
-  gauntlet qualify --impl irn --profile irn
-  gauntlet qualify --impl exec:./mine --profile rc-gbn --bench netns --waivers ./known.txt --out reports/mine
-  gauntlet qualify --dut rxe --waivers rxe --profile rc-gbn --bench lab --deterministic`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.start(c) },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return f.start(c) },
 	}
 	f.define(c)
 	return c
@@ -68,11 +57,9 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
-	d.BoolVar(&f.json, "json", false, jsonHelp)
-	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
-	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	f.guest.define(c)
-	completeChoices(c, "bench", "link", "color")
+	f.output.define(c, "no progress line")
+	f.guest.Define(c)
+	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "peer", all.Names()...)
 	complete(c, "dut", dut.Name)
@@ -87,8 +74,8 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	o := &f.options
 	k := &o.Conform
 	f.guest.Carry(k.Impl, k.Peer, k.Device)
-	o.Folder = newFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device)), filepath.Base(f.profile), k.Bench)
-	o.Command = commandLine()
+	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device)), filepath.Base(f.profile), k.Bench)
+	o.Command = build.CommandLine()
 	if guest.Elsewhere(k.Bench) {
 		return f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
 	}
@@ -96,29 +83,12 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 }
 
 // check looks at the flags, and finds the profile.
-func (f *qualifyFlags) check(c *cobra.Command) (err error) {
-	o := &f.options
-	k := &o.Conform
-	if err := oneOf(c, "bench", "color", "link"); err != nil {
+func (f *qualifyFlags) check(c *cobra.Command) error {
+	if err := onBench(c, f.options.Conform.Bench, "bench", "color", "link"); err != nil {
 		return err
 	}
-	switch {
-	case f.profile == "":
-		return fmt.Errorf("--profile: want one of %s, or a file such as ./mine.txt", strings.Join(profiles.Names(), " "))
-	case k.Impl == "" && k.Device == "" || strings.Contains(k.Impl, ","):
-		return fmt.Errorf("--impl %q: want one implementation, or --dut %s", k.Impl, dut.Name)
-	case o.Seeds < 1 || o.Seeds > mostSeeds || k.Attempts < 1:
-		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds, k.Attempts, mostSeeds)
-	}
-	if err := onBench(c, k.Bench); err != nil {
-		return err
-	}
-	o.Profile, err = profiles.Find(f.profile)
-	return err
+	return f.options.Find(f.profile)
 }
-
-// mostSeeds bounds the runs of a target: on a real bench each takes seconds.
-const mostSeeds = 100
 
 // execute runs the scenarios and the targets, and concludes.
 func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
@@ -136,13 +106,13 @@ func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
 	if err := s.Open(); err != nil {
 		return err
 	}
-	bar := progress.New(os.Stderr, !f.quiet)
+	bar := progress.New(os.Stderr, !f.output.quiet)
 	err = s.Play(bar.Show)
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	bar = progress.New(os.Stderr, !f.quiet)
+	bar.Restart()
 	q, err := s.Verdict(ctx, bar.Show)
 	bar.Done()
 	if err != nil {
@@ -153,7 +123,7 @@ func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
 
 // conclude writes the files, prints the verdict and turns it into the exit code.
 func (f *qualifyFlags) conclude(q *model.Qualification) error {
-	switch err := errors.Join(qualify.Write(q), show(q, f.json, f.color, terminal.Qualification)); {
+	switch err := errors.Join(qualify.Write(q), show(q, &f.output, terminal.Qualification)); {
 	case err != nil:
 		return broken(err)
 	case q.Qualified:

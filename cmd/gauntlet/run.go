@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
@@ -26,12 +26,12 @@ import (
 
 // runFlags are the flags of run.
 type runFlags struct {
-	words                                  shorthand.Words
-	bench, out, link, codec, color, expose string
-	store, attempts                        int
-	json, quiet                            bool
-	waivers                                waiverFlag
-	guest                                  guestFlags
+	words                           shorthand.Words
+	bench, out, link, codec, expose string
+	store, attempts                 int
+	output                          outputFlags
+	waivers                         waiverFlag
+	guest                           guestFlags
 }
 
 func runCommand() *cobra.Command {
@@ -39,19 +39,9 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [SPEC]",
 		Short: "Run a workload over an emulated link, judge it and report",
-		Long: `Run a workload over an emulated link, judge the trace and write a report.
-
-The common case is given by flags, everything by a Spec file; flags change what the file says.
-
-On a real bench the link is measured as well. A run whose link was not what the Spec says is INVALID and proves nothing, so it is
-made again, --attempts times in all, each in a folder of its own: --out, --out with -attempt-2 behind it, and so on. The result is
-that of the last and names those before it. No other outcome is repeated, and nothing in virtual time is.`,
-		Example: `  gauntlet run --impl gbn --bench netns --rate 100M --rtt 20ms --loss 1e-3 --msg 64KiB --count 200 --seed 7
-  gauntlet run --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --qd 512 --duration 10s
-  gauntlet run --bench sim --burst enter=1e-4,len=8,loss=0.3 --fault 'drop A psn=+2 tx=1' --count 10`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := f.spec(c, args)
+			s, err := f.words.Read(args, c.Flags().Changed)
 			if err == nil {
 				err = f.check(c)
 			}
@@ -61,7 +51,7 @@ that of the last and names those before it. No other outcome is repeated, and no
 			if guest.Elsewhere(f.bench) {
 				out := f.folder(s)
 				f.guest.Carry(s.Impl[:]...)
-				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, guest.Tapes(s), guest.Existing(f.waivers.names)), f.folders(out), "--out", out)
+				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, guest.Tapes(s), guest.Existing(f.waivers.names)), run.AttemptFolders(out, f.attempts), "--out", out)
 			}
 			return f.execute(c.Context(), s)
 		},
@@ -101,48 +91,28 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
-	d.IntVar(&f.attempts, "attempts", runAttempts, "netns, container, lab: runs until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", run.UsualAttempts, "netns, container, lab: runs until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
-	d.BoolVar(&f.json, "json", false, jsonHelp)
-	d.BoolVar(&f.quiet, "quiet", false, "no progress line")
+	f.output.define(c, "no progress line")
 	f.waivers.define(c)
-	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
-	f.guest.define(c)
-	completeChoices(c, "bench", "cc", "codec", "color", "link", "mtu", "op")
+	f.guest.Define(c)
+	completeChoices(c, "bench", "cc", "codec", "link", "mtu", "op")
 	complete(c, "impl", all.Names()...)
 	complete(c, "cdf", workload.Names()...)
 }
 
 // check looks at the flags that are not of the Spec.
 func (f *runFlags) check(c *cobra.Command) error {
-	if err := oneOf(c, "bench", "codec", "color", "link"); err != nil {
-		return err
-	}
-	for flag, bench := range map[string]string{"expose": "netns", "codec": "sim"} {
-		if c.Flags().Changed(flag) && f.bench != bench {
-			return fmt.Errorf("--%s: means nothing on the %s bench; add --bench %s or leave it out", flag, f.bench, bench)
-		}
-	}
-	if err := onBench(c, f.bench); err != nil {
+	if err := onBench(c, f.bench, "bench", "codec", "color", "link"); err != nil {
 		return err
 	}
 	if f.store < 1 {
 		return fmt.Errorf("--store %d: want 1 or more packet records", f.store)
 	}
-	if f.attempts < 1 || f.attempts > mostAttempts {
-		return fmt.Errorf("--attempts %d: want 1 to %d", f.attempts, mostAttempts)
+	if f.attempts < 1 || f.attempts > run.MostAttempts {
+		return fmt.Errorf("--attempts %d: want 1 to %d", f.attempts, run.MostAttempts)
 	}
 	return nil
-}
-
-// spec builds the Spec from the file, if there is one, and the flags.
-func (f *runFlags) spec(c *cobra.Command, args []string) (given *scenario.Spec, err error) {
-	if len(args) == 1 {
-		if given, err = scenario.ReadFile(args[0]); err != nil {
-			return nil, err
-		}
-	}
-	return f.words.Spec(given, c.Flags().Changed)
 }
 
 // execute runs the Spec and prints the result.
@@ -166,17 +136,17 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err != nil {
 		return usage(err)
 	}
-	bar := progress.New(os.Stderr, !f.quiet && !f.json)
+	bar := progress.New(os.Stderr, !f.output.quiet && !f.output.json)
 	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
-		Store: f.store, Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
+		Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))
 		bar.Restart()
 	})
 	bar.Done()
-	return printResult(result, f.json, f.color, err)
+	return printResult(result, &f.output, err)
 }
 
 // folder is where the run is kept: --out, or a new folder below runs/.
@@ -184,26 +154,6 @@ func (f *runFlags) folder(s *scenario.Spec) string {
 	if f.out != "" {
 		return f.out
 	}
-	dir := newFolder("", strings.Join(slices.Compact([]string{registry.Short(s.Impl[0]), registry.Short(s.Impl[1])}), "+"), f.bench, s.Hash()[:8])
-	first := dir
-	for n := 2; ; n++ {
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return dir
-		}
-		dir = fmt.Sprintf("%s-%d", first, n)
-	}
-}
-
-// runAttempts is how often a single run is made, unless told otherwise, whose link was not what it should have been.
-const runAttempts = 3
-
-// mostAttempts bounds them: a link that was never right by then needs another machine.
-const mostAttempts = 100
-
-// folders are those that the attempts of a run may leave.
-func (f *runFlags) folders(out string) (list []string) {
-	for attempt := range f.attempts {
-		list = append(list, run.AttemptFolder(out, attempt+1))
-	}
-	return list
+	ends := slices.Compact([]string{registry.Short(s.Impl[0]), registry.Short(s.Impl[1])})
+	return document.Free(document.NewFolder("", strings.Join(ends, "+"), f.bench, s.Hash()[:8]))
 }

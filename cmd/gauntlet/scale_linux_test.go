@@ -4,7 +4,10 @@ package main
 
 import (
 	"regexp"
+	"strconv"
 	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Hundreds of QPs on real devices: what their endpoints cost, and what they share, is in the result.
@@ -21,4 +24,15 @@ func TestManyQPsNetns(t *testing.T) {
 		}
 	}
 	t.Errorf("no fact about the endpoint in %v", r.Environment)
+}
+
+// shared finds what the QPs of a side share; -1 when it is not there.
+func shared(r *model.Result, name string) int {
+	for _, f := range r.Shared {
+		if f.Name == name {
+			n, _ := strconv.Atoi(f.Value)
+			return n
+		}
+	}
+	return -1
 }

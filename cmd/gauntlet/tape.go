@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +10,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/tapes"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
@@ -28,13 +23,8 @@ func tapeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tape",
 		Short: "Record, replay, convert and inspect loss tapes",
-		Long: `A loss tape is a file that says which packets a link loses, so that the same losses meet every implementation and bench.
-
-It is keyed by the number of the packet (index), by slots of channel time (time: transports that send different packets meet
-the same fades), or by the transmission (identity: connection, PSN offset and how often it was sent). A scenario plays one with
-"loss tape file=FILE".`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(tapeRecordCommand(), tapeReplayCommand(), tapeConvertCommand(), tapeInspectCommand())
 	return c
@@ -62,11 +52,11 @@ func tapeRecordCommand() *cobra.Command {
 		Example: `  gauntlet tape record wan.txt --key time --slot 10us --out fades.tape`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, from, err := f.scenario(c, args[0])
+			r, err := f.open(c, args[0])
 			if err != nil {
-				return usage(err)
+				return err
 			}
-			return f.write(c.Context(), s, from)
+			return f.write(c.Context(), r)
 		},
 	}
 	f.scenarioFlags(c)
@@ -79,19 +69,13 @@ func tapeConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert TAPE SCENARIO",
 		Short: "Play a tape in a scenario and record it under another key",
-		Long: `Play a tape in a scenario, in virtual time, and write down the same losses under another key. It takes a scenario because only
-packets tell which transmission was the hundredth, or when it was sent.`,
-		Example: `  gauntlet tape convert fades.tape wan.txt --key identity --out losses.tape`,
-		Args:    cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, from, err := f.scenario(c, args[1])
+			r, _, err := f.play(c, args)
 			if err != nil {
-				return usage(err)
-			}
-			if _, err := playTape(c.Context(), s, from, args[0]); err != nil {
 				return err
 			}
-			return f.write(c.Context(), s, from)
+			return f.write(c.Context(), r)
 		},
 	}
 	f.scenarioFlags(c)
@@ -104,17 +88,9 @@ func tapeReplayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay TAPE SCENARIO",
 		Short: "Play a tape in a scenario and check that all its losses come up",
-		Long: `Play a tape in a scenario, in virtual time, in place of the loss that the scenario asks for, and say how many of its losses came
-up. A tape keyed by identity or index that names packets which are never sent is of another link or workload: exit code 1.
-
-To judge and measure such a run: gauntlet run SCENARIO --loss 'tape file=TAPE'.`,
-		Args: cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, from, err := f.scenario(c, args[1])
-			if err != nil {
-				return usage(err)
-			}
-			again, err := playTape(c.Context(), s, from, args[0])
+			_, again, err := f.play(c, args)
 			if err != nil {
 				return err
 			}
@@ -143,52 +119,34 @@ func tapeInspectCommand() *cobra.Command {
 	return c
 }
 
-// scenario reads the file and the flags that say what of it counts.
-func (f *tapeFlags) scenario(c *cobra.Command, path string) (*scenario.Spec, trace.Side, error) {
-	side, ok := map[string]trace.Side{"A": trace.A, "B": trace.B}[f.from]
-	if !ok {
-		return nil, side, fmt.Errorf("--from %.20q: want A or B", f.from)
+// open reads the scenario, and the flags that say what of it counts.
+func (f *tapeFlags) open(c *cobra.Command, path string) (*tapes.Run, error) {
+	seed := &f.seed
+	if !c.Flags().Changed("seed") {
+		seed = nil
 	}
-	s, err := scenario.ReadFile(path)
-	if err != nil {
-		return nil, side, err
-	}
-	if c.Flags().Changed("seed") {
-		s.Seed = f.seed
-	}
-	return s, side, s.Validate()
+	return tapes.Open(path, f.from, seed)
 }
 
-// write runs the scenario and writes the tape of it.
-func (f *tapeFlags) write(ctx context.Context, s *scenario.Spec, from trace.Side) error {
-	var slot vtime.Duration
-	if f.slot != "" {
-		var err error
-		if slot, err = vtime.ParseDuration(f.slot); err != nil {
-			return usage(fmt.Errorf("--slot: %w", err))
-		}
-	}
-	t, err := tapes.Record(ctx, s, from, tape.Key(f.key), slot)
+// play plays the tape of a file in the scenario of another, and returns what was lost. That one of its losses did not come up is a
+// failure.
+func (f *tapeFlags) play(c *cobra.Command, files []string) (*tapes.Run, *tape.Tape, error) {
+	r, err := f.open(c, files[1])
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	text := func(w io.Writer) error {
-		_, err := t.WriteTo(w)
-		return err
-	}
-	if f.out == "" {
-		err = text(os.Stdout)
-	} else {
-		err = document.File(f.out, text)
-	}
-	return broken(err)
-}
-
-// playTape plays a tape in a scenario. That one of its losses did not come up is a failure.
-func playTape(ctx context.Context, s *scenario.Spec, from trace.Side, file string) (*tape.Tape, error) {
-	again, err := tapes.Play(ctx, s, from, file)
+	again, err := r.Play(c.Context(), files[0])
 	if err != nil && fault.Of(err) == fault.None {
 		err = exit{exitFailure, err.Error()}
 	}
-	return again, err
+	return r, again, err
+}
+
+// write runs the scenario and writes the tape of it.
+func (f *tapeFlags) write(ctx context.Context, r *tapes.Run) error {
+	t, err := r.Record(ctx, f.key, f.slot)
+	if err != nil {
+		return err
+	}
+	return broken(tapes.Write(t, f.out))
 }

@@ -21,16 +21,9 @@ func (f *waiverFlag) define(c *cobra.Command) {
 
 // read returns the waivers of all files, and complains of each that has expired: it waives nothing any more.
 func (f *waiverFlag) read() ([]rule.Waiver, error) {
-	var all []rule.Waiver
-	for _, name := range f.names {
-		list, err := waivers.Read(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, list...)
-	}
+	all, err := waivers.ReadAll(f.names)
 	for _, w := range rule.Expired(all, run.Today()) {
 		fmt.Fprintf(os.Stderr, "gauntlet: the waiver of %s for %s expired on %s: %s must renew it or see to the device\n", w.Rule, w.Impl, w.Expires, w.Owner)
 	}
-	return all, nil
+	return all, err
 }

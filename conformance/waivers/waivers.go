@@ -35,6 +35,18 @@ func Read(name string) ([]rule.Waiver, error) {
 	return list, nil
 }
 
+// ReadAll returns the waivers of several files, as Read does of each.
+func ReadAll(names []string) (all []rule.Waiver, err error) {
+	for _, name := range names {
+		list, err := Read(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
 // Names lists the waivers that come with the program.
 func Names() (names []string) {
 	entries, _ := files.ReadDir(".") // embedded

@@ -50,3 +50,19 @@ func TestReadNamesTheLine(t *testing.T) {
 		}
 	}
 }
+
+// Files are read in their order, and the first that cannot be is the error.
+func TestReadAll(t *testing.T) {
+	mine := filepath.Join(t.TempDir(), "mine.txt")
+	if err := os.WriteFile(mine, []byte("waive GBN-NAK-002 impl=x owner=o expires=9999-12-31 : r\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	one, _ := Read("rxe")
+	all, err := ReadAll([]string{"rxe", mine})
+	if err != nil || len(all) != len(one)+1 || all[len(one)].Impl != "x" {
+		t.Errorf("%d waivers, %v; want %d and one of x", len(all), err, len(one))
+	}
+	if _, err := ReadAll([]string{mine, "nobody"}); err == nil || !strings.Contains(err.Error(), "waivers nobody: want a file") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,7 +1,11 @@
-// Package build says what the running program was built from, for reports and for the labels of images.
+// Package build says what the running program was built from and how it was started, for reports and for the labels of images.
 package build
 
-import "runtime/debug"
+import (
+	"os"
+	"runtime/debug"
+	"strings"
+)
 
 // release is the version of the tool; it is set when a release is built (-ldflags -X with the path of this package, .release=…).
 var release = "0.1.0-dev"
@@ -28,4 +32,16 @@ func Commit() string {
 		return ""
 	}
 	return rev + dirty
+}
+
+// CommandLine is how this process was started, quoted for a shell.
+func CommandLine() string {
+	words := []string{"gauntlet"}
+	for _, a := range os.Args[1:] {
+		if a == "" || strings.ContainsAny(a, " \t'\"$&|<>;*?()#\\") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
 }

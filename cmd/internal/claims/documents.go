@@ -1,13 +1,16 @@
 package claims
 
 import (
+	"errors"
 	"io"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 	"github.com/rdma-gauntlet/gauntlet/perf/figures"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/reports/csv"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
 )
 
 // WriteAtlas writes a map into a folder: atlas.html, .svg, .csv and .json.
@@ -18,6 +21,21 @@ func WriteAtlas(dir string, m *atlas.Map) error {
 		{Name: "atlas.svg", Write: func(w io.Writer) error { return html.AtlasSVG(w, m) }},
 		{Name: "atlas.html", Write: func(w io.Writer) error { return html.Atlas(w, m) }},
 	})
+}
+
+// WritePerf writes the result of perf into those files that have a name: a page, a table in markdown, and Go's benchmark format,
+// which benchstat reads.
+func WritePerf(m *suite.Result, page, table, gobench string) error {
+	var errs []error
+	for _, out := range []struct {
+		path  string
+		write func(io.Writer, *suite.Result) error
+	}{{page, html.Perf}, {table, markdown.Perf}, {gobench, GoBench}} {
+		if out.path != "" {
+			errs = append(errs, document.File(out.path, func(w io.Writer) error { return out.write(w, m) }))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // WriteFigures writes figures into a folder: figures.html and figures.json with all of them, and each as ID.svg and ID.csv.

@@ -10,9 +10,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
@@ -152,6 +154,15 @@ func (s *Session) Register(waived []rule.Waiver) error {
 		err = fmt.Errorf("no scenario is selected; see: conform --list")
 	}
 	return fault.Usage(err)
+}
+
+// List writes what is selected, with its labels.
+func (s *Session) List(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, spec := range s.Specs {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", spec.Impl, spec.Scenario, strings.Join(spec.Labels, " "))
+	}
+	return w.Flush()
 }
 
 // observe takes in the outcome of a scenario.

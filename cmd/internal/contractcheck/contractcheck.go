@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 
@@ -41,6 +42,26 @@ type Step struct {
 type check struct {
 	Options
 	caps *contract.Capabilities
+}
+
+// Open says how to walk the program of a name: exec:PATH or PATH, between namespaces, or image:NAME, in a container.
+func Open(name string, attempts int) (Options, error) {
+	o := Options{Name: name, Where: "container", Attempts: attempts}
+	if !strings.HasPrefix(name, scenario.Image) {
+		o.Name, o.Where = scenario.Exec+strings.TrimPrefix(name, scenario.Exec), "netns"
+	}
+	var err error
+	o.Bench, err = registry.Open(o.Where, "")
+	return o, err
+}
+
+// Print writes a line of how the step went, and another of what is wrong.
+func (s *Step) Print(out io.Writer) {
+	if s.Err != nil {
+		fmt.Fprintf(out, "FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, strings.ReplaceAll(s.Err.Error(), "\n", "; "))
+		return
+	}
+	fmt.Fprintf(out, "ok    %d of %d  %s%s\n", s.Number, s.Of, s.Name, s.Note)
 }
 
 // Walk takes the steps up to the first that fails, and hands on each. It returns the error of that step.

@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -23,9 +24,13 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Examine looks at everything.
-func Examine() []Finding {
-	return slices.Concat(host(), network(), hardware(), tools())
+// Examine looks at everything, and with measured measures how fast a link this machine carries. Show hears how far that is.
+func Examine(ctx context.Context, measured bool, show func(share float64, what string)) []Finding {
+	all := slices.Concat(host(), network(), hardware(), tools())
+	if measured {
+		return append(all, Measure(ctx, show))
+	}
+	return append(all, unmeasured)
 }
 
 // Print writes findings for people.

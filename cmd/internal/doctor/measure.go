@@ -128,8 +128,8 @@ func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 	return &said.Result, nil
 }
 
-// Unmeasured stands where Measure was not asked for.
-var Unmeasured = Finding{Name: "capacity", State: "limited", Found: "not measured: how fast a link in real time can be here", Remedy: "gauntlet doctor --measure, half a minute"}
+// unmeasured stands where Measure was not asked for.
+var unmeasured = Finding{Name: "capacity", State: "limited", Found: "not measured: how fast a link in real time can be here", Remedy: "gauntlet doctor --measure, half a minute"}
 
 // Measure finds out how fast a link in real time this machine carries, with runs of this program. Show hears how far it is.
 func Measure(ctx context.Context, show func(share float64, what string)) Finding {

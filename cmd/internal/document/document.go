@@ -4,9 +4,12 @@ package document
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // Document is one file of a folder.
@@ -22,6 +25,25 @@ func Folder(dir string, files []Document) error {
 		errs = append(errs, File(filepath.Join(dir, d.Name), d.Write))
 	}
 	return errors.Join(errs...)
+}
+
+// NewFolder is where a command writes: out, or when that is "" a new folder below runs/, named after the time and these words.
+func NewFolder(out string, words ...string) string {
+	if out != "" {
+		return out
+	}
+	return filepath.Join("runs", strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...), "-"))
+}
+
+// Free is dir, or when that exists dir with the first number from 2 behind it that is not taken.
+func Free(dir string) string {
+	free := dir
+	for n := 2; ; n++ {
+		if _, err := os.Stat(free); errors.Is(err, os.ErrNotExist) {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", dir, n)
+	}
 }
 
 // File makes a file, and the folder that it lies in.

@@ -23,3 +23,24 @@ func TestFolder(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// A folder is the one that was asked for, or a new one whose name tells what wrote it.
+func TestNewFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if got := NewFolder("mine", "atlas"); got != "mine" {
+		t.Errorf("%q", got)
+	}
+	dir := NewFolder("", "gbn", "sim")
+	if ok, _ := filepath.Match(filepath.Join("runs", "????????-??????-gbn-sim"), dir); !ok {
+		t.Errorf("%q", dir)
+	}
+	for _, want := range []string{dir, dir + "-2", dir + "-3"} {
+		got := Free(dir)
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if err := os.MkdirAll(got, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -5,12 +5,14 @@ package goodput
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
@@ -27,6 +29,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -237,4 +240,12 @@ func contrastRun(r *model.Result, reader *datasheet.Reader) *model.ContrastRun {
 		out.Reasons = found.Reasons()
 	}
 	return out
+}
+
+// Write writes the page of a contrast into a file; "" writes nothing.
+func Write(m *model.Contrast, page string) error {
+	if page == "" {
+		return nil
+	}
+	return document.File(page, func(w io.Writer) error { return html.Contrast(w, m) })
 }

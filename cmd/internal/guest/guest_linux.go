@@ -35,6 +35,16 @@ func (o *Options) Guest() (*lab.Guest, error) {
 	return g, fault.Broken(err)
 }
 
+// Fetch downloads a kernel package, or one version of it, into the cache.
+func Fetch(ctx context.Context, name string) (*lab.Kernel, error) {
+	cache, err := lab.Cache()
+	if err != nil {
+		return nil, fault.Broken(err)
+	}
+	k, err := lab.Fetch(ctx, cache, name)
+	return k, fault.Broken(err)
+}
+
 // Again runs this program in a guest, and returns the exit code that it had there.
 func (o *Options) Again(ctx context.Context, c Command) (code int, err error) {
 	g, err := o.Guest()

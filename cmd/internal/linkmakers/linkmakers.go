@@ -47,6 +47,21 @@ type Comparison struct {
 	link.Figures
 }
 
+// Collect makes all runs; see Compare.
+func Collect(ctx context.Context, seed uint64) ([]*Comparison, error) {
+	list := []*Comparison{}
+	err := Compare(ctx, seed, func(one *Comparison) error { list = append(list, one); return nil })
+	return list, err
+}
+
+// Write makes all runs and prints the table of them, line by line, since a run takes its time; see Compare.
+func Write(ctx context.Context, seed uint64, out io.Writer) error {
+	if _, err := fmt.Fprintln(out, head); err != nil {
+		return err
+	}
+	return Compare(ctx, seed, func(one *Comparison) error { return one.Print(out) })
+}
+
 // Compare makes all runs, and hands on what each one gave: it takes minutes. It has to be called where the bench lab runs.
 func Compare(ctx context.Context, seed uint64, found func(*Comparison) error) error {
 	for _, l := range compared {
@@ -87,8 +102,8 @@ func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figu
 	return path.Figures(), err
 }
 
-// Head and what Print writes are the table. Its lines are written one by one, since a run takes its time.
-const Head = "LINK               BY     PACKETS     LOST  MEAN RUN  RUNS OF 1, 2, 3, 4+      OVERTOOK  DELAY LEAST, 5 %, MEDIAN, 95 %, LONGEST"
+// head and what Print writes are the table.
+const head = "LINK               BY     PACKETS     LOST  MEAN RUN  RUNS OF 1, 2, 3, 4+      OVERTOOK  DELAY LEAST, 5 %, MEDIAN, 95 %, LONGEST"
 
 // Print writes the line of a comparison.
 func (c *Comparison) Print(w io.Writer) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -27,6 +28,18 @@ type Broken struct {
 
 // verdicts is what the rules say of one run, by ID.
 type verdicts map[string]rule.Verdict
+
+// RunAndHunt runs all cells, and then the engines that are wrong on purpose unless ctx has ended. Between the two it calls turn.
+func RunAndHunt(ctx context.Context, o Options, engines []Broken, turn func()) *model.Matrix {
+	m := Run(ctx, o)
+	if ctx.Err() == nil {
+		turn()
+		o.Jobs = max(o.Jobs, runtime.GOMAXPROCS(0)) // in virtual time, whatever the bench of the cells
+		m.Kills = Hunt(ctx, o, engines)
+		m.Settle()
+	}
+	return m
+}
 
 // Hunt runs every broken engine over its scenarios in virtual time, o.Jobs of them at once, and says which rules caught
 // it. An engine counts as killed when each rule that names it fails on it and passes on the right engine.

@@ -32,6 +32,14 @@ func Links() []model.MatrixLink {
 	return all
 }
 
+// LinkNames are the names of the links that come with the program.
+func LinkNames() (names []string) {
+	for _, l := range Links() {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
 // rank puts the link without loss first: it is what the others are compared with.
 func rank(name string) string {
 	if name == "clean" {

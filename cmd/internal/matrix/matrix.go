@@ -72,6 +72,30 @@ type Options struct {
 // cannot do it.
 type Place func(*scenario.Spec, [2]engine.Implementation) (*scenario.Spec, bench.Bench, error)
 
+// Limit looks at the numbers of jobs, attempts and records. Cells of a bench in real time run one after the other; asked tells whether
+// the user said how many at once.
+func (o *Options) Limit(asked bool) error {
+	switch {
+	case asked && o.Name != "sim" && o.Jobs != 1:
+		return fmt.Errorf("--jobs %d: cells of the %s bench run one after the other, in real time; leave it out", o.Jobs, o.Name)
+	case o.Jobs < 1 || o.Attempts < 1 || o.Store < 1:
+		return fmt.Errorf("--jobs %d, --attempts %d, --store %d: want 1 or more", o.Jobs, o.Attempts, o.Store)
+	}
+	if o.Name != "sim" {
+		o.Jobs = 1
+	}
+	return nil
+}
+
+// Each returns a Done that says of each cell how it ended, and how many of all have.
+func (o *Options) Each(say func(string)) func(*model.Cell) {
+	ended := 0
+	return func(cell *model.Cell) {
+		ended++
+		say(fmt.Sprintf("%d/%d %s %s: %s", ended, len(o.Rows)*len(o.Links), cell.Impl, cell.Link, cell.Status))
+	}
+}
+
 // Check builds the Spec of every cell and drops it: a mistake shows before anything has run.
 func (o *Options) Check() error {
 	taken := map[string]bool{} // a cell has a folder of its name

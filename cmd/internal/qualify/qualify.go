@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
@@ -20,6 +21,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/junit"
@@ -33,6 +35,24 @@ type Options struct {
 	Folder  string // of the report
 	Seeds   int    // of the runs of a target
 	Command string // for the report: how to repeat all of it
+}
+
+// mostSeeds bounds the runs of a target: on a real bench each takes seconds.
+const mostSeeds = 100
+
+// Find looks at the options, and finds the profile of a name or a file.
+func (o *Options) Find(profile string) (err error) {
+	k := &o.Conform
+	switch {
+	case profile == "":
+		return fmt.Errorf("--profile: want one of %s, or a file such as ./mine.txt", strings.Join(profiles.Names(), " "))
+	case k.Impl == "" && k.Device == "" || strings.Contains(k.Impl, ","):
+		return fmt.Errorf("--impl %q: want one implementation, or --dut %s", k.Impl, dut.Name)
+	case o.Seeds < 1 || o.Seeds > mostSeeds || k.Attempts < 1:
+		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds, k.Attempts, mostSeeds)
+	}
+	o.Profile, err = profiles.Find(profile)
+	return err
 }
 
 // Session is one qualification.

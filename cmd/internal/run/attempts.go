@@ -21,6 +21,20 @@ func Repeat(ctx context.Context, most int, once func(attempt int) (*model.Result
 	}
 }
 
+// UsualAttempts is how often a single run is made, unless told otherwise, whose link was not what it should have been.
+const UsualAttempts = 3
+
+// MostAttempts bounds them: a link that was never right by then needs another machine.
+const MostAttempts = 100
+
+// AttemptFolders are those that so many attempts of a run may leave.
+func AttemptFolders(folder string, attempts int) (list []string) {
+	for attempt := range attempts {
+		list = append(list, AttemptFolder(folder, attempt+1))
+	}
+	return list
+}
+
 // AttemptFolder is the run folder of an attempt: the folder itself for the first, and one beside it for each of the others. ""
 // stays "".
 func AttemptFolder(folder string, attempt int) string {

@@ -34,6 +34,16 @@ func IDs() (ids []string) {
 	return ids
 }
 
+// Known refuses an ID that is not of the family.
+func Known(ids []string) error {
+	for _, id := range ids {
+		if !slices.Contains(IDs(), id) {
+			return fmt.Errorf("selfcheck %s: want one of %s", id, strings.Join(IDs(), " "))
+		}
+	}
+	return nil
+}
+
 // Run judges the rules with these IDs, all when there are none, in the order of the catalogue.
 func Run(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error) {
 	experiments := experimentsOn(ctx)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
@@ -20,23 +21,51 @@ import (
 
 // Options say what of which sheets.
 type Options struct {
-	Params engine.Params // of implementations
-	Device string        // only the device of this name; "" is every device
-	Diff   bool          // two things are compared: traces are not put together
+	Params []string // of implementations, as name=value
+	Device string   // only the device of this name; "" is every device
+	Diff   bool     // two things are compared: traces are not put together
 	JSON   bool
 }
 
 // Collect returns the sheets of all that is named. A name is that of an implementation, or of a trace, a run folder or a file of
-// sheets.
+// sheets. With Diff they are two.
 func (o *Options) Collect(ctx context.Context, names []string) (out []*datasheet.Sheet, err error) {
+	params, err := o.check(names)
+	if err != nil {
+		return nil, fault.Usage(err)
+	}
 	for _, group := range o.groups(names) {
-		found, err := o.read(ctx, group)
+		found, err := read(ctx, group, params)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, slices.DeleteFunc(found, func(s *datasheet.Sheet) bool { return o.Device != "" && s.Device != o.Device })...)
 	}
+	if o.Diff && len(out) != 2 {
+		return nil, fault.Usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device", len(out)))
+	}
 	return out, nil
+}
+
+// check looks at the names, and reads the parameters.
+func (o *Options) check(names []string) (engine.Params, error) {
+	params := engine.Params{}
+	for _, p := range o.Params {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, fmt.Errorf("--param %.60q: want name=value", p)
+		}
+		params[name] = value
+	}
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("datasheet: name a trace, a run folder or an implementation: %s", strings.Join(all.Names(), " "))
+	case slices.Contains(names[slices.Index(names, run.Standard)+1:], run.Standard):
+		return nil, fmt.Errorf("datasheet: %s is there twice, and standard input can be read once", run.Standard)
+	case o.Diff && len(names) != 2:
+		return nil, fmt.Errorf("--diff: name two traces or implementations, not %d", len(names))
+	}
+	return params, nil
 }
 
 // groups puts traces together, which show a device from several sides; what is to be compared stays apart.
@@ -56,9 +85,9 @@ func (o *Options) groups(names []string) (out [][]string) {
 }
 
 // read returns the sheets of a group. An implementation goes before a file, which can be written ./gbn.
-func (o *Options) read(ctx context.Context, group []string) ([]*datasheet.Sheet, error) {
+func read(ctx context.Context, group []string, params engine.Params) ([]*datasheet.Sheet, error) {
 	if impl, known := all.Find(group[0]); known {
-		return run.Probe(ctx, impl, o.Params)
+		return run.Probe(ctx, impl, params)
 	}
 	for _, name := range group {
 		if name == run.Standard {

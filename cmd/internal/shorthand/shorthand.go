@@ -40,6 +40,16 @@ type Words struct {
 	Faults     []string // scenario lines
 }
 
+// Read makes the Spec of a file, if there is one, and the words; see Spec.
+func (w *Words) Read(file []string, said func(flag string) bool) (given *scenario.Spec, err error) {
+	if len(file) > 0 {
+		if given, err = scenario.ReadFile(file[0]); err != nil {
+			return nil, err
+		}
+	}
+	return w.Spec(given, said)
+}
+
 // Spec changes a given Spec by the words that the user said, or makes one of all words when it is nil. Said reports whether a word
 // was said, by the name of its flag.
 func (w *Words) Spec(given *scenario.Spec, said func(flag string) bool) (*scenario.Spec, error) {

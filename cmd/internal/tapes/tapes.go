@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
@@ -21,9 +23,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
-// Record runs the scenario and returns the tape of what the link lost of what one side sent. Slot is the length of a slot of a tape
-// by time, 0 for other keys.
-func Record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*tape.Tape, error) {
+// Run is a scenario of which the losses of one sender count.
+type Run struct {
+	spec *scenario.Spec
+	from trace.Side
+}
+
+// Open reads the file of a scenario. From is the sender, "A" or "B"; seed takes the place of the scenario's unless it is nil. What is
+// wrong with any of them is the user's fault.
+func Open(path, from string, seed *uint64) (*Run, error) {
+	side, ok := map[string]trace.Side{"A": trace.A, "B": trace.B}[from]
+	if !ok {
+		return nil, fault.Usage(fmt.Errorf("--from %.20q: want A or B", from))
+	}
+	s, err := scenario.ReadFile(path)
+	if err != nil {
+		return nil, fault.Usage(err)
+	}
+	if seed != nil {
+		s.Seed = *seed
+	}
+	return &Run{s, side}, fault.Usage(s.Validate())
+}
+
+// Record runs the scenario and returns the tape of what the link lost of what the sender sent. Slot is the length of a slot of a tape
+// by time, such as "10us", and "" for other keys.
+func (r *Run) Record(ctx context.Context, key, slot string) (*tape.Tape, error) {
+	var length vtime.Duration
+	if slot != "" {
+		var err error
+		if length, err = vtime.ParseDuration(slot); err != nil {
+			return nil, fault.Usage(fmt.Errorf("--slot: %w", err))
+		}
+	}
+	return record(ctx, r.spec, r.from, tape.Key(key), length)
+}
+
+func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*tape.Tape, error) {
 	sink, err := losstape.New(s, from, key, slot)
 	if err != nil {
 		return nil, fault.Usage(err)
@@ -46,17 +82,29 @@ func Record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key
 
 // Play runs the scenario with the tape of a file in place of its loss, and returns what was lost under the tape's key. A loss of
 // the tape that never came up is an error without a fault: the tape is of another link or workload. The scenario keeps the tape.
-func Play(ctx context.Context, s *scenario.Spec, from trace.Side, file string) (*tape.Tape, error) {
+func (r *Run) Play(ctx context.Context, file string) (*tape.Tape, error) {
 	played, err := tape.Open(file)
 	if err != nil {
 		return nil, fault.Usage(err)
 	}
-	losstape.Direction(s, from).Loss = spec.Loss{Model: spec.Tape, File: file}
-	again, err := Record(ctx, s, from, played.Key, played.Slot)
+	losstape.Direction(r.spec, r.from).Loss = spec.Loss{Model: spec.Tape, File: file}
+	again, err := record(ctx, r.spec, r.from, played.Key, played.Slot)
 	if err != nil {
 		return nil, err
 	}
 	return again, losstape.Missed(played, again)
+}
+
+// Write writes a tape into a file, or for "" to standard output.
+func Write(t *tape.Tape, path string) error {
+	write := func(w io.Writer) error {
+		_, err := t.WriteTo(w)
+		return err
+	}
+	if path == "" {
+		return write(os.Stdout)
+	}
+	return document.File(path, write)
 }
 
 // Print writes the statistics of a tape for people.

@@ -4,7 +4,10 @@ package wire
 
 import (
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
@@ -26,6 +29,20 @@ type Classifier struct {
 		id   uint16
 		conn int
 	}
+}
+
+// ReadClassifier returns the classifier of a run whose configuration is a string in JSON: the text of its Spec, from which its
+// connections are known.
+func ReadClassifier(config json.RawMessage) (*Classifier, error) {
+	var text string
+	if err := json.Unmarshal(config, &text); err != nil {
+		return nil, fmt.Errorf("relay: dialect: %w", err)
+	}
+	s, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("relay: spec line %w", err)
+	}
+	return NewClassifier(s), nil
 }
 
 // NewClassifier returns the classifier of a run.
