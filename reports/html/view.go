@@ -21,6 +21,7 @@ type view struct {
 	UPlot, App template.JS
 
 	Title     string
+	Done      string // what came of the work
 	Headlines []headline
 	Spreads   []spread
 	Goodput   *goodput
@@ -40,7 +41,7 @@ type headline struct{ Name, Value, Unit, Detail string }
 type kind struct{ Name, Class, Shape string }
 
 func newView(r *model.Result) *view {
-	v := &view{Result: r, Style: template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("style.css")), Title: title(r)}
+	v := &view{Result: r, Style: template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("style.css")), Title: title(r), Done: model.Headline(&r.Work)}
 	v.Headlines = headlines(r)
 	v.Spreads = spreads(r)
 	v.Goodput = newGoodput(r)

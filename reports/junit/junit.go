@@ -86,7 +86,7 @@ func Write(w io.Writer, r *model.Result) error {
 func (s *suites) add(r *model.Result, name string, cases []testcase, wall float64) {
 	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
 		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", r.SpecHash}, {"bench", r.Bench},
-			{"impl_a", r.Impl[0]}, {"impl_b", r.Impl[1]}, {"version", r.Version}}}
+			{"impl_a", r.Impl[0]}, {"impl_b", r.Impl[1]}, {"version", r.Version}, {"requests", printable(model.Headline(&r.Work))}}}
 	for _, c := range cases {
 		switch {
 		case c.Failure != nil:
@@ -104,11 +104,14 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 	s.Suites = append(s.Suites, u)
 }
 
-// runCase passes unless the harness broke or the link was not what the Spec says.
+// runCase passes unless the harness broke, the link was not what the Spec says, or none of the work was done.
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
-	if r.Status == rule.Invalid.String() || r.Status == rule.Error.String() {
-		c.Error = &problem{Message: printable(r.Reason), Type: r.Status}
+	switch r.Status {
+	case rule.Invalid.String(), rule.Error.String():
+		c.Error = &problem{Message: printable(r.Reason), Type: r.Status, Text: printable(model.Headline(&r.Work))}
+	case rule.Inconclusive.String():
+		c.Failure = &problem{Message: printable(r.Reason), Type: r.Status, Text: printable(model.Headline(&r.Work))}
 	}
 	return c
 }
@@ -161,6 +164,7 @@ func details(r *model.Result, v *rule.Verdict) string {
 	if v.Source.Ref != "" {
 		fmt.Fprintf(&b, "%s: %s\n", v.Source.Ref, v.Source.Quote)
 	}
+	b.WriteString(model.Headline(&r.Work) + "\n")
 	return b.String()
 }
 

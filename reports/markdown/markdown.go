@@ -37,6 +37,7 @@ func Write(w io.Writer, r *model.Result) error {
 // heading gives the status and the counts of verdicts.
 func heading(b *bytes.Buffer, r *model.Result) {
 	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", r.Status, code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
+	fmt.Fprintf(b, "%s.\n\n", escape(model.Headline(&r.Work)))
 	if r.Reason != "" {
 		fmt.Fprintf(b, "**%s**\n\n", escape(r.Reason))
 	}

@@ -85,6 +85,7 @@ func (p *printer) heading(r *model.Result) {
 		fmt.Fprintf(p, ", spec %.12s", r.SpecHash)
 	}
 	p.WriteString("\n")
+	fmt.Fprintf(p, "      %s\n", plain(model.Headline(&r.Work)))
 	if r.Reason != "" {
 		fmt.Fprintf(p, "      %s\n", plain(r.Reason))
 	}
