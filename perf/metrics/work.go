@@ -48,6 +48,11 @@ type Order struct {
 	Endless  bool  // Requests does not count
 }
 
+// Unbegun is the work of a run that did not begin.
+func Unbegun(orders [2]Order) Work {
+	return NewCollector(&trace.Header{Reports: trace.ReportCQE}, Options{Orders: orders}).work()
+}
+
 // Failures returns how many requests completed with an error of their own.
 func (t *Tally) Failures() (n int64) {
 	for _, f := range t.Failed {

@@ -14,7 +14,7 @@ func Headline(w *metrics.Work) string {
 	if asked == 0 && !t.Endless {
 		asked = t.Posted // nobody knows the Spec
 	}
-	if asked+t.Done+t.Failures() == 0 && !t.Endless {
+	if asked+t.Done+t.Failures() == 0 && !t.Endless && t.Known != "" {
 		return "no requests to be done"
 	}
 	words := []string{done(t, asked)}
@@ -32,11 +32,12 @@ var provisos = map[metrics.Knowledge]string{metrics.ByTool: ", as the tool says"
 
 // done counts what is done, of what was asked for if there is a number of it.
 func done(t *metrics.Tally, asked int64) string {
+	untold := t.Known == metrics.ByNobody || t.Known == ""
 	of := quantity.Plural(asked, "request", "requests")
 	switch {
-	case t.Known == metrics.ByNobody && asked == 0:
+	case untold && asked == 0:
 		return "unknown how many requests are done"
-	case t.Known == metrics.ByNobody:
+	case untold:
 		return "unknown how many of " + of + " are done"
 	case asked == 0:
 		return quantity.Plural(t.Done, "request", "requests") + " done"

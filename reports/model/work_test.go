@@ -22,6 +22,7 @@ func TestHeadline(t *testing.T) {
 		{metrics.Tally{Ordered: 100, Done: 100, Known: metrics.ByTool}, "100 of 100 requests done, as the tool says"},
 		{metrics.Tally{Ordered: 100, Done: 57, Known: metrics.ByWire}, "57 of 100 requests done, as acknowledged on the wire"},
 		{metrics.Tally{Done: 57, Known: metrics.ByWire}, "57 requests done, as acknowledged on the wire"},
+		{metrics.Tally{}, "unknown how many requests are done"},
 		{metrics.Tally{Ordered: 5, Known: metrics.ByNobody}, "unknown how many of 5 requests are done"},
 	} {
 		if got := Headline(&metrics.Work{Tally: c.tally}); got != c.want {

@@ -183,7 +183,7 @@ func ExpectedPackets(s *scenario.Spec) float64 {
 func newResult(o *Options, started time.Time) *model.Result {
 	return &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: o.Name, Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
+		Summary: metrics.Summary{Work: metrics.Unbegun(Measured(o.Spec).Orders)}, Command: o.Command, Bench: o.Name, Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
 		Seed: o.Spec.Seed, Folder: o.Folder, Warnings: append(o.Spec.Warnings(), o.repeated()...), Status: rule.Error.String(), Earlier: o.Earlier,
 	}
 }
