@@ -43,6 +43,7 @@ type Judge struct {
 	ports  [trace.WANHop + 1][2]Port // by hop and side
 	stray  *half
 	here   place
+	seen   seen
 	sight  Sight
 
 	buffers [2]buffers // of the decoders, by side
@@ -142,7 +143,7 @@ func (j *Judge) start(h *half) {
 			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
 			continue
 		}
-		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here}
+		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here, packets: &j.seen}
 		h.add(i, ctx)
 	}
 }
@@ -173,6 +174,7 @@ func (h *half) add(i int, ctx *Context) {
 
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
+	j.seen.note(t)
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At)
 	}
