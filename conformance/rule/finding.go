@@ -48,6 +48,9 @@ func (f *Finding) Line() string {
 	return fmt.Sprintf("packet %d, %s: %s", f.Record, f.Packet, f.Text)
 }
 
+// More is how many violations were found beside those of Findings.
+func (v *Verdict) More() int { return max(0, v.Total-len(v.Findings)) }
+
 // seen remembers the latest packets, so that a finding can name one that came before what shows it.
 type seen struct{ ring []glimpse }
 
@@ -110,19 +113,13 @@ func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN
 	return way + string(named.AppendText(nil, opt)), []psn.PSN{g.number}
 }
 
-// wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's, those that the text names, and where
-// the conversation stands. "" when they do not.
+// wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's and those that the text names. "" when
+// they do not.
 func (c *Context) wrapped(text string, shown []psn.PSN) string {
 	if c.Index < 0 || !c.Started {
 		return ""
 	}
 	named := append(c.named(text), shown...)
-	if c.have&TapRequester != 0 {
-		named = append(named, c.UNA)
-	}
-	if c.have&TapResponder != 0 {
-		named = append(named, c.EPSN)
-	}
 	low, high, zero := 0, 0, 0
 	for _, p := range named {
 		low, high, zero = min(low, p.Sub(named[0])), max(high, p.Sub(named[0])), psn.PSN(0).Sub(named[0])

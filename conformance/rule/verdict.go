@@ -69,7 +69,7 @@ type Verdict struct {
 	Met      int       `json:"met"`                // how often the rule's situation arose
 	Total    int       `json:"total"`              // violations found, those beyond the limit included
 	Against  [2]int    `json:"-"`                  // of Total, those for which A is to blame, and B
-	Findings []Finding `json:"findings,omitempty"` // the first of them, in time order
+	Findings []Finding `json:"findings,omitempty"` // the first few of them, in time order; More counts the others
 }
 
 // newVerdict starts the verdict of r.

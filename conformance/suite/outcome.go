@@ -176,13 +176,32 @@ func (o *Outcome) String() string {
 			fmt.Fprintf(&b, "\n  %s %s: %s", v.Rule, v.Status, v.Reason)
 		}
 	}
-	for _, f := range o.Findings {
-		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Text, f.Blame, f.Conn, vtime.Time(f.At).Micros())
-		if f.Record != rule.NoRecord {
-			fmt.Fprintf(&b, " packet %d", f.Record)
+	for i, f := range o.Findings {
+		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Line(), f.Blame, f.Conn, vtime.Time(f.At).Micros())
+		if last := i+1 == len(o.Findings) || o.Findings[i+1].Rule != f.Rule; last {
+			b.WriteString(o.more(f.Rule))
 		}
 	}
 	return b.String()
+}
+
+// more says how many violations of a rule are not among the findings, "" when none.
+func (o *Outcome) more(id string) string {
+	n := 0
+	for _, v := range o.Verdicts {
+		if v.Rule == id {
+			n += v.Total
+		}
+	}
+	for _, f := range o.Findings {
+		if f.Rule == id {
+			n--
+		}
+	}
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n  %s … and %d more", id, n)
 }
 
 // encoded is a value whose JSON form exists already.

@@ -144,22 +144,22 @@ func first(v *rule.Verdict) string {
 	if len(v.Findings) == 0 {
 		return v.Reason
 	}
-	return fmt.Sprintf("%s: %s", v.Findings[0].Blame, v.Findings[0].Text)
+	return fmt.Sprintf("%s: %s", v.Findings[0].Blame, v.Findings[0].Line())
 }
 
 // details lists the findings with their ladders and where the rule comes from.
 func details(r *model.Result, v *rule.Verdict) string {
 	var b strings.Builder
 	for i, f := range v.Findings {
-		fmt.Fprintf(&b, "%s, connection %d, %s us: %s\n", f.Blame, f.Conn, f.At.Micros(), f.Text)
+		fmt.Fprintf(&b, "%s, connection %d, %s us: %s\n", f.Blame, f.Conn, f.At.Micros(), f.Line())
 		for _, l := range r.Ladders {
 			if l.Rule == v.Rule && l.Finding == i {
 				b.WriteString(l.Text)
 			}
 		}
 	}
-	if n := v.Total - len(v.Findings); n > 0 {
-		fmt.Fprintf(&b, "and %d more\n", n)
+	if n := v.More(); n > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", n)
 	}
 	if v.Source.Ref != "" {
 		fmt.Fprintf(&b, "%s: %s\n", v.Source.Ref, v.Source.Quote)
