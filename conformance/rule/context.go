@@ -18,6 +18,7 @@ type Context struct {
 	hop      trace.Hop
 	here     *place
 	packets  *seen
+	most     int // findings to keep
 	met      int
 	findings []Finding
 	total    int
@@ -31,8 +32,8 @@ type place struct {
 	record uint64
 }
 
-// findingLimit bounds the findings of a rule, and so what one check keeps; the count goes on.
-const findingLimit = 5
+// DefaultFindings bounds the findings of a rule, and so what one check keeps; the count goes on.
+const DefaultFindings = 5
 
 // Met says that the situation the rule speaks of has arisen.
 func (c *Context) Met() { c.met++ }
@@ -55,7 +56,7 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 		c.against[side]++
 		f.Side = side.String()
 	}
-	if len(c.findings) < findingLimit {
+	if len(c.findings) < c.most {
 		name, shown := c.packets.name(record, c.Start)
 		f.Packet, f.Text = name, text+c.wrapped(text, shown)
 		c.findings = append(c.findings, f)
