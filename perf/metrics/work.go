@@ -127,7 +127,11 @@ func (c *Collector) tally(side trace.Side) Tally {
 	if !order.Endless {
 		t.Ordered = order.Requests
 	}
-	switch seen := d.acknowledged[side]; {
+	seen := d.acknowledged[side]
+	if t.Ordered > 0 {
+		seen = min(seen, t.Ordered) // a tool sends messages of its own beside
+	}
+	switch {
 	case t.Known == ByCompletions && order.Silent > 0:
 		t.Done = max(t.Done, min(seen, t.Done+order.Silent))
 	case t.Known == ByTool && seen > t.Done, t.Known == ByWire:
@@ -143,7 +147,7 @@ func (c *Collector) knowledge(side trace.Side) Knowledge {
 		told |= c.header.Conns[0].Ends[side].Reports
 	}
 	switch {
-	case told&trace.ReportCQE != 0:
+	case told&trace.ReportCQE != 0, told == 0 && c.deeds.posted[side] > 0: // the end that meets a black box tells, and its header does not
 		return ByCompletions
 	case told&(trace.ReportDone|trace.ReportOrdered|trace.ReportFlushed) != 0:
 		return ByTool

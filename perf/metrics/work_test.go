@@ -51,6 +51,7 @@ func TestWorkOnTheWire(t *testing.T) {
 		{trace.ReportDone, 0, [2]bool{true, true}, 7, metrics.ByWire},
 		{trace.ReportDone, 7, [2]bool{true, true}, 7, metrics.ByTool},
 		{0, 0, [2]bool{}, 0, metrics.ByNobody},
+		{0, 5, [2]bool{true, true}, 5, metrics.ByCompletions},
 	} {
 		h := trace.Header{Taps: c.taps, Conns: make([]trace.Conn, 1)}
 		h.Conns[0].Ends[trace.A].Reports = c.told
@@ -62,6 +63,7 @@ func TestWorkOnTheWire(t *testing.T) {
 			}
 		}
 		for range c.events {
+			m.Event(&trace.Event{Side: trace.A, Kind: trace.Post})
 			m.Event(&trace.Event{Side: trace.A, Kind: trace.CQE})
 		}
 		seen.End(kept.Ended)

@@ -58,8 +58,8 @@ func meet(c *model.Cell, row *Row, s *scenario.Spec) {
 	switch {
 	case c.Status == rule.Fail.String():
 		c.Reason = join(mixed, c.Reason)
-	case c.Status != rule.Pass.String():
-	case undone == "":
+	case c.Status != rule.Pass.String() && c.Status != rule.Inconclusive.String():
+	case undone == "" && c.Status == rule.Pass.String():
 		c.Reason = mixed
 	case mixed != "":
 		c.Status, c.Reason = rule.NotApplicable.String(), join(mixed, undone)
