@@ -17,6 +17,8 @@ type Context struct {
 	have     Vantage
 	hop      trace.Hop
 	here     *place
+	packets  *seen
+	most     int // findings to keep
 	met      int
 	findings []Finding
 	total    int
@@ -30,8 +32,8 @@ type place struct {
 	record uint64
 }
 
-// findingLimit bounds what one check keeps; the count goes on.
-const findingLimit = 64
+// DefaultFindings bounds the findings of a rule, and so what one check keeps; the count goes on.
+const DefaultFindings = 5
 
 // Met says that the situation the rule speaks of has arisen.
 func (c *Context) Met() { c.met++ }
@@ -44,16 +46,19 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 	c.Fail(who, fmt.Sprintf(format, args...))
 }
 
-// FailAt reports a violation shown by an earlier record, as when something that had to follow never came.
+// FailAt reports a violation shown by an earlier record, as when something that had to follow never came. The text says what was
+// expected and what was seen; what packet it is, and that the PSNs wrap between those that the text names, is added here.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	c.met++
 	c.total++
-	f := Finding{Rule: c.rule.ID, Blame: who, Conn: c.Index, At: at, Record: record, Text: text}
+	f := Finding{Rule: c.rule.ID, Blame: who, Conn: c.Index, At: at, Record: record}
 	if side, ok := c.atFault(who); ok {
 		c.against[side]++
 		f.Side = side.String()
 	}
-	if len(c.findings) < findingLimit {
+	if len(c.findings) < c.most {
+		name, shown := c.packets.name(record, c.Start)
+		f.Packet, f.Text = name, text+c.wrapped(text, shown)
 		c.findings = append(c.findings, f)
 	}
 }

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 type Options struct {
 	Features []string // what both ends declare; rules that need another feature are not applicable
 	BlackBox bool     // nothing is known of an end but its packets: what only an endpoint can tell does not apply
+	Findings int      // how many are kept of a rule; 0 is DefaultFindings
 	Ends     *[2]End  // what each end is, by side; nil when both declare Features and take every opcode
 }
 
@@ -21,6 +23,9 @@ type End struct {
 	Features []string
 	Accepts  func(roce.Opcode) bool // opcodes beyond the RC class; nil is none
 }
+
+// most bounds the findings of a rule.
+func (j *Judge) most() int { return cmp.Or(j.opts.Findings, DefaultFindings) }
 
 // declared returns the features of one end.
 func (o *Options) declared(side trace.Side) []string {
@@ -43,6 +48,7 @@ type Judge struct {
 	ports  [trace.WANHop + 1][2]Port // by hop and side
 	stray  *half
 	here   place
+	seen   seen
 	sight  Sight
 
 	buffers [2]buffers // of the decoders, by side
@@ -142,7 +148,7 @@ func (j *Judge) start(h *half) {
 			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
 			continue
 		}
-		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here}
+		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here, packets: &j.seen, most: j.most()}
 		h.add(i, ctx)
 	}
 }
@@ -173,6 +179,7 @@ func (h *half) add(i int, ctx *Context) {
 
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
+	j.seen.note(t)
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At)
 	}
@@ -512,7 +519,7 @@ func (j *Judge) verdict(i int) Verdict {
 	if seen && j.header.Divided() {
 		missing = 0 // one hop lacks what the other one shows
 	}
-	v.settle(r, missing)
+	v.settle(r, missing, j.most())
 	if inside := missing & Inside; j.opts.BlackBox && inside != 0 && v.Met == 0 && v.Status == Inconclusive {
 		v.Status, v.Reason = NotApplicable, "a black box does not show "+inside.String()
 	}

@@ -120,29 +120,3 @@ type Check struct {
 	Event func(e *trace.Event)
 	End   func(at vtime.Time)
 }
-
-// Blame says who broke a rule.
-type Blame string
-
-// The parties.
-const (
-	Requester Blame = "requester"
-	Responder Blame = "responder"
-	Channel   Blame = "channel"
-	Capture   Blame = "capture"
-	Harness   Blame = "harness"
-)
-
-// Finding is one violation.
-type Finding struct {
-	Rule   string     `json:"rule"`
-	Blame  Blame      `json:"blame"`
-	Side   string     `json:"side,omitempty"` // the end that is to blame, "A" or "B"; empty when it is neither
-	Conn   int        `json:"conn"`
-	At     vtime.Time `json:"at_ps"`
-	Record uint64     `json:"record"` // index of the packet record that shows it; NoRecord when an event or an absence does
-	Text   string     `json:"text"`
-}
-
-// NoRecord is Finding.Record when no packet shows the violation.
-const NoRecord = ^uint64(0)

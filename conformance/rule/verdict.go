@@ -69,7 +69,7 @@ type Verdict struct {
 	Met      int       `json:"met"`                // how often the rule's situation arose
 	Total    int       `json:"total"`              // violations found, those beyond the limit included
 	Against  [2]int    `json:"-"`                  // of Total, those for which A is to blame, and B
-	Findings []Finding `json:"findings,omitempty"` // the first of them, in time order
+	Findings []Finding `json:"findings,omitempty"` // the first few of them, in time order; More counts the others
 }
 
 // newVerdict starts the verdict of r.
@@ -89,15 +89,17 @@ func (v *Verdict) add(c *Context) {
 	}
 }
 
-// settle decides the status once every conversation is counted; missing is what some conversation did not show.
-func (v *Verdict) settle(r *Rule, missing Vantage) {
+// settle decides the status once every conversation is counted, and keeps most findings; missing is what some conversation did not
+// show.
+func (v *Verdict) settle(r *Rule, missing Vantage, most int) {
 	slices.SortStableFunc(v.Findings, func(a, b Finding) int {
 		if a.At != b.At {
 			return int(max(-1, min(1, a.At-b.At)))
 		}
 		return a.Conn - b.Conn
 	})
-	v.Findings = v.Findings[:min(len(v.Findings), findingLimit):min(len(v.Findings), findingLimit)]
+	most = min(most, len(v.Findings))
+	v.Findings = v.Findings[:most:most]
 	switch {
 	case v.Status == Error:
 	case v.Total > 0 && r.Level != Observation:

@@ -1,16 +1,18 @@
 // Package scenarios is the stimuli of the conformance suite: what to post, what to lose and what to inject, for any
 // implementation. It holds no expected times and no ladders; whether an implementation behaves is for the rules to say.
 //
-// A file is scenario text with prose on top, whose first line is the title, and with one more verb:
+// A file is scenario text with prose on top, whose first line is the title, and with two more verbs:
 //
 //	# A lost middle packet is answered by one NAK.
 //	judge GBN-NAK-001 GBN-NAK-002
+//	without pack
 //	link rate=100M delay=1ms
 //	drop A psn=+2 tx=1
 //	post-write wr=1 len=5120
 //
 // The rules after judge are those that the file is there for: a run that leaves one of them unexercised missed its
-// purpose. All other rules are judged too. Links are slow, round trips short and packets few, so that a scenario lasts
+// purpose. All other rules are judged too. An implementation that declares a feature after without has nothing to do there:
+// it takes none of the requests, or what is lost includes the set-up of its connection. Links are slow, round trips short and packets few, so that a scenario lasts
 // about a second in real time.
 package scenarios
 
@@ -31,8 +33,9 @@ var files embed.FS
 type Scenario struct {
 	Name        string   // the file without .txt: "loss-middle", "random/burst"
 	Title       string   // first line of the prose
-	Text        string   // scenario text, with the judge lines blanked
+	Text        string   // scenario text, with the lines of judge and without blanked
 	Rules       []string // rules that must be exercised, in the order of the file
+	Without     []string // features of implementations that would do none of its work
 	NeedsFaults bool     // addresses single packets or needs a loss model of this project, so the kernel's netem cannot do it
 }
 
@@ -67,6 +70,9 @@ func New(name, text string) Scenario {
 		case len(words) > 0 && words[0] == "judge":
 			s.Rules = append(s.Rules, words[1:]...)
 			line = "" // keeps the numbers of the lines below
+		case len(words) > 0 && words[0] == "without":
+			s.Without = append(s.Without, words[1:]...)
+			line = ""
 		case s.Title == "" && strings.HasPrefix(line, "# "):
 			s.Title = strings.TrimSuffix(line[2:], ".")
 		}

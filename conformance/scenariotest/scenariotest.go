@@ -225,7 +225,10 @@ func (r *runner) judge(d *datadriven.TestData) string {
 			fmt.Fprintf(&out, " (%s)", v.Reason)
 		}
 		for _, f := range v.Findings {
-			fmt.Fprintf(&out, "\n  %s us: %s (%s)", f.At.Micros(), f.Text, f.Blame)
+			fmt.Fprintf(&out, "\n  %s us: %s (%s)", f.At.Micros(), f.Line(), f.Blame)
+		}
+		if n := v.More(); n > 0 {
+			fmt.Fprintf(&out, "\n  … and %d more", n)
 		}
 		out.WriteString("\n")
 	}

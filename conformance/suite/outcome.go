@@ -16,8 +16,9 @@ import (
 
 // Result is what the suite has to know of a run: how it went as a whole, what every rule says of it, and how to find it again.
 type Result struct {
-	Status   rule.Status    // INVALID or ERROR when the run is not to be trusted; else the verdicts decide
+	Status   rule.Status    // INVALID or ERROR when the run is not to be trusted, INCONCLUSIVE when it did none of its work; else the verdicts decide
 	Reason   string         // of such a status
+	Requests string         // what came of its work: "96 of 100 requests done"; "" when nobody says
 	Verdicts []rule.Verdict // of every rule that judged the run
 	Seed     uint64
 	SpecHash string
@@ -32,6 +33,7 @@ type Outcome struct {
 	Bench    string      `json:"bench"`
 	Status   rule.Status `json:"status"` // PASS, NOT-APPLICABLE, INCONCLUSIVE, FAIL, INVALID or ERROR
 	Reason   string      `json:"reason,omitempty"`
+	Requests string      `json:"requests,omitempty"` // what came of the work: "96 of 100 requests done"
 	Seed     uint64      `json:"seed"`
 	SpecHash string      `json:"spec_hash,omitempty"`
 	Folder   string      `json:"folder,omitempty"` // run folder, "" when nothing was kept
@@ -66,7 +68,7 @@ func judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, str
 		err = fmt.Errorf("suite: the run returned neither a result nor an error")
 	}
 	if r != nil {
-		o.Seed, o.SpecHash, o.Folder = r.Seed, r.SpecHash, r.Folder
+		o.Seed, o.SpecHash, o.Folder, o.Requests = r.Seed, r.SpecHash, r.Folder, r.Requests
 		o.take(r.Verdicts, sc.Rules)
 		o.settle(r, sc.Rules, strict)
 	}
@@ -118,6 +120,8 @@ func (o *Outcome) settle(r *Result, named []string, strict bool) {
 	switch {
 	case len(failed) > 0:
 		o.Status, o.Reason = rule.Fail, "broken: "+strings.Join(failed, " ")
+	case r.Status == rule.Inconclusive:
+		o.Status, o.Reason = r.Status, r.Reason
 	case len(unseen) > 0 && strict:
 		o.Status, o.Reason = rule.Inconclusive, "not exercised: "+strings.Join(unseen, " ")
 	}
@@ -164,18 +168,40 @@ func (o *Outcome) String() string {
 	if o.Reason != "" {
 		fmt.Fprintf(&b, ", %s", o.Reason)
 	}
+	if o.Requests != "" {
+		fmt.Fprintf(&b, "; %s", o.Requests)
+	}
 	for _, v := range o.Verdicts {
 		if v.Status == rule.Inconclusive && v.Named {
 			fmt.Fprintf(&b, "\n  %s %s: %s", v.Rule, v.Status, v.Reason)
 		}
 	}
-	for _, f := range o.Findings {
-		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Text, f.Blame, f.Conn, vtime.Time(f.At).Micros())
-		if f.Record != rule.NoRecord {
-			fmt.Fprintf(&b, " packet %d", f.Record)
+	for i, f := range o.Findings {
+		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Line(), f.Blame, f.Conn, vtime.Time(f.At).Micros())
+		if last := i+1 == len(o.Findings) || o.Findings[i+1].Rule != f.Rule; last {
+			b.WriteString(o.more(f.Rule))
 		}
 	}
 	return b.String()
+}
+
+// more says how many violations of a rule are not among the findings, "" when none.
+func (o *Outcome) more(id string) string {
+	n := 0
+	for _, v := range o.Verdicts {
+		if v.Rule == id {
+			n += v.Total
+		}
+	}
+	for _, f := range o.Findings {
+		if f.Rule == id {
+			n--
+		}
+	}
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n  %s … and %d more", id, n)
 }
 
 // encoded is a value whose JSON form exists already.

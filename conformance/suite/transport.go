@@ -16,6 +16,9 @@ const ofRC = "rc"
 // rule that could judge.
 func (cfg *Config) suits(impl string, sc *scenarios.Scenario) bool {
 	declared := cfg.Features[impl]
+	if slices.ContainsFunc(sc.Without, func(feature string) bool { return slices.Contains(declared, feature) }) {
+		return false
+	}
 	if len(declared) == 0 || len(sc.Rules) == 0 {
 		return true
 	}

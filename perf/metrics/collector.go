@@ -11,6 +11,8 @@ import (
 type Options struct {
 	Rates [2]unit.Rate // line rate of each direction, by sender; 0 is unlimited
 	Timed bool         // the run was cut by a duration: Elapsed runs to End
+	// Orders is the work that the Spec asks of each side; none when nobody knows the Spec.
+	Orders [2]Order
 	// Ideal is what a flow of so many bytes that come from a side takes alone on the link; nil leaves Summary.Slowdown out.
 	Ideal func(data trace.Side, bytes uint32) vtime.Duration
 }
@@ -35,6 +37,7 @@ type Collector struct {
 	timeline      bins
 	datagrams     datagrams
 	arrivals      arrivals
+	deeds         deeds
 	budget        int // slots that all windows together may still take
 }
 
@@ -53,6 +56,7 @@ func (c *Collector) Sight(s *trace.Sight) {
 	if r.Fate == trace.Injected || c.header.On(r.Conn) == trace.LANHop {
 		return // of a path with a box, the hop behind it is measured: what arrives there has arrived
 	}
+	c.deeds.sight(r)
 	sent := s.Out || !c.header.Taps[r.From&1]
 	arrived := !s.Out || !c.header.Taps[r.From&1^1]
 	if sent {
@@ -126,6 +130,7 @@ func (c *Collector) Event(e *trace.Event) {
 	}
 	c.datagrams.event(c, e)
 	c.arrivals.event(e)
+	c.deeds.event(e)
 }
 
 // End implements trace.Viewer.
@@ -162,6 +167,7 @@ func (c *Collector) Summary() Summary {
 	}
 	s.Slowdown = c.arrivals.slowdown()
 	s.RecoveryNs, s.FCT = c.recovery.spread(), c.fct.spread()
+	s.Work = c.work()
 	s.Messages, s.Fairness = s.FCT.Count+c.datagrams.untimed, c.fairness()
 	return s
 }

@@ -89,7 +89,7 @@ func (h *half) acknowledge(at vtime.Time, upTo int64) {
 	h.requests.advance(upTo)
 	h.recovered()
 	for m := h.messages.front(); m != nil && m.last != open && m.last < upTo; m = h.messages.front() {
-		h.c.fct.add(at.Sub(m.first))
+		h.c.complete(h.side, at.Sub(m.first))
 		h.messages.pop()
 	}
 }
@@ -170,7 +170,7 @@ func (h *half) dataApart(s *trace.Sight, sent, arrived bool) {
 	for t = sp.find(sp.lo); t != nil && t.here; t = sp.find(sp.lo) {
 		n += int64(t.bytes)
 		if m := h.apart.front(); t.ends && m != nil {
-			h.c.fct.add(s.At.Sub(m.first))
+			h.c.complete(h.side, s.At.Sub(m.first))
 			h.apart.pop()
 		}
 		sp.advance(sp.lo + 1)

@@ -151,7 +151,7 @@ func (f *flow) complete(at vtime.Time, side trace.Side, ack int64) {
 	w := &f.way[side]
 	w.known = max(w.known, ack)
 	for m := w.messages.front(); m != nil && m.last <= w.known; m = w.messages.front() {
-		f.c.fct.add(at.Sub(m.first))
+		f.c.complete(side, at.Sub(m.first))
 		w.messages.pop()
 	}
 	for g := w.segments.front(); g != nil && g.to <= w.known; g = w.segments.front() {
@@ -163,7 +163,7 @@ func (f *flow) complete(at vtime.Time, side trace.Side, ack int64) {
 func (f *flow) answered(at vtime.Time, from trace.Side, to int64) {
 	reads := &f.way[from.Other()].reads
 	for m := reads.front(); m != nil && m.last != open && m.last <= to; m = reads.front() {
-		f.c.fct.add(at.Sub(m.first))
+		f.c.complete(from.Other(), at.Sub(m.first))
 		reads.pop()
 	}
 }

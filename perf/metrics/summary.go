@@ -36,6 +36,8 @@ type Summary struct {
 	RecoveryNs     Spread `json:"recovery_ns"`           // from the first loss of a data packet to the first delivery of its PSN
 	FCT            Spread `json:"fct_ns"`                // flow completion time of a message
 
+	Work Work `json:"work"`
+
 	Slowdown *Slowdown `json:"slowdown,omitempty"` // of flows that arrive by the clock or vary in size; nil for others
 }
 

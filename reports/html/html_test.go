@@ -50,7 +50,7 @@ func TestEverythingIsShown(t *testing.T) {
 	got := write(t, r)
 	want := []string{"<title>FAIL · gbn on netns", "66.4", "20.7 % of data packets", "131", r.Notes[0], r.Environment[0].Value, "loss A&gt;B random p=0.001",
 		r.Command, "A&gt;B dropped: loss", "14ms", "✗ not ok", "✓ ok", "B&gt;A delay p99 was 14ms, and at most 11ms will do", "&lt;== RC-NAK-002", "third NAK for psn=&#43;1",
-		"stimulus not seen: a SEND without a posted receive", "1 more were counted", "SHOULD, not required", "second NAK", "A paraphrase of RC-NAK-002", "IBTA 9.7.5.2", r.Warnings[0]}
+		"stimulus not seen: a SEND without a posted receive", "… and 1 more", "60 of 200 requests done, 1 failed (RETRY_EXC_ERR), 127 flushed", "SHOULD, not required", "second NAK", "A paraphrase of RC-NAK-002", "IBTA 9.7.5.2", r.Warnings[0]}
 	for _, v := range r.Verdicts {
 		want = append(want, v.Rule, v.Title, v.Status.String())
 	}

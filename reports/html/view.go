@@ -21,6 +21,7 @@ type view struct {
 	UPlot, App template.JS
 
 	Title     string
+	Done      string // what came of the work
 	Headlines []headline
 	Spreads   []spread
 	Goodput   *goodput
@@ -40,7 +41,7 @@ type headline struct{ Name, Value, Unit, Detail string }
 type kind struct{ Name, Class, Shape string }
 
 func newView(r *model.Result) *view {
-	v := &view{Result: r, Style: template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("style.css")), Title: title(r)}
+	v := &view{Result: r, Style: template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("style.css")), Title: title(r), Done: model.Headline(&r.Work)}
 	v.Headlines = headlines(r)
 	v.Spreads = spreads(r)
 	v.Goodput = newGoodput(r)
@@ -146,8 +147,6 @@ type row struct {
 	rule.Verdict
 	Open     bool
 	Findings []finding
-	More     []finding // behind a second fold
-	Unlisted int       // violations beyond those listed
 }
 
 // finding is a violation with its ladder.
@@ -162,9 +161,6 @@ type rung struct {
 	Text   string
 	Marked bool
 }
-
-// shownFindings is how many findings are shown without a second fold: those that have ladders.
-const shownFindings = 3
 
 // rows returns the verdicts, the most severe first, and the filters for the statuses that occur.
 func rows(r *model.Result) ([]row, []filter) {
@@ -192,14 +188,9 @@ func rows(r *model.Result) ([]row, []filter) {
 }
 
 func newRow(v rule.Verdict, ladders map[string][]rung) row {
-	out := row{Verdict: v, Open: v.Status >= rule.Fail && v.Required, Unlisted: v.Total - len(v.Findings)}
+	out := row{Verdict: v, Open: v.Status >= rule.Fail && v.Required}
 	for i, f := range v.Findings {
-		view := finding{Finding: f, When: f.At.Micros() + " µs", Ladder: ladders[ladderKey(v.Rule, i)]}
-		if i < shownFindings {
-			out.Findings = append(out.Findings, view)
-		} else {
-			out.More = append(out.More, view)
-		}
+		out.Findings = append(out.Findings, finding{Finding: f, When: f.At.Micros() + " µs", Ladder: ladders[ladderKey(v.Rule, i)]})
 	}
 	return out
 }

@@ -86,7 +86,7 @@ func Write(w io.Writer, r *model.Result) error {
 func (s *suites) add(r *model.Result, name string, cases []testcase, wall float64) {
 	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
 		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", r.SpecHash}, {"bench", r.Bench},
-			{"impl_a", r.Impl[0]}, {"impl_b", r.Impl[1]}, {"version", r.Version}}}
+			{"impl_a", r.Impl[0]}, {"impl_b", r.Impl[1]}, {"version", r.Version}, {"requests", printable(model.Headline(&r.Work))}}}
 	for _, c := range cases {
 		switch {
 		case c.Failure != nil:
@@ -104,11 +104,14 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 	s.Suites = append(s.Suites, u)
 }
 
-// runCase passes unless the harness broke or the link was not what the Spec says.
+// runCase passes unless the harness broke, the link was not what the Spec says, or none of the work was done.
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
-	if r.Status == rule.Invalid.String() || r.Status == rule.Error.String() {
-		c.Error = &problem{Message: printable(r.Reason), Type: r.Status}
+	switch r.Status {
+	case rule.Invalid.String(), rule.Error.String():
+		c.Error = &problem{Message: printable(r.Reason), Type: r.Status, Text: printable(model.Headline(&r.Work))}
+	case rule.Inconclusive.String():
+		c.Failure = &problem{Message: printable(r.Reason), Type: r.Status, Text: printable(model.Headline(&r.Work))}
 	}
 	return c
 }
@@ -141,26 +144,27 @@ func first(v *rule.Verdict) string {
 	if len(v.Findings) == 0 {
 		return v.Reason
 	}
-	return fmt.Sprintf("%s: %s", v.Findings[0].Blame, v.Findings[0].Text)
+	return fmt.Sprintf("%s: %s", v.Findings[0].Blame, v.Findings[0].Line())
 }
 
 // details lists the findings with their ladders and where the rule comes from.
 func details(r *model.Result, v *rule.Verdict) string {
 	var b strings.Builder
 	for i, f := range v.Findings {
-		fmt.Fprintf(&b, "%s, connection %d, %s us: %s\n", f.Blame, f.Conn, f.At.Micros(), f.Text)
+		fmt.Fprintf(&b, "%s, connection %d, %s us: %s\n", f.Blame, f.Conn, f.At.Micros(), f.Line())
 		for _, l := range r.Ladders {
 			if l.Rule == v.Rule && l.Finding == i {
 				b.WriteString(l.Text)
 			}
 		}
 	}
-	if n := v.Total - len(v.Findings); n > 0 {
-		fmt.Fprintf(&b, "and %d more\n", n)
+	if n := v.More(); n > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", n)
 	}
 	if v.Source.Ref != "" {
 		fmt.Fprintf(&b, "%s: %s\n", v.Source.Ref, v.Source.Quote)
 	}
+	b.WriteString(model.Headline(&r.Work) + "\n")
 	return b.String()
 }
 

@@ -37,6 +37,7 @@ func Write(w io.Writer, r *model.Result) error {
 // heading gives the status and the counts of verdicts.
 func heading(b *bytes.Buffer, r *model.Result) {
 	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", r.Status, code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
+	fmt.Fprintf(b, "%s.\n\n", escape(model.Headline(&r.Work)))
 	if r.Reason != "" {
 		fmt.Fprintf(b, "**%s**\n\n", escape(r.Reason))
 	}
@@ -66,7 +67,7 @@ func numbers(b *bytes.Buffer, r *model.Result) {
 		quantity.Count(r.Lost), quantity.ShareOf(r.Lost, r.Packets))
 }
 
-// broken lists what a reader has to act on, each with its first finding and ladder.
+// broken lists what a reader has to act on, each with its findings and the first ladder.
 func broken(b *bytes.Buffer, r *model.Result) {
 	shown, left := 0, 0
 	for i := range r.Verdicts {
@@ -88,7 +89,7 @@ func broken(b *bytes.Buffer, r *model.Result) {
 			fmt.Fprintf(b, ". %s", escape(v.Reason))
 		}
 		b.WriteString("\n")
-		finding(b, r, v)
+		findings(b, r, v)
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "- and %d more\n", left)
@@ -98,25 +99,19 @@ func broken(b *bytes.Buffer, r *model.Result) {
 	}
 }
 
-// finding writes the first violation of a rule and its ladder, folded.
-func finding(b *bytes.Buffer, r *model.Result, v *rule.Verdict) {
-	if len(v.Findings) == 0 {
-		return
+// findings writes the violations of a rule, and the ladder of the first, folded.
+func findings(b *bytes.Buffer, r *model.Result, v *rule.Verdict) {
+	for _, f := range v.Findings {
+		fmt.Fprintf(b, "  - %s, connection %d: %s\n", escape(string(f.Blame)), f.Conn, escape(f.Line()))
 	}
-	f := v.Findings[0]
-	fmt.Fprintf(b, "  %s, connection %d: %s%s\n", f.Blame, f.Conn, escape(f.Text), more(v.Total))
+	if n := v.More(); n > 0 {
+		fmt.Fprintf(b, "  - … and %d more\n", n)
+	}
 	for _, l := range r.Ladders {
 		if l.Rule == v.Rule && l.Finding == 0 {
 			fmt.Fprintf(b, "  <details><summary>ladder</summary>\n\n%s\n  </details>\n", indent(fenced(l.Text)))
 		}
 	}
-}
-
-func more(total int) string {
-	if total <= 1 {
-		return ""
-	}
-	return fmt.Sprintf(" (and %d more)", total-1)
 }
 
 // inconclusive lists the reasons, folded: they are many, and a reader should know that they are no passes.

@@ -95,6 +95,9 @@ func troubles(b *bytes.Buffer, m *model.Matrix) {
 		if c.Reason != "" {
 			fmt.Fprintf(b, ": %s", escape(c.Reason))
 		}
+		if text := c.Requests(); text != "" {
+			fmt.Fprintf(b, "; %s", escape(text))
+		}
 		if len(c.Broken) > 0 {
 			fmt.Fprintf(b, ": %s", code(strings.Join(c.Broken, " ")))
 		}

@@ -54,6 +54,14 @@ type Cell struct {
 	metrics.Summary
 }
 
+// Requests says in a line what came of the work of a cell; "" when it was not run.
+func (c *Cell) Requests() string {
+	if c.Work.Known == "" {
+		return ""
+	}
+	return Headline(&c.Work)
+}
+
 // Kill is an engine that is wrong on purpose, and whether the rules caught it.
 type Kill struct {
 	Family string   `json:"family"` // the transport that is broken

@@ -35,7 +35,7 @@ type Result struct {
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
 
-	Status       string                `json:"status"` // the worst verdict of a required rule, INVALID or ERROR when the run is
+	Status       string                `json:"status"` // the worst verdict of a required rule, INVALID or ERROR when the run is, INCONCLUSIVE when it did none of its work
 	Reason       string                `json:"reason,omitempty"`
 	Verdicts     []rule.Verdict        `json:"verdicts"`
 	Certificates []certify.Certificate `json:"certificates"`

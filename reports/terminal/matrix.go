@@ -86,6 +86,9 @@ func (p *printer) troubles(m *model.Matrix) {
 			fmt.Fprintf(p, ": %s", plain(c.Reason))
 		}
 		p.WriteString("\n")
+		if text := c.Requests(); text != "" {
+			fmt.Fprintf(p, "    %s\n", plain(text))
+		}
 		if len(c.Broken) > 0 {
 			fmt.Fprintf(p, "    broken: %s\n", plain(strings.Join(c.Broken, " ")))
 		}

@@ -85,6 +85,7 @@ func (p *printer) heading(r *model.Result) {
 		fmt.Fprintf(p, ", spec %.12s", r.SpecHash)
 	}
 	p.WriteString("\n")
+	fmt.Fprintf(p, "      %s\n", plain(model.Headline(&r.Work)))
 	if r.Reason != "" {
 		fmt.Fprintf(p, "      %s\n", plain(r.Reason))
 	}
@@ -192,7 +193,7 @@ func (p *printer) certificates(r *model.Result) {
 	}
 }
 
-// verdicts counts them all and shows those that decide the result, each with its first finding.
+// verdicts counts them all and shows those that decide the result, each with its findings.
 func (p *printer) verdicts(r *model.Result) {
 	var counts []string
 	for _, c := range r.Counts() {
@@ -220,7 +221,7 @@ func (p *printer) verdicts(r *model.Result) {
 	}
 }
 
-// failure shows a rule that was broken, and the packets around the first violation.
+// failure shows a rule that was broken, what is known of its violations, and the packets around the first.
 func (p *printer) failure(r *model.Result, v *rule.Verdict) {
 	fmt.Fprintf(p, "\n%s %s: %s", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()), p.paint(bold, plain(v.Rule)), plain(v.Title))
 	if v.Source.Ref != "" {
@@ -230,15 +231,12 @@ func (p *printer) failure(r *model.Result, v *rule.Verdict) {
 	if v.Reason != "" {
 		fmt.Fprintf(p, "    %s\n", plain(v.Reason))
 	}
-	if len(v.Findings) == 0 {
-		return
+	for _, f := range v.Findings {
+		fmt.Fprintf(p, "    %s, connection %d, %s us: %s\n", f.Blame, f.Conn, f.At.Micros(), plain(f.Line()))
 	}
-	f := v.Findings[0]
-	fmt.Fprintf(p, "    %s, connection %d, %s us: %s", f.Blame, f.Conn, f.At.Micros(), plain(f.Text))
-	if v.Total > 1 {
-		fmt.Fprintf(p, " (and %d more)", v.Total-1)
+	if n := v.More(); n > 0 {
+		fmt.Fprintf(p, "    … and %d more\n", n)
 	}
-	p.WriteString("\n")
 	for _, l := range r.Ladders {
 		if l.Rule == v.Rule && l.Finding == 0 {
 			p.ladder(l.Text)

@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -57,7 +58,7 @@ func TestMeasureRepeats(t *testing.T) {
 	first, err := Measure(t.Context(), specs[0])
 	must(t, err)
 	again, err := Measure(t.Context(), specs[0])
-	if err != nil || first.Summary != again.Summary || first.Lost == 0 {
+	if err != nil || !reflect.DeepEqual(first.Summary, again.Summary) || first.Lost == 0 {
 		t.Errorf("%+v\n%+v\n%v", first.Summary, again.Summary, err)
 	}
 }

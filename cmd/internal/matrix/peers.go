@@ -55,10 +55,13 @@ func meet(c *model.Cell, row *Row, s *scenario.Spec) {
 	if wanted := posted(s); wanted > 0 && c.Messages < wanted && !slices.Contains(row.Impls[0].Features, engine.Unreliable) {
 		undone = fmt.Sprintf("%d of %d messages completed", c.Messages, wanted)
 	}
+	if undone == "" && c.Status == rule.Inconclusive.String() {
+		undone = c.Reason
+	}
 	switch {
 	case c.Status == rule.Fail.String():
 		c.Reason = join(mixed, c.Reason)
-	case c.Status != rule.Pass.String():
+	case c.Status != rule.Pass.String() && c.Status != rule.Inconclusive.String():
 	case undone == "":
 		c.Reason = mixed
 	case mixed != "":

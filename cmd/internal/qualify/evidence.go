@@ -62,7 +62,7 @@ func (e *evidence) judged(o *suite.Outcome) {
 		return // its findings prove nothing
 	}
 	for _, f := range o.Findings {
-		note(e.findings, f.Rule, o.Impl, fmt.Sprintf("%s: %s (%s)", o.Scenario, f.Text, f.Blame))
+		note(e.findings, f.Rule, o.Impl, fmt.Sprintf("%s: %s (%s)", o.Scenario, f.Line(), f.Blame))
 	}
 	for _, v := range o.Verdicts {
 		note(e.reasons, v.Rule, o.Impl, v.Reason)

@@ -30,7 +30,7 @@ func TestEvidence(t *testing.T) {
 		{Rule: "GBN-*", Impl: "other", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
 	e := newEvidence(&p, s)
 	o := &suite.Outcome{Impl: "gbn", Scenario: "one", Bench: "sim", Status: rule.Fail, Unseen: []string{"GBN-RTX-003"},
-		Findings: []rule.Finding{{Rule: "GBN-NAK-003", Text: "no NAK", Blame: rule.Responder}},
+		Findings: []rule.Finding{{Rule: "GBN-NAK-003", Record: 4, Packet: "A>B SEND_ONLY psn=+2", Text: "no NAK", Blame: rule.Responder}},
 		Verdicts: []suite.Verdict{{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 3}, {Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Reason: "waived by o"},
 			{Rule: "GBN-NAK-003", Status: rule.Fail, Met: 2, Total: 2}}}
 	s.Table.Add(o)
@@ -39,7 +39,7 @@ func TestEvidence(t *testing.T) {
 	for id, want := range map[string]model.RuleOutcome{
 		"GBN-NAK-001": {Status: "PASS", Judged: 1, Met: 3},
 		"GBN-NAK-002": {Status: "XFAIL", Judged: 1, Met: 1, Total: 1, Reason: "waived by o"},
-		"GBN-NAK-003": {Status: "FAIL", Judged: 1, Met: 2, Total: 2, Finding: "one: no NAK (responder)"},
+		"GBN-NAK-003": {Status: "FAIL", Judged: 1, Met: 2, Total: 2, Finding: "one: packet 4, A>B SEND_ONLY psn=+2: no NAK (responder)"},
 		"GBN-RTX-003": {Status: "INCONCLUSIVE", Reason: "its situation did not arise: "},
 		"RC-ACK-001":  {Status: "NOT-APPLICABLE", Reason: "no scenario that the implementation"},
 	} {

@@ -183,7 +183,7 @@ func ExpectedPackets(s *scenario.Spec) float64 {
 func newResult(o *Options, started time.Time) *model.Result {
 	return &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: o.Name, Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
+		Summary: metrics.Summary{Work: metrics.Unbegun(Measured(o.Spec).Orders)}, Command: o.Command, Bench: o.Name, Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
 		Seed: o.Spec.Seed, Folder: o.Folder, Warnings: append(o.Spec.Warnings(), o.repeated()...), Status: rule.Error.String(), Earlier: o.Earlier,
 	}
 }
@@ -191,15 +191,17 @@ func newResult(o *Options, started time.Time) *model.Result {
 // settle gives the run its status.
 func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
+	status, reason = idle(r, status, reason)
 	r.Status, r.Reason = status.String(), reason
 }
 
-// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure, 3 INVALID or ERROR.
+// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure, 3 INVALID or ERROR, or a run that
+// proves nothing.
 func ExitCode(r *model.Result) int {
 	switch r.Status {
 	case rule.Pass.String():
 		return 0
-	case rule.Invalid.String(), rule.Error.String():
+	case rule.Invalid.String(), rule.Error.String(), rule.Inconclusive.String():
 		return 3
 	}
 	return 1
@@ -211,6 +213,10 @@ func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, 
 // Measured is what metrics have to know of a Spec.
 func Measured(s *scenario.Spec) metrics.Options {
 	o := metrics.Options{Rates: rates(s), Timed: s.For > 0}
+	for side := range o.Orders {
+		w := s.Ordered(trace.Side(side))
+		o.Orders[side] = metrics.Order{Requests: w.Requests, Silent: w.Silent, Endless: w.Endless}
+	}
 	if s.Flowing() {
 		o.Ideal = s.Ideal
 	}

@@ -15,7 +15,10 @@ func Print(out io.Writer, verdicts []rule.Verdict) error {
 	for _, v := range verdicts {
 		fmt.Fprintf(w, "%s\t%s\t%v\t%d times\t%s\n", v.Rule, v.Level, v.Status, v.Met, cmp.Or(v.Reason, v.Title))
 		for _, f := range v.Findings {
-			fmt.Fprintf(w, "\t\t\t\t  %s\n", f.Text)
+			fmt.Fprintf(w, "\t\t\t\t  %s\n", f.Line())
+		}
+		if n := v.More(); n > 0 {
+			fmt.Fprintf(w, "\t\t\t\t  … and %d more\n", n)
 		}
 	}
 	return w.Flush()

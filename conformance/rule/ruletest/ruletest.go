@@ -238,9 +238,12 @@ func featuresOf(r *rule.Rule, text []byte) []string {
 	return all
 }
 
+// allFindings is as many as no fixture has: each is to be claimed.
+const allFindings = 1000
+
 // judge runs one rule over a fixture that happens later by shift.
 func judge(f *fixture.Trace, r *rule.Rule, features []string, shift vtime.Duration) rule.Verdict {
-	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: features})
+	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: features, Findings: allFindings})
 	f.Play(&shifter{trace.Delayed{Next: trace.NewTimeline(&f.Header, j), By: shift}})
 	return j.Verdicts()[0]
 }

@@ -138,7 +138,7 @@ func crcPresent() rule.Rule {
 			w := watch{c: c, sent: func(d *datagram) {
 				c.Met()
 				if d.damaged() {
-					c.FailAt(d.at, d.record, rule.Requester, "the CRC is missing or wrong")
+					c.FailAt(d.at, d.record, rule.Requester, "the CRC is missing or wrong; that of the segment expected")
 				}
 			}}
 			return w.check()

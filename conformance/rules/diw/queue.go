@@ -25,7 +25,7 @@ func lossIsNoError() rule.Rule {
 			}, told: func(e *trace.Event, _ *message) {
 				failed := e.Kind == trace.Fatal || e.Body.Status == engine.StatusFlushed && (e.Kind == trace.CQE || e.Kind == trace.Recv)
 				if lost && failed {
-					c.Failf(by(c, e), "%v %v after a loss", e.Kind, e.Body.Status)
+					c.Failf(by(c, e), "%v %v after a loss; success expected of what arrived", e.Kind, e.Body.Status)
 				}
 			}}
 			return w.check()

@@ -55,7 +55,7 @@ func noReceive() rule.Rule {
 			}
 			w.back = func(s *rule.Sight) {
 				if due > 0 && w.posts[c.Req.Other()] == 0 {
-					c.FailAt(s.At, s.Index, rule.Responder, "answers a SEND for which there is no receive")
+					c.FailAt(s.At, s.Index, rule.Responder, "answers a SEND for which there is no receive; silence expected")
 				}
 			}
 			w.told = func(e *trace.Event, m *message) {
@@ -231,7 +231,7 @@ func handedOver(c *rule.Context, op engine.Op, always bool) rule.Check {
 		if c.Mine(e) && e.Kind == trace.CQE && e.Body.Op == op {
 			done = append(done, e.At)
 			if e.Body.Status != engine.StatusSuccess && e.Body.Status != engine.StatusLocalProtection {
-				c.Failf(rule.Requester, "request %d completes with %v", e.Body.ID, e.Body.Status)
+				c.Failf(rule.Requester, "request %d completes with %v; success expected", e.Body.ID, e.Body.Status)
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func givenUp() rule.Rule {
 			w.told = func(e *trace.Event, m *message) {
 				switch {
 				case e.Kind == trace.Fatal:
-					c.Failf(by(c, e), "the QP fails")
+					c.Failf(by(c, e), "the QP fails; it is expected to go on")
 				case c.Mine(e) || e.Kind != trace.Lost || m == nil:
 				case e.At.Sub(m.first) < w.reasm-reaction:
 					c.Failf(rule.Responder, "%s is given up after %v us", m.name(), e.At.Sub(m.first)/vtime.Microsecond)
@@ -297,7 +297,7 @@ func silentPoll() rule.Rule {
 				switch e.Kind {
 				case trace.Recv, trace.Declared, trace.Lost, trace.Refused, trace.Fatal:
 					if came == 0 && !c.Mine(e) && (c.Alone || e.Kind == trace.Fatal) {
-						c.Failf(rule.Responder, "%v %v although nothing has arrived", e.Kind, e.Body.Status)
+						c.Failf(rule.Responder, "%v %v although nothing has arrived; neither expected", e.Kind, e.Body.Status)
 					}
 				}
 			}
@@ -332,7 +332,7 @@ func bufferHolds() rule.Rule {
 				case e.Kind == trace.Receive:
 					bounds[e.VA] = e.Len
 				case e.Kind == trace.Fatal && long:
-					c.Failf(rule.Responder, "the QP fails")
+					c.Failf(rule.Responder, "the QP fails; it is expected to go on")
 				case e.Kind == trace.Store && m != nil && !m.record && e.VA+uint64(e.Len) > m.buf.va+uint64(m.buf.len):
 					c.Failf(rule.Responder, "places %d bytes at %#x, beyond receive %d", e.Len, e.VA, m.buf.id)
 				case received(c, e) && e.Body.Len > bounds[e.VA] && long:

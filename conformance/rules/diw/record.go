@@ -125,7 +125,7 @@ func checkedFirst() rule.Rule {
 				case e.Kind == trace.Store && m == nil && where[e.VA] == int(e.Len) && e.Len > 0:
 					c.Failf(rule.Responder, "places %d bytes at %#x, where the steering tag does not reach", e.Len, e.VA)
 				case e.Kind == trace.Fatal && due > 0:
-					c.Failf(rule.Responder, "the QP fails")
+					c.Failf(rule.Responder, "the QP fails; it is expected to go on")
 				}
 			}
 			w.end = func() {
@@ -214,7 +214,7 @@ func mapModes() rule.Rule {
 				switch {
 				case !m.record || m.entries < 2:
 				case m.again:
-					c.FailAt(m.last, m.parts[0].record, rule.Responder, m.name()+" declares bytes twice")
+					c.FailAt(m.last, m.parts[0].record, rule.Responder, m.name()+" declares bytes twice; once expected")
 				case m.entries > len(m.parts):
 					c.FailAt(m.last, m.parts[0].record, rule.Responder, m.name()+" has more entries than segments")
 				default:
@@ -336,7 +336,7 @@ func neverAnswers() rule.Rule {
 			}}
 			w.back = func(s *rule.Sight) {
 				if came && w.posts[c.Req.Other()] == 0 {
-					c.FailAt(s.At, s.Index, rule.Responder, "sends a packet, and has no work of its own")
+					c.FailAt(s.At, s.Index, rule.Responder, "sends a packet, and has no work of its own; silence expected")
 				}
 			}
 			return w.check()

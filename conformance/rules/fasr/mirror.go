@@ -365,7 +365,7 @@ func fillAcknowledged() rule.Rule {
 					c.Met()
 				}
 				if s.Point == trace.ResponderOut && isSACK(s.Pkt) && waits && s.Pkt.SACK.PSN.Less(m.next) {
-					c.Failf(rule.Responder, "a SACK answers the fill of %s", c.Rel(s.Pkt.SACK.PSN))
+					c.Failf(rule.Responder, "a SACK answers the fill of %s; an ACK expected", c.Rel(s.Pkt.SACK.PSN))
 				}
 			}}
 		},
@@ -420,14 +420,14 @@ func exhaustedGoesBack() rule.Rule {
 				case isNAK(p):
 					c.Met()
 					if back && !acked && p.PSN == asked {
-						c.Failf(rule.Responder, "a second NAK of %s in one fallback", c.Rel(asked))
+						c.Failf(rule.Responder, "a second NAK of %s in one fallback; one expected", c.Rel(asked))
 					}
 					back, acked, asked = !seen || begun.LessEq(p.PSN), false, p.PSN
 				case isACK(p):
 					acked = acked || !p.PSN.Less(asked)
 					back = back && p.PSN.Less(newest)
 				case back && isSACK(p):
-					c.Failf(rule.Responder, "SACK of %s in fallback to go-back-N", c.Rel(p.SACK.PSN))
+					c.Failf(rule.Responder, "SACK of %s in fallback to go-back-N; a NAK expected", c.Rel(p.SACK.PSN))
 				}
 			}}
 		},

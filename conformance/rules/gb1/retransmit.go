@@ -128,7 +128,7 @@ func (e *episode) again(p psn.PSN) {
 	case p.In(e.first, e.end):
 		c.Failf(rule.Requester, "%s is sent again, the next that is missing is %s", c.Rel(p), c.Rel(want))
 	default:
-		c.Failf(rule.Requester, "%s is sent again, and was not lost", c.Rel(p))
+		c.Failf(rule.Requester, "%s is sent again, and was not lost; nothing expected", c.Rel(p))
 	}
 	e.abandon()
 }
@@ -206,7 +206,7 @@ func acknowledgedSkipped() rule.Rule {
 				m.sent(s)
 				switch {
 				case s.Relation == rule.Again && s.Pkt.PSN.Less(m.settled(s.At)):
-					c.Failf(rule.Requester, "%s is sent again long after its acknowledgement", c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Requester, "%s is sent again long after its acknowledgement; nothing expected", c.Rel(s.Pkt.PSN))
 				case waiting > 0:
 					waiting = 0
 					c.Met()
@@ -401,7 +401,7 @@ func (r *covered) overdue(now vtime.Time) {
 	if latest := r.dupAt.Add(rule.Patience); r.excess && now >= latest && !r.c.PeerPort.Busy(latest, now) {
 		r.excess = false
 		if !r.c.Fatal && !r.c.RNRWait {
-			r.c.Failf(rule.Responder, "%s came again and is not answered", r.c.Rel(r.dup))
+			r.c.Failf(rule.Responder, "%s came again and is not answered; an ACK expected", r.c.Rel(r.dup))
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (e *early) sight(s *rule.Sight) {
 	case s.Point == trace.ResponderIn && s.Legal && p.Len >= distinct && s.Sum != 0 && c.Offers(rule.Stores):
 		e.take(payload{p.PSN, p.Len, s.Sum})
 	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && e.holds(p.PSN):
-		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again", c.Rel(p.PSN))
+		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; it has to be discarded", c.Rel(p.PSN))
 	}
 }
 
@@ -90,7 +90,7 @@ func (e *early) event(ev *trace.Event) {
 	}
 	for i := range e.kept[:min(e.n, len(e.kept))] {
 		if k := &e.kept[i]; k.sum == ev.Sum && k.len == int(ev.Len) && !k.psn.Less(e.c.EPSN) {
-			e.c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn", e.c.Rel(k.psn))
+			e.c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn; it has to be discarded", e.c.Rel(k.psn))
 			return
 		}
 	}

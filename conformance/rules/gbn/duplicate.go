@@ -93,6 +93,6 @@ func (d *duplicates) event(e *trace.Event) {
 		return
 	}
 	if l := &d.latest; l.sum != 0 && l.len >= distinct && l.sum == e.Sum && l.len == int(e.Len) {
-		d.c.Failf(rule.Responder, "%s came again and its payload is placed again", d.c.Rel(l.psn))
+		d.c.Failf(rule.Responder, "%s came again and its payload is placed again; once expected", d.c.Rel(l.psn))
 	}
 }

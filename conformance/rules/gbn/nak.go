@@ -83,7 +83,11 @@ func (g *gaps) named(p psn.PSN) {
 			return // a repetition, which GBN-NAK-002 judges, or late
 		}
 	}
-	if !g.later {
+	switch {
+	case g.later:
+	case g.c.RNRWait:
+		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again", g.c.Rel(p), g.c.Rel(g.c.EPSN))
+	default:
 		g.c.Failf(rule.Responder, "NAK names %s, which nothing showed to be missing; expected is %s", g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	}
 }
@@ -112,7 +116,7 @@ func nakOnce() rule.Rule {
 				case interval(c) != 0:
 				case s.Point == trace.ResponderOut && isNAK(s.Pkt):
 					if sent && s.Pkt.PSN == named {
-						c.Failf(rule.Responder, "second NAK of %s, which has not arrived yet", c.Rel(named))
+						c.Failf(rule.Responder, "second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
 					}
 					sent, named = true, s.Pkt.PSN
 				case s.Relation == rule.InOrder:

@@ -71,7 +71,7 @@ func (g *goBack) sight(s *rule.Sight) {
 		}
 	case g.armed && !g.flow.drains(c, s, g.at):
 		g.armed = false
-		c.Failf(rule.Requester, "%s is sent after a NAK of %s", c.Rel(p), c.Rel(g.nak))
+		c.Failf(rule.Requester, "%s is sent after a NAK of %s, which is expected first", c.Rel(p), c.Rel(g.nak))
 	case g.running && g.end.LessEq(p) && p == g.flow.next:
 		g.running = false
 	case g.running && !fits && p != g.flow.next:
@@ -220,7 +220,7 @@ func opcodeKept() rule.Rule {
 				}
 				c.Met()
 				if o := s.Pkt.Opcode; o != s.Sent.Opcode {
-					c.Failf(rule.Requester, "%s was %v and is sent again as %v", c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
+					c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected", c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
 				}
 			}}
 		},
@@ -270,7 +270,7 @@ func (r *recovery) sight(s *rule.Sight) {
 		return
 	}
 	if t := c.Attr.TransportTimer(); r.second && (t == 0 || s.At.Sub(r.since) < t) {
-		c.Failf(rule.Requester, "%s is sent once more upon a second NAK", c.Rel(p))
+		c.Failf(rule.Requester, "%s is sent once more upon a second NAK; nothing expected of that one", c.Rel(p))
 	}
 	r.active = false
 }

@@ -101,7 +101,7 @@ func headLost() rule.Rule {
 					return
 				}
 				if o.waiting && second && p == o.psn && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
-					c.Failf(rule.Requester, "%s is sent again upon a second NAK, before the timer", c.Rel(p))
+					c.Failf(rule.Requester, "%s is sent again upon a second NAK, before the timer; nothing expected until then", c.Rel(p))
 				}
 				o.see(s)
 				if known && p == head && s.Relation == rule.Again && s.Rec.Lost() {

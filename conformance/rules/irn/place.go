@@ -26,7 +26,7 @@ func writePlaceable() rule.Rule {
 				}
 				switch {
 				case p.Opcode.Layout()&roce.LayoutRETH == 0:
-					c.Failf(rule.Requester, "%v %s has no RETH", p.Opcode, c.Rel(p.PSN))
+					c.Failf(rule.Requester, "%v %s has no RETH; one expected", p.Opcode, c.Rel(p.PSN))
 					return
 				case p.Opcode.StartsMessage():
 					va = p.RETH.VA

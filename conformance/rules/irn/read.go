@@ -42,7 +42,7 @@ func (n *numbering) sight(s *rule.Sight) {
 		n.read = isRead(p.Opcode)
 	case s.Point != trace.ResponderOut || !p.Opcode.IsReadResponse() || s.Defect() != "":
 	case !p.Opcode.NumberedApart():
-		c.Failf(rule.Responder, "%v %s is numbered as a request", p.Opcode, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "%v %s is numbered as a request; the numbers of responses expected", p.Opcode, c.Rel(p.PSN))
 	case s.Relation == rule.First:
 		n.first(p)
 	case n.sent[p.PSN] != p.SO && !p.PSN.Less(c.Reads.UNA):
@@ -239,7 +239,7 @@ func (d *data) end(at vtime.Time) {
 		limit = max(limit, 4*high+rule.Patience)
 	}
 	if d.una != d.next && !d.quiet && !d.c.Fatal && !d.c.Failed && at.Sub(d.latest) > limit && d.c.PeerAttr.TransportTimer() != 0 {
-		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.una)+" is not acknowledged and not sent again")
+		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.una)+" is not acknowledged and not sent again; its retransmission expected")
 	}
 }
 

@@ -514,7 +514,7 @@ func silentWhen(why cause) func(*rule.Context) rule.Check {
 				}
 				if s.Point == trace.ResponderOut && !p.Opcode.NumberedApart() && dropped[named] && !m.blind {
 					delete(dropped, named)
-					c.Failf(rule.Responder, "%s is to be dropped in silence and draws %v", c.Rel(named), p.Opcode)
+					c.Failf(rule.Responder, "%s is to be dropped in silence and draws %v; silence expected", c.Rel(named), p.Opcode)
 				}
 				m.sight(s)
 			},
@@ -575,5 +575,5 @@ func (m *mirror) foreign(s *rule.Sight) {
 	case p.PSN.Less(m.next):
 		return
 	}
-	m.c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived", p.Opcode)
+	m.c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected", p.Opcode)
 }

@@ -111,7 +111,7 @@ func recoveryEntered() rule.Rule {
 				w.flush()
 				r.sight(s)
 				if s.Relation == rule.Again && s.Pkt.PSN == w.cur.acked && s.Pkt.PSN == c.UNA && !w.cur.inRecovery {
-					c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery", c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected", c.Rel(s.Pkt.PSN))
 				}
 			}}
 		},

@@ -72,7 +72,7 @@ func forgedNAK() rule.Rule {
 					}
 				case armed:
 					if armed = false; s.Relation == rule.Again && p.PSN == at {
-						c.Failf(rule.Requester, "a forged NAK makes the requester go back to %s", c.Rel(at))
+						c.Failf(rule.Requester, "a forged NAK makes the requester go back to %s; no effect expected", c.Rel(at))
 					}
 				}
 			}, Event: func(e *trace.Event) { armed = armed && (e.Kind != trace.Timeout || !c.Mine(e)) }}

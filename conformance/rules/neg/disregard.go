@@ -71,7 +71,7 @@ func (j *disregard) request(s *rule.Sight) {
 		return
 	}
 	if j.asked && s.Pkt.PSN == j.psn && j.beforeTimer(s) {
-		j.c.Failf(rule.Requester, "%s makes the requester send %s again", j.what, j.c.Rel(j.psn))
+		j.c.Failf(rule.Requester, "%s makes the requester send %s again; no effect expected", j.what, j.c.Rel(j.psn))
 	}
 	j.asked = false
 }

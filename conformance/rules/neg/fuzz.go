@@ -29,7 +29,7 @@ func fuzz() rule.Rule {
 				},
 				End: func(vtime.Time) {
 					if violations > 0 {
-						c.Failf(rule.Requester, "%d violations in %d mutated packets", violations, packets)
+						c.Failf(rule.Requester, "%d violations in %d mutated packets; none expected", violations, packets)
 					} else if packets >= enough {
 						c.Met()
 					}

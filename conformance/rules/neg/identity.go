@@ -42,7 +42,7 @@ func strangers(c *rule.Context) rule.Check {
 			c.Met()
 			asked[s.Tap&1] = true
 		case s.Out && o.IsResponse() && asked[s.Tap&1]:
-			c.Failf(rule.Responder, "%v answers a packet for an unknown QP", o)
+			c.Failf(rule.Responder, "%v answers a packet for an unknown QP; silence expected", o)
 			asked[s.Tap&1] = false
 		}
 	}}
@@ -165,7 +165,7 @@ func (g *datagrams) event(e *trace.Event) {
 		g.earned--
 		if g.earned < 0 && g.bad > 0 {
 			g.earned = 0
-			g.c.Fail(rule.Responder, "a datagram with a wrong Q_Key is delivered")
+			g.c.Fail(rule.Responder, "a datagram with a wrong Q_Key is delivered; silence expected")
 		}
 	}
 }

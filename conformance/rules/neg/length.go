@@ -173,7 +173,7 @@ func (b *buffers) event(e *trace.Event) {
 
 func (b *buffers) end() {
 	if b.over && b.c.Offers(rule.Receives) {
-		b.c.Fail(rule.Responder, "the receive that a SEND overran never completes")
+		b.c.Fail(rule.Responder, "the receive that a SEND overran never completes; an error expected")
 	}
 }
 

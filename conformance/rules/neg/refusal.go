@@ -66,7 +66,7 @@ func (j *refusal) response(p *roce.Packet) {
 	switch {
 	case j.refused:
 		j.refused = false
-		j.c.Failf(rule.Responder, "%s: %v after the fatal NAK", j.what, p.Opcode)
+		j.c.Failf(rule.Responder, "%s: %v after the fatal NAK; silence expected", j.what, p.Opcode)
 	case !j.waiting || !ok:
 	case fatal:
 		j.waiting, j.refused = false, true
@@ -75,7 +75,7 @@ func (j *refusal) response(p *roce.Packet) {
 		j.waiting = false // the want of a receive is found before the fault
 	case !last.Less(j.psn.Add(j.span - 1)):
 		j.waiting = false
-		j.c.Failf(rule.Responder, "%s at %s is acknowledged", j.what, j.c.Rel(j.psn))
+		j.c.Failf(rule.Responder, "%s at %s is acknowledged; NAK %#02x expected", j.what, j.c.Rel(j.psn), uint8(j.code))
 	}
 }
 
@@ -103,7 +103,7 @@ func (j *refusal) event(e *trace.Event) {
 	if j.loads < 0 {
 		j.loads = 0
 		if j.untouched && (j.waiting || j.refused) && j.span == 1 {
-			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x", j.what, j.c.Rel(j.psn), e.Len, e.VA)
+			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected to be", j.what, j.c.Rel(j.psn), e.Len, e.VA)
 		}
 	}
 }

@@ -186,7 +186,7 @@ func zeroLength() rule.Rule {
 				case !waiting || p.PSN.Less(at):
 				case p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome) && p.PSN == at:
 					waiting = false
-					c.Failf(rule.Responder, "request of no bytes at %s draws NAK %#02x", c.Rel(at), uint8(p.AETH.Syndrome))
+					c.Failf(rule.Responder, "request of no bytes at %s draws NAK %#02x; its key is not checked, an ACK expected", c.Rel(at), uint8(p.AETH.Syndrome))
 				default:
 					if last, ok := rule.Acknowledged(p); ok && at.LessEq(last) {
 						waiting = false

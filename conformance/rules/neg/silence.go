@@ -265,7 +265,7 @@ func (j *silence) event(e *trace.Event) {
 		if j.loads < 0 {
 			j.loads = 0
 			if j.window && int(e.Len) == j.size {
-				j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x", j.what, e.Len, e.VA)
+				j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x; none expected to be", j.what, e.Len, e.VA)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 		if g.naks++; x != p.exp {
 			p.c.Failf(rule.Responder, "NAK of %s, missing is %s", p.c.Rel(x), p.c.Rel(p.exp))
 		} else if g.naks > 1 {
-			p.c.Failf(rule.Responder, "NAK of %s for the second time", p.c.Rel(x))
+			p.c.Failf(rule.Responder, "NAK of %s for the second time; one expected", p.c.Rel(x))
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (d *duplicates) sight(s *rule.Sight, w where) {
 			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x), p.c.Rel(p.acked.Prev()))
 		}
 	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.old(s.At)):
-		p.c.Failf(rule.Requester, "%s leaves again, and Remote has acknowledged it", p.c.Rel(x))
+		p.c.Failf(rule.Requester, "%s leaves again, and Remote has acknowledged it; nothing expected", p.c.Rel(x))
 	}
 }
 

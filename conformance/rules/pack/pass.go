@@ -23,7 +23,7 @@ func requestsPass() rule.Rule {
 			case s.Pkt.Opcode.IsRead() && p.held(x) != nil && p.held(x).first != x:
 				return // the rest of a READ is asked for again
 			case p.max.Less(x):
-				p.c.Failf(rule.Requester, "%s leaves for Remote, %s has not", p.c.Rel(x), p.c.Rel(p.max))
+				p.c.Failf(rule.Requester, "%s leaves for Remote, %s has not, which is expected first", p.c.Rel(x), p.c.Rel(p.max))
 			case r == nil && p.una.LessEq(x):
 				p.c.Failf(rule.Requester, "%s leaves for Remote, and Local has not sent it", p.c.Rel(x))
 			case r != nil && r.asked:
@@ -91,10 +91,10 @@ func (l *legality) sight(s *rule.Sight, w where) {
 	case w == toLocal && isACK(s.Pkt):
 		c.Met()
 		if l.acked && x.Less(l.ack) {
-			c.Failf(rule.Responder, "ACK of %s after one of %s", c.Rel(x), c.Rel(l.ack))
+			c.Failf(rule.Responder, "ACK of %s after one of %s; never an earlier one expected", c.Rel(x), c.Rel(l.ack))
 		}
 		if l.acked && s.Pkt.AETH.MSN.Less(l.msn) {
-			c.Failf(rule.Responder, "MSN %d after %d", s.Pkt.AETH.MSN, l.msn)
+			c.Failf(rule.Responder, "MSN %d after %d; never a lower one expected", s.Pkt.AETH.MSN, l.msn)
 		}
 		if !l.acked || l.ack.Less(x) {
 			l.ack = x
@@ -124,7 +124,7 @@ func readPasses() rule.Rule {
 			r := p.find(s.Pkt.PSN)
 			if r == nil || !r.data.seen {
 				if p.begun && p.una.LessEq(s.Pkt.PSN) {
-					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent", p.c.Rel(s.Pkt.PSN))
+					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent; none expected", p.c.Rel(s.Pkt.PSN))
 				}
 				return
 			}

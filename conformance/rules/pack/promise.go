@@ -119,7 +119,7 @@ func goodICRC() rule.Rule {
 			}
 			p.c.Met()
 			if s.ICRC == trace.Bad {
-				p.c.Failf(rule.Responder, "the ICRC of the answer to %s is wrong", p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "the ICRC of the answer to %s is wrong; that of its bytes expected", p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})

@@ -147,7 +147,7 @@ func rnrAbsorbed() rule.Rule {
 					psnOf, open = s.Pkt.PSN, true
 					until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 				case w == toLocal && rnr:
-					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local", p.c.Rel(s.Pkt.PSN))
+					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box is expected to deal with it", p.c.Rel(s.Pkt.PSN))
 				case w == toRemote && open && s.Pkt.PSN == psnOf:
 					if open = false; s.At < until {
 						p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over", p.c.Rel(psnOf), until.Sub(s.At))

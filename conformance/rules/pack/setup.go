@@ -58,7 +58,7 @@ func learnsFirst() rule.Rule {
 			case w == fromRemote:
 				p.c.Met()
 			case w == toLocal:
-				p.c.Failf(rule.Responder, "an answer to %s before Remote has answered anything", p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "an answer to %s before Remote has answered anything; silence expected", p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})
@@ -76,7 +76,7 @@ func forgets() rule.Rule {
 			case w == setUp && p.cm.left:
 				p.c.Met()
 			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge && !p.outlives(p.cm.leaving, covers(s.Pkt), s.At):
-				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote", p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote; silence expected", p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})

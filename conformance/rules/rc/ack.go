@@ -116,7 +116,7 @@ func ackMonotonic() rule.Rule {
 				}
 				switch {
 				case any && s.Pkt.PSN.Less(last):
-					c.Failf(rule.Responder, "ACK of %s after an ACK of %s", c.Rel(s.Pkt.PSN), c.Rel(last))
+					c.Failf(rule.Responder, "ACK of %s after an ACK of %s; never an earlier one expected", c.Rel(s.Pkt.PSN), c.Rel(last))
 				case duplicate:
 					c.Met()
 				}
@@ -154,7 +154,7 @@ func (g *ghost) sight(s *rule.Sight) {
 		switch {
 		case !g.armed, c.Began(s) < g.at:
 		case s.Relation == rule.First && p.PSN != c.MAX:
-			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s", c.Rel(p.PSN), c.Rel(g.psn))
+			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s; no effect expected", c.Rel(p.PSN), c.Rel(g.psn))
 		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.GoBackPoint(c.UNA)):
 			c.Failf(rule.Requester, "sends %s again for a ghost NAK, though it was acknowledged", c.Rel(p.PSN))
 		}
@@ -172,7 +172,7 @@ func (g *ghost) sight(s *rule.Sight) {
 
 func (g *ghost) event(e *trace.Event) {
 	if g.armed && e.Kind == trace.CQE && g.c.Mine(e) && e.Body.Status == engine.StatusSuccess && !e.Body.PSN.Less(g.c.UNA) {
-		g.c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s", e.Body.ID, g.c.Rel(g.psn))
+		g.c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s; no effect expected", e.Body.ID, g.c.Rel(g.psn))
 	}
 }
 
@@ -199,7 +199,7 @@ func ackRequested() rule.Rule {
 				},
 				End: func(at vtime.Time) {
 					if open && end.overdue(at) && !c.Failed {
-						c.FailAt(end.at, end.record, rule.Requester, "nothing asks for an acknowledgement of "+c.Rel(end.psn))
+						c.FailAt(end.at, end.record, rule.Requester, "nothing asks for an acknowledgement of "+c.Rel(end.psn)+"; AckReq expected")
 					}
 				},
 			}
@@ -252,7 +252,7 @@ func (r *replyOrder) sight(s *rule.Sight) {
 	case r.replays > 0 && r.floor.LessEq(newest):
 		r.replays--
 	default:
-		r.c.Failf(rule.Responder, "response to %s after one to %s", r.c.Rel(newest), r.c.Rel(r.last))
+		r.c.Failf(rule.Responder, "response to %s after one to %s; the order of the requests expected", r.c.Rel(newest), r.c.Rel(r.last))
 	}
 	r.any, r.last = true, newest
 }

@@ -54,7 +54,7 @@ func quiescence() rule.Rule {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if quiet(s.At) {
-						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 					}
 				},
 				Event: func(e *trace.Event) {

@@ -28,9 +28,9 @@ func completionOrder() rule.Rule {
 					_, skipped, ok := q.complete(e.Body.ID)
 					switch {
 					case !ok:
-						c.Failf(rule.Requester, "wr=%d completes and is not outstanding", e.Body.ID)
+						c.Failf(rule.Requester, "wr=%d completes and is not outstanding; once expected", e.Body.ID)
 					case skipped > 0 && c.Known && c.Attr.CQModeration <= 1:
-						c.Failf(rule.Requester, "wr=%d completes before %d older requests", e.Body.ID, skipped)
+						c.Failf(rule.Requester, "wr=%d completes before %d older requests; the order of posting expected", e.Body.ID, skipped)
 					default:
 						c.Met()
 					}
@@ -139,9 +139,9 @@ func flushAfterError() rule.Rule {
 					_, skipped, ok := q.complete(e.Body.ID)
 					switch {
 					case failed && e.Body.Status != engine.StatusFlushed:
-						c.Failf(rule.Requester, "wr=%d completes with %v after an error", e.Body.ID, e.Body.Status)
+						c.Failf(rule.Requester, "wr=%d completes with %v after an error; WR_FLUSH_ERR expected", e.Body.ID, e.Body.Status)
 					case failed && ok && skipped > 0:
-						c.Failf(rule.Requester, "wr=%d is flushed before %d older requests", e.Body.ID, skipped)
+						c.Failf(rule.Requester, "wr=%d is flushed before %d older requests; the order of posting expected", e.Body.ID, skipped)
 					case failed:
 						c.Met()
 					}
@@ -149,7 +149,7 @@ func flushAfterError() rule.Rule {
 				},
 				End: func(vtime.Time) {
 					if failed && q.outstanding() > 0 {
-						c.Failf(rule.Requester, "%d requests never complete after the error, the first is wr=%d", q.outstanding(), q.oldest().id)
+						c.Failf(rule.Requester, "%d requests never complete after the error, the first is wr=%d; each expected to be flushed", q.outstanding(), q.oldest().id)
 					}
 				},
 			}

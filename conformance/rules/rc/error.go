@@ -99,7 +99,7 @@ func accessError() rule.Rule {
 				case e.Kind == trace.Probe:
 					m.probe(e)
 				case e.Kind == trace.Store && denied:
-					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62", e.Len, e.VA)
+					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62, none expected", e.Len, e.VA)
 				case e.Kind == trace.Changed && denied:
 					if at, n := allowed.outside(e.VA, e.Len); n > 0 {
 						c.Failf(rule.Responder, "%d bytes from %#x on have changed, which no request was allowed to write", n, at)

@@ -112,7 +112,7 @@ func (p *placements) event(e *trace.Event) {
 	case p.kept > 0:
 		p.kept--
 	case p.duplicate && p.last[e.VA] != now:
-		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there", e.Len, e.VA)
+		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there; it has to change nothing", e.Len, e.VA)
 	}
 	if len(p.last) == placementLimit {
 		clear(p.last)
@@ -142,10 +142,10 @@ func memoryEqual() rule.Rule {
 					case e.Value > 0 && e.Name == "received":
 						c.Fail(rule.Responder, "the application finds other bytes than were written")
 					case e.Value > 0 && e.Name == "guard":
-						c.Failf(rule.Responder, "%d bytes outside the target ranges changed", e.Value)
+						c.Failf(rule.Responder, "%d bytes outside the target ranges changed, none expected to", e.Value)
 					case e.Value > 0 && e.Name == "mismatch" && twice.found:
 					case e.Value > 0 && e.Name == "mismatch" && !failed:
-						c.Failf(rule.Responder, "%d bytes differ from the source", e.Value)
+						c.Failf(rule.Responder, "%d bytes differ from the source, none expected to", e.Value)
 					case !failed:
 						c.Met()
 					}
@@ -271,7 +271,7 @@ func (o *overwrites) end(vtime.Time) {
 		}
 		o.c.Met()
 		if x.want != x.stored {
-			o.c.FailAt(x.at, rule.NoRecord, rule.Responder, "an earlier WRITE's data are left over a later one's")
+			o.c.FailAt(x.at, rule.NoRecord, rule.Responder, "an earlier WRITE's data are left over a later one's; the later one's expected")
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"fmt"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -51,11 +53,11 @@ func msnCounts() rule.Rule {
 				case !ok:
 					return
 				case any && n.Less(last):
-					c.Failf(rule.Responder, "MSN goes back from %d to %d", last, n)
+					c.Fail(rule.Responder, fmt.Sprintf("MSN goes back from %d to %d", last, n)+acrossWrap(last, n))
 				case c.MSN.Less(n):
-					c.Failf(rule.Responder, "MSN says %d requests are completed, %d have arrived", n, c.MSN)
+					c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+acrossWrap(n, c.MSN))
 				case exact(c, s) && n != c.MSN:
-					c.Failf(rule.Responder, "MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)
+					c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)+acrossWrap(n, c.MSN))
 				default:
 					c.Met()
 				}
@@ -124,7 +126,7 @@ func (m *msnMoments) judge(good bool, format string, n, want psn.MSN) {
 	if good {
 		m.c.Met()
 	} else {
-		m.c.Failf(rule.Responder, format, n, want)
+		m.c.Fail(rule.Responder, fmt.Sprintf(format, n, want)+acrossWrap(n, want))
 	}
 }
 
@@ -160,7 +162,7 @@ func msnDuplicate() rule.Rule {
 				switch {
 				case !ok || !duplicate:
 				case c.MSN.Less(n):
-					c.Failf(rule.Responder, "MSN %d after a duplicate, %d requests have arrived", n, c.MSN)
+					c.Fail(rule.Responder, fmt.Sprintf("MSN %d after a duplicate, %d requests have arrived", n, c.MSN)+acrossWrap(n, c.MSN))
 				default:
 					c.Met()
 				}
@@ -168,4 +170,12 @@ func msnDuplicate() rule.Rule {
 			}}
 		},
 	}
+}
+
+// acrossWrap ends a text about two MSNs that lie on both sides of the wrap.
+func acrossWrap(a, b psn.MSN) string {
+	if b.Sub(a) == int(b)-int(a) {
+		return ""
+	}
+	return " (across the wrap of the MSN, after 0xFFFFFF comes 0)"
 }

@@ -29,11 +29,11 @@ func opcodeOrder() rule.Rule {
 				case !sure:
 					return
 				case o.StartsMessage() && inside:
-					c.Failf(rule.Requester, "%v begins inside another message", o)
+					c.Failf(rule.Requester, "%v begins inside another message; the next packet of that one expected", o)
 				case !o.StartsMessage() && !inside:
-					c.Failf(rule.Requester, "%v follows no FIRST", o)
+					c.Failf(rule.Requester, "%v follows no FIRST; a FIRST or ONLY expected", o)
 				case !o.StartsMessage() && rule.OperationOf(o) != op:
-					c.Failf(rule.Requester, "%v inside a message of another operation", o)
+					c.Failf(rule.Requester, "%v inside a message of another operation; the next packet of that one expected", o)
 				default:
 					c.Met()
 				}
@@ -114,14 +114,14 @@ func (r *refusal) sight(s *rule.Sight) {
 	case p.Opcode.NumberedApart() && !r.refused, p.PSN.Less(r.psn) && (r.waiting || r.refused):
 		// the answer to an older request
 	case r.refused:
-		c.Failf(rule.Responder, "a response to %s after the QP refused %s", c.Rel(p.PSN), c.Rel(r.psn))
+		c.Failf(rule.Responder, "a response to %s after the QP refused %s; silence expected", c.Rel(p.PSN), c.Rel(r.psn))
 	case !r.waiting:
 	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == r.code && p.PSN == r.psn:
 		r.waiting, r.refused = false, true
 		c.Met()
 	default:
 		r.waiting = false
-		c.Failf(rule.Responder, "%s is not refused with NAK %#x", c.Rel(r.psn), uint8(r.code))
+		c.Failf(rule.Responder, "%s is not refused with NAK %#x, which is expected before any other answer", c.Rel(r.psn), uint8(r.code))
 	}
 }
 

@@ -48,7 +48,7 @@ func psnStart() rule.Rule {
 				any = true
 				c.Met()
 				if s.Pkt.PSN != c.Attr.SendPSN {
-					c.Failf(rule.Requester, "first request has %s", c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.Attr.SendPSN))
 				}
 			}}
 		},
@@ -130,7 +130,7 @@ func (w *wrapCheck) request(s *rule.Sight) {
 	if s.Relation == rule.First && c.MAX == 0 && c.Start != 0 {
 		c.Met()
 		if p != 0 {
-			c.Failf(rule.Requester, "PSN %d follows 0xFFFFFF", p)
+			c.Failf(rule.Requester, "PSN %d follows 0xFFFFFF, 0 expected", p)
 		}
 	}
 	if s.Relation == rule.Again && wrapped(p, c.UNA) && p.Less(c.GoBackPoint(c.UNA)) {
@@ -161,7 +161,7 @@ func psnSpan() rule.Rule {
 				}
 				// The span wraps to a negative number exactly when it reaches 2^23.
 				if span := s.Pkt.PSN.Sub(c.UNA) + n; span < 0 || span >= psn.Half {
-					c.Failf(rule.Requester, "%d PSNs are unacknowledged", span&psn.Mask)
+					c.Failf(rule.Requester, "%d PSNs are unacknowledged; fewer than 2^23 expected", span&psn.Mask)
 				} else if span > 1 {
 					c.Met()
 				}

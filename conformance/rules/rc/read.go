@@ -90,7 +90,7 @@ func (r *readStream) sight(s *rule.Sight) {
 			r.begin(readRun{p.PSN, int(read.reth.DMALen)})
 			r.judge(p, len(r.runs)-1)
 		} else if c.Known {
-			c.Failf(rule.Responder, "%v %s answers no READ", p.Opcode, c.Rel(p.PSN))
+			c.Failf(rule.Responder, "%v %s answers no READ; no response expected", p.Opcode, c.Rel(p.PSN))
 		}
 	default:
 		r.proceed(p)
@@ -118,7 +118,7 @@ func (r *readStream) proceed(p *roce.Packet) {
 		r.runs[n-1].next = p.PSN
 		r.advance(p, n-1)
 	case r.c.Known:
-		r.c.Failf(rule.Responder, "%v %s follows no FIRST", p.Opcode, r.c.Rel(p.PSN))
+		r.c.Failf(rule.Responder, "%v %s follows no FIRST; a FIRST or ONLY expected", p.Opcode, r.c.Rel(p.PSN))
 	}
 }
 
@@ -126,7 +126,7 @@ func (r *readStream) judge(p *roce.Packet, i int) {
 	c, left := r.c, r.runs[i].left
 	switch {
 	case p.Opcode.EndsMessage() != (left <= c.MTU):
-		c.Failf(rule.Responder, "%v %s with %d bytes to come", p.Opcode, c.Rel(p.PSN), left)
+		c.Failf(rule.Responder, "%v %s with %d bytes to come; FIRST and MIDDLE expected up to the last MTU", p.Opcode, c.Rel(p.PSN), left)
 	case p.Len != min(left, c.MTU):
 		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, min(left, c.MTU))
 	default:
@@ -276,7 +276,7 @@ func (r *replays) response(p *roce.Packet) {
 	}
 	for i, b := range r.barred {
 		if b == p.PSN {
-			r.c.Failf(rule.Responder, "%v answers a duplicate READ %s that no remembered one covers", p.Opcode, r.c.Rel(p.PSN))
+			r.c.Failf(rule.Responder, "%v answers a duplicate READ %s that no remembered one covers; no data expected", p.Opcode, r.c.Rel(p.PSN))
 			r.barred = append(r.barred[:i], r.barred[i+1:]...)
 			return
 		}
@@ -364,7 +364,7 @@ func readNotAcked() rule.Rule {
 					w, _, ok := q.complete(e.Body.ID)
 					beyond = beyond && !read.Less(c.UNA)
 					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess && !c.Answered(w.last) {
-						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it", w.id)
+						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
 					}
 				},
 			}

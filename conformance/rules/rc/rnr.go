@@ -81,7 +81,7 @@ func (r *receiver) response(p *roce.Packet) {
 			r.posted-- // one was posted since, and the request has come again: the NAK had waited behind other responses
 			return
 		}
-		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it", c.Rel(r.asked.psn))
+		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it; an RNR NAK expected", c.Rel(r.asked.psn))
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *rnrCount) sight(s *rule.Sight) {
 	r.retries++
 	switch {
 	case limit != rnrUnlimited && r.retries > limit:
-		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d", c.Rel(p.PSN), r.retries, limit)
+		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d; so many at most expected", c.Rel(p.PSN), r.retries, limit)
 	case limit == rnrUnlimited && r.retries > limit:
 		c.Met()
 	}
@@ -232,7 +232,7 @@ func rnrNotForWrite() rule.Rule {
 					switch {
 					case s.Point == trace.ResponderOut:
 						if p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() && slot.set && slot.psn == p.PSN {
-							c.Failf(rule.Responder, "RNR NAK for WRITE %s", c.Rel(p.PSN))
+							c.Failf(rule.Responder, "RNR NAK for WRITE %s, which takes no receive", c.Rel(p.PSN))
 						}
 					case s.Due():
 						*slot = taken{p.Opcode.IsWrite() && !p.Opcode.HasImm(), p.PSN}

@@ -298,7 +298,7 @@ func restartsSeen(c *rule.Context) rule.Check {
 			switch {
 			case t == 0 || s.Point != trace.RequesterOut:
 			case idle && s.Relation == rule.Again && !c.Relayed(s) && s.At.Sub(r.reply) > max(rule.Drain, t-timerSlack(t)):
-				c.Failf(rule.Requester, "%s is sent again with nothing outstanding", c.Rel(s.Pkt.PSN))
+				c.Failf(rule.Requester, "%s is sent again with nothing outstanding; silence expected", c.Rel(s.Pkt.PSN))
 			case !ok || !begun.byTimer || !acked:
 			case begun.max < t-timerSlack(t):
 				c.Failf(rule.Requester, "%s is sent again %v after an acknowledgement, which did not restart the timer of %v", c.Rel(s.Pkt.PSN), begun.max, t)
@@ -427,7 +427,7 @@ func (t *timerWatch) event(e *trace.Event) {
 		unheard := t.c.UNA != t.c.Start && e.At.Sub(max(t.reply.at, t.intake.Free())) <= rule.Drain
 		unsent := t.posted != vtime.Never && e.At.Sub(t.posted) <= t.c.Port.Wait()
 		if t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0 && !unheard && !unsent && !t.apart {
-			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding")
+			t.c.Fail(rule.Requester, "the timer expires with nothing outstanding; it has to be stopped")
 		}
 	}
 }
@@ -447,7 +447,7 @@ func timerDisabled() rule.Rule {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if begun, ok := r.sight(s); ok && begun.byTimer && off {
-						c.Failf(rule.Requester, "%s is sent again after %v, the timer is off", c.Rel(s.Pkt.PSN), begun.max)
+						c.Failf(rule.Requester, "%s is sent again after %v, the timer is off; nothing expected before an answer", c.Rel(s.Pkt.PSN), begun.max)
 					}
 				},
 				End: func(at vtime.Time) {

@@ -70,7 +70,7 @@ func aethSyndrome() rule.Rule {
 			a := s.Pkt.AETH.Syndrome
 			defined := a.IsACK() || a.IsRNR() || a.IsNAK() && a <= roce.SyndromeInvalidRD
 			if !defined {
-				c.Failf(rule.Responder, "syndrome %#02x is reserved", uint8(a))
+				c.Failf(rule.Responder, "syndrome %#02x is reserved; an ACK, RNR NAK or NAK expected", uint8(a))
 			}
 		}),
 	}

@@ -128,7 +128,7 @@ func bthSolicited() rule.Rule {
 			}
 			c.Met()
 			if s.Pkt.SE {
-				c.Failf(sender(s), "SE is set on %v", o)
+				c.Failf(sender(s), "SE is set on %v; only a LAST or ONLY of a SEND or of a WRITE with immediate has it", o)
 			}
 		}),
 	}

@@ -72,7 +72,7 @@ func extensionIdentity() rule.Rule {
 				c.Met()
 				again = f.AppendTo(again[:0])
 				if at := difference(s.Raw, again); at >= 0 {
-					c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding", f.Packet.Opcode, at)
+					c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding; the same bytes expected", f.Packet.Opcode, at)
 				}
 			})(c)
 		},
@@ -121,7 +121,7 @@ func extensionTruncation() rule.Rule {
 				c.Met()
 				for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
 					if f.Decode(s.Raw[:n]) == nil {
-						c.Failf(rule.Capture, "%v cut to %d bytes decodes", s.Pkt.Opcode, n)
+						c.Failf(rule.Capture, "%v cut to %d bytes decodes, an error expected", s.Pkt.Opcode, n)
 					}
 				}
 			}, Event: func(e *trace.Event) {
@@ -129,7 +129,7 @@ func extensionTruncation() rule.Rule {
 				if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 					c.Met()
 					if e.Value != 0 {
-						c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets", e.Value)
+						c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
 					}
 				}
 			}}

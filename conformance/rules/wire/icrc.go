@@ -22,7 +22,7 @@ func icrcValue() rule.Rule {
 			case s.ICRC == trace.Good:
 				c.Met()
 			case s.ICRC == trace.Bad:
-				c.Fail(sender(s), "the ICRC is wrong as sent")
+				c.Fail(sender(s), "the ICRC is wrong as sent; that of the bytes expected")
 			}
 		}),
 	}
@@ -74,7 +74,7 @@ func (r *rewrite) answer(p *roce.Packet) {
 	}
 	r.waiting = false
 	if a := p.AETH.Syndrome; p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr && p.PSN == r.psn {
-		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again", r.c.Rel(r.psn))
+		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field out, so an ACK expected", r.c.Rel(r.psn))
 		return
 	}
 	r.c.Met()
@@ -82,7 +82,7 @@ func (r *rewrite) answer(p *roce.Packet) {
 
 func (r *rewrite) end(vtime.Time) {
 	if r.waiting && r.owed {
-		r.c.FailAt(r.at, r.record, rule.Responder, "a packet that was rewritten in transit is never acknowledged")
+		r.c.FailAt(r.at, r.record, rule.Responder, "a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field out, so an ACK expected")
 	}
 }
 

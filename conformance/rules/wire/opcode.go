@@ -65,7 +65,7 @@ func opcodeRegistered() rule.Rule {
 				f := family(o)
 				switch {
 				case f == "":
-					c.Failf(sender(s), "opcode %v is reserved", o)
+					c.Failf(sender(s), "opcode %v is reserved; a defined one expected", o)
 				case f == "RC":
 					end.reliable = f
 				case f != "CNP" && end.dialect == "":

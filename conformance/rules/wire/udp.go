@@ -82,7 +82,7 @@ func udpSourcePort() rule.Rule {
 				case port:
 					c.Met()
 				default:
-					c.Failf(sender(s), "UDP source port %d, earlier packets had %d", port, *known)
+					c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
 				}
 			}}
 		},
@@ -135,9 +135,9 @@ func ipFragments() rule.Rule {
 			switch {
 			case udp == 40: // IPv6 routers do not fragment, and a fragment of the sender's is not plain UDP
 			case flags&fragment != 0:
-				c.Failf(sender(s), "a fragment (flags and offset %#04x)", flags)
+				c.Failf(sender(s), "a fragment (flags and offset %#04x); whole packets expected", flags)
 			case flags&dontFragment == 0:
-				c.Fail(sender(s), "DF is clear")
+				c.Fail(sender(s), "DF is clear; set expected")
 			}
 		}),
 	}

@@ -60,6 +60,7 @@ func cell(impl, link string, status rule.Status, bps float64, again, p99 int64) 
 	return model.Cell{Impl: impl, Link: link, Status: status.String(), Attempts: 1, Wall: 1.5, SpecHash: "212eaf2a68a0",
 		Folder: "runs/example/" + impl + "/" + link, Again: "gauntlet run runs/example/" + impl + "/" + link + "/spec.txt --bench netns",
 		Verdicts: []model.Fact{{Name: "PASS", Value: "40"}},
-		Summary: metrics.Summary{GoodputBps: bps, Utilisation: bps / 100e6, DataPackets: 6400 + again, Retransmitted: again, Timeouts: again / 1000,
+		Summary: metrics.Summary{Work: metrics.Work{Tally: metrics.Tally{Ordered: 100, Posted: 100, Done: 100, Known: metrics.ByCompletions}},
+			GoodputBps: bps, Utilisation: bps / 100e6, DataPackets: 6400 + again, Retransmitted: again, Timeouts: again / 1000,
 			FCT: metrics.Spread{Count: 100, Mean: 16_000_000, Min: 15_000_000, P50: 15_600_000, P95: p99, P99: p99, Max: p99}}}
 }

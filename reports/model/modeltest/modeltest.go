@@ -38,8 +38,10 @@ func summary() metrics.Summary {
 		GoodputBps: 66.4e6, ThroughputBps: 83.1e6, Utilisation: 0.664, ElapsedNs: 475_000_000, Messages: 60, PayloadBytes: 3_940_000,
 		Packets: 4911, DataPackets: 4850, Retransmitted: 1003, Spurious: 991, Lost: 12, Acknowledges: 49, NAKs: 11, Timeouts: 1,
 		RetransmitByte: 1_027_072,
-		RecoveryNs:     metrics.Spread{Count: 12, Mean: 30_000_000, Min: 20_100_000, P50: 21_000_000, P95: 90_000_000, P99: 90_000_000, Max: 90_000_000},
-		FCT:            metrics.Spread{Count: 60, Mean: 43_000_000, Min: 25_400_000, P50: 41_200_000, P95: 88_000_000, P99: 131_000_000, Max: 131_000_000},
+		Work: metrics.Work{Tally: metrics.Tally{Ordered: 200, Posted: 188, Done: 60, Failed: []metrics.Failure{{Status: "RETRY_EXC_ERR", Count: 1}}, Flushed: 127,
+			Known: metrics.ByCompletions}},
+		RecoveryNs: metrics.Spread{Count: 12, Mean: 30_000_000, Min: 20_100_000, P50: 21_000_000, P95: 90_000_000, P99: 90_000_000, Max: 90_000_000},
+		FCT:        metrics.Spread{Count: 60, Mean: 43_000_000, Min: 25_400_000, P50: 41_200_000, P95: 88_000_000, P99: 131_000_000, Max: 131_000_000},
 	}
 }
 
@@ -57,11 +59,11 @@ func verdict(id string, level rule.Level, status rule.Status, title, reason stri
 func verdicts() []rule.Verdict {
 	nak := verdict("RC-NAK-002", rule.Must, rule.Fail, "A gap is NAKed once", "", 11, 3)
 	nak.Findings = []rule.Finding{
-		{Rule: nak.Rule, Blame: rule.Responder, Conn: 0, At: 15 * ms, Record: 4, Text: "second NAK for psn=+1, the first was 100ns before"},
+		{Rule: nak.Rule, Blame: rule.Responder, Conn: 0, At: 15 * ms, Record: 4, Packet: "B>A NAK psn=+1 PSN_SEQ_ERR", Text: "second NAK for psn=+1, the first was 100ns before"},
 		{Rule: nak.Rule, Blame: rule.Responder, Conn: 0, At: 25 * ms, Record: rule.NoRecord, Text: "third NAK for psn=+1"},
 	}
 	ack := verdict("RC-ACK-004", rule.Should, rule.Fail, "ACKs are coalesced", "", 49, 1)
-	ack.Findings = []rule.Finding{{Rule: ack.Rule, Blame: rule.Responder, Conn: 0, At: 30 * ms, Record: 9, Text: "an ACK for every packet"}}
+	ack.Findings = []rule.Finding{{Rule: ack.Rule, Blame: rule.Responder, Conn: 0, At: 30 * ms, Record: 9, Packet: "B>A ACK psn=+9", Text: "an ACK for every packet"}}
 	return []rule.Verdict{
 		verdict("WIRE-BTH-001", rule.Must, rule.Pass, "TVer is 0", "", 4911, 0),
 		verdict("RC-ACK-001", rule.Must, rule.Pass, "An ACK names a PSN that was received", "", 49, 0),

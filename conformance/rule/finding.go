@@ -1,0 +1,147 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Blame says who broke a rule.
+type Blame string
+
+// The parties.
+const (
+	Requester Blame = "requester"
+	Responder Blame = "responder"
+	Channel   Blame = "channel"
+	Capture   Blame = "capture"
+	Harness   Blame = "harness"
+)
+
+// Finding is one violation.
+type Finding struct {
+	Rule   string     `json:"rule"`
+	Blame  Blame      `json:"blame"`
+	Side   string     `json:"side,omitempty"` // the end that is to blame, "A" or "B"; empty when it is neither
+	Conn   int        `json:"conn"`
+	At     vtime.Time `json:"at_ps"`
+	Record uint64     `json:"record"`           // index of the packet record that shows it; NoRecord when an event or an absence does
+	Packet string     `json:"packet,omitempty"` // what that record is of, PSNs relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
+	Text   string     `json:"text"`             // what was expected and what was seen
+}
+
+// NoRecord is Finding.Record when no packet shows the violation.
+const NoRecord = ^uint64(0)
+
+// Line is the finding in a line: the packet that shows it, what was expected and what was seen.
+func (f *Finding) Line() string {
+	switch {
+	case f.Record == NoRecord:
+		return f.Text
+	case f.Packet == "":
+		return fmt.Sprintf("packet %d: %s", f.Record, f.Text)
+	}
+	return fmt.Sprintf("packet %d, %s: %s", f.Record, f.Packet, f.Text)
+}
+
+// More is how many violations were found beside those of Findings.
+func (v *Verdict) More() int { return max(0, v.Total-len(v.Findings)) }
+
+// seen remembers the latest packets, so that a finding can name one that came before what shows it.
+type seen struct{ ring []glimpse }
+
+// glimpse is as much of a packet as names it.
+type glimpse struct {
+	record   uint64
+	from     trace.Side
+	known    bool
+	defect   bool
+	opcode   roce.Opcode
+	syndrome roce.Syndrome
+	kind     roce.RepairType
+	number   psn.PSN
+}
+
+// seenLimit is how many packets are remembered: what a line of 25 Gb/s carries while somebody may be silent.
+const seenLimit = 1 << 15
+
+// note remembers a packet as it is seen, in the place of one long past. The memory is as large as the trace is long, up to the limit.
+func (r *seen) note(t *trace.Sight) {
+	if size := max(64, len(r.ring)); t.Index >= uint64(len(r.ring)) && len(r.ring) < seenLimit {
+		for uint64(size) <= t.Index && size < seenLimit {
+			size *= 2
+		}
+		old := r.ring
+		r.ring = make([]glimpse, size)
+		for _, g := range old {
+			if g.known {
+				r.ring[g.record%uint64(size)] = g
+			}
+		}
+	}
+	g := &r.ring[t.Index%uint64(len(r.ring))]
+	if g.known && g.record > t.Index {
+		return
+	}
+	p := t.Pkt
+	*g = glimpse{t.Index, t.Rec.From, true, t.Rec.Defect != "", p.Opcode, p.AETH.Syndrome, p.Repair.Type, p.Number()}
+}
+
+// name returns the way and the opcode of a record with its PSN, relative to start, and the PSN itself; "" of one that is forgotten.
+func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN) {
+	if r == nil || len(r.ring) == 0 || record == NoRecord {
+		return "", nil
+	}
+	g := &r.ring[record%uint64(len(r.ring))]
+	if !g.known || g.record != record {
+		return "", nil
+	}
+	way := g.from.String() + ">" + g.from.Other().String() + " "
+	switch {
+	case g.defect:
+		return way + "malformed frame", nil
+	case g.opcode.OverIP():
+		return way + g.opcode.String(), nil
+	}
+	var named roce.Packet
+	named.Opcode, named.PSN, named.AETH.Syndrome, named.Repair.Type, named.Repair.Base = g.opcode, g.number, g.syndrome, g.kind, g.number
+	opt := roce.TextOptions{Relative: true, Base: start, Omit: ^(roce.AttrPSN | roce.AttrBase)}
+	return way + string(named.AppendText(nil, opt)), []psn.PSN{g.number}
+}
+
+// wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's and those that the text names. "" when
+// they do not.
+func (c *Context) wrapped(text string, shown []psn.PSN) string {
+	if c.Index < 0 || !c.Started {
+		return ""
+	}
+	named := append(c.named(text), shown...)
+	low, high, zero := 0, 0, 0
+	for _, p := range named {
+		low, high, zero = min(low, p.Sub(named[0])), max(high, p.Sub(named[0])), psn.PSN(0).Sub(named[0])
+	}
+	if low >= zero || zero > high || high-low >= psn.Half/2 {
+		return ""
+	}
+	return " (across the wrap: " + c.Rel(0) + " is PSN 0)"
+}
+
+// named returns the PSNs that a text names as Rel prints them. One shortly before the first stands for none.
+func (c *Context) named(text string) (list []psn.PSN) {
+	const none = -8
+	for {
+		_, rest, found := strings.Cut(text, "psn=")
+		if !found {
+			return list
+		}
+		var d int
+		if n, _ := fmt.Sscanf(rest, "%d", &d); n == 1 && (d < none || d >= 0) {
+			list = append(list, c.Start.Add(d))
+		}
+		text = rest
+	}
+}

@@ -1,0 +1,48 @@
+package scenario
+
+import "github.com/rdma-gauntlet/gauntlet/harness/trace"
+
+// Ordered is how many requests a Spec asks of one side.
+type Ordered struct {
+	Requests int64 // 0 when Endless
+	Silent   int64 // of them, those that are posted without a signal: they complete, and nobody is told
+	Endless  bool  // as many as get done in the time of the run
+}
+
+// Ordered counts the requests that the Spec asks of a side. A load that time ends asks for no number of them.
+func (s *Spec) Ordered(side trace.Side) (o Ordered) {
+	for _, l := range s.Loads {
+		if l.From != side {
+			continue
+		}
+		if l.Count == 0 || s.For > 0 {
+			return Ordered{Endless: true}
+		}
+		o.Requests += int64(l.Count) * int64(s.QPs)
+	}
+	for _, p := range s.Posts {
+		if p.From != side || p.Receive {
+			continue
+		}
+		o.Requests++
+		if p.WR.Unsignal {
+			o.Silent++
+		}
+	}
+	o.Requests += s.Turns.requests(side)
+	return o
+}
+
+// requests is how many of them a side posts, all rounds together.
+func (t Turns) requests(side trace.Side) int64 {
+	const told, answered = 2, 4 // in a round of rping: two SENDs of who begins; a READ, a WRITE and a SEND after each of the other
+	switch {
+	case !t.Taken():
+		return 0
+	case t.Kind == WriteTurns:
+		return int64(t.Count)
+	case side == t.From:
+		return told * int64(t.Count)
+	}
+	return answered * int64(t.Count)
+}

@@ -1,0 +1,182 @@
+package metrics
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Work is what the applications of both sides were to do, and what came of it.
+type Work struct {
+	Tally
+	Sides [2]Tally `json:"sides"` // at A and at B
+}
+
+// Tally counts requests. Those that were posted and are in no other count never completed.
+type Tally struct {
+	Ordered int64     `json:"ordered"`           // asked for by the Spec; 0 when Endless, and when nobody knows the Spec
+	Endless bool      `json:"endless,omitempty"` // as many are asked for as get done in the time of the run
+	Posted  int64     `json:"posted"`            // 0 when the endpoint does not tell
+	Done    int64     `json:"done"`              // completed with success
+	Failed  []Failure `json:"failed,omitempty"`  // completed with an error of their own, in the order of the statuses
+	Flushed int64     `json:"flushed,omitempty"` // completed because of another's error
+	Known   Knowledge `json:"known"`             // how Done is known
+}
+
+// Failure is how many requests completed with an error.
+type Failure struct {
+	Status string `json:"status"` // "RETRY_EXC_ERR"
+	Count  int64  `json:"count"`
+}
+
+// Knowledge says how the number of requests that are done is known. Of two sides the lesser holds for both.
+type Knowledge string
+
+// The ways of knowing, the surest first.
+const (
+	ByCompletions Knowledge = "completions" // the endpoint tells of each
+	ByTool        Knowledge = "tool"        // the tool above a black box says that it has done all
+	ByWire        Knowledge = "wire"        // acknowledged, as a tap has seen; what became of the others nobody tells
+	ByNobody      Knowledge = "unknown"     // datagrams of a black box: nobody acknowledges them
+)
+
+// Order is the work that a Spec asks of a side.
+type Order struct {
+	Requests int64
+	Silent   int64 // of them, those whose completion nobody is told of
+	Endless  bool  // Requests does not count
+}
+
+// Unbegun is the work of a run that did not begin.
+func Unbegun(orders [2]Order) Work {
+	return NewCollector(&trace.Header{Reports: trace.ReportCQE}, Options{Orders: orders}).work()
+}
+
+// Failures returns how many requests completed with an error of their own.
+func (t *Tally) Failures() (n int64) {
+	for _, f := range t.Failed {
+		n += f.Count
+	}
+	return n
+}
+
+// Idle reports whether there was work, it would have been seen, and none of it came to any end.
+func (t *Tally) Idle() bool {
+	asked := t.Ordered > 0 || t.Endless || t.Posted > 0
+	return asked && t.Known != ByNobody && t.Done+t.Flushed+t.Failures() == 0
+}
+
+// deeds counts what completes on each side.
+type deeds struct {
+	posted       [2]int64
+	ended        [2][engine.StatusRNRRetryExceeded + 2]int64 // by status, any other in the last
+	acknowledged [2]int64                                    // messages, as the wire shows
+	unanswered   [2]bool                                     // the side has sent datagrams, which nobody acknowledges
+}
+
+// event takes what an endpoint tells.
+func (d *deeds) event(e *trace.Event) {
+	switch e.Kind {
+	case trace.Post:
+		d.posted[e.Side&1]++
+	case trace.CQE:
+		ended := &d.ended[e.Side&1]
+		ended[min(int(e.Body.Status), len(ended)-1)]++
+	}
+}
+
+// sight notes whose work nobody acknowledges.
+func (d *deeds) sight(r *trace.Record) {
+	if o := r.Packet.Opcode; o == roce.UDP || o.Class() == roce.ClassUD && r.Packet.DestQP != roce.CMQueuePair {
+		d.unanswered[r.From&1] = true
+	}
+}
+
+// complete counts a message of a side that the wire shows to be complete, and the time that it took.
+func (c *Collector) complete(side trace.Side, took vtime.Duration) {
+	c.deeds.acknowledged[side&1]++
+	c.fct.add(took)
+}
+
+// work returns what the trace shows so far.
+func (c *Collector) work() Work {
+	var w Work
+	w.Known = ByCompletions
+	for side := range w.Sides {
+		t := &w.Sides[side]
+		*t = c.tally(trace.Side(side))
+		w.Ordered, w.Posted, w.Done, w.Flushed = w.Ordered+t.Ordered, w.Posted+t.Posted, w.Done+t.Done, w.Flushed+t.Flushed
+		w.Endless = w.Endless || t.Endless
+		if t.Ordered+t.Posted+t.Done > 0 || t.Endless {
+			w.Known = lesser(w.Known, t.Known)
+		}
+	}
+	if w.Endless {
+		w.Ordered = 0
+	}
+	w.Failed = c.deeds.failed(trace.A, trace.B)
+	return w
+}
+
+// tally counts the work of a side. What an endpoint does not tell, its acknowledgements do.
+func (c *Collector) tally(side trace.Side) Tally {
+	d, order := &c.deeds, c.opts.Orders[side]
+	t := Tally{Posted: d.posted[side], Done: d.ended[side][engine.StatusSuccess], Flushed: d.ended[side][engine.StatusFlushed],
+		Failed: d.failed(side), Endless: order.Endless, Known: c.knowledge(side)}
+	if !order.Endless {
+		t.Ordered = order.Requests
+	}
+	seen := d.acknowledged[side]
+	if t.Ordered > 0 {
+		seen = min(seen, t.Ordered) // a tool sends messages of its own beside
+	}
+	switch {
+	case t.Known == ByCompletions && order.Silent > 0:
+		t.Done = max(t.Done, min(seen, t.Done+order.Silent))
+	case t.Known == ByTool && seen > t.Done, t.Known == ByWire:
+		t.Done, t.Known = max(t.Done, seen), ByWire
+	}
+	return t
+}
+
+// knowledge says what tells of the requests of a side.
+func (c *Collector) knowledge(side trace.Side) Knowledge {
+	told := c.header.Reports
+	if len(c.header.Conns) > 0 {
+		told |= c.header.Conns[0].Ends[side].Reports
+	}
+	switch {
+	case told&trace.ReportCQE != 0, told == 0 && c.deeds.posted[side] > 0: // the end that meets a black box tells, and its header does not
+		return ByCompletions
+	case told&(trace.ReportDone|trace.ReportOrdered|trace.ReportFlushed) != 0:
+		return ByTool
+	case c.deeds.unanswered[side] || c.header.Taps == [2]bool{}:
+		return ByNobody
+	}
+	return ByWire
+}
+
+// failed lists the errors of some sides.
+func (d *deeds) failed(sides ...trace.Side) (list []Failure) {
+	for s := range d.ended[0] {
+		var n int64
+		for _, side := range sides {
+			n += d.ended[side][s]
+		}
+		if status := engine.Status(s); n > 0 && status != engine.StatusSuccess && status != engine.StatusFlushed {
+			list = append(list, Failure{status.String(), n})
+		}
+	}
+	return list
+}
+
+// lesser returns that of two ways of knowing which is less sure.
+func lesser(a, b Knowledge) Knowledge {
+	for _, k := range []Knowledge{ByNobody, ByWire, ByTool} {
+		if a == k || b == k {
+			return k
+		}
+	}
+	return ByCompletions
+}
