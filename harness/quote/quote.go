@@ -73,16 +73,16 @@ func Clean(s string) bool { return Line(s, len(s)) == s }
 // printable reports whether Text has nothing to escape.
 func printable(s string) bool {
 	for _, c := range s {
-		if c == utf8.RuneError || c != '\n' && c != '\t' && !shows(c) {
+		if c == utf8.RuneError || c != '\n' && c != '\t' && !Shows(c) {
 			return false
 		}
 	}
 	return true
 }
 
-// shows reports whether a character is what it looks like, at the place where it stands: no control character, none that has no
+// Shows reports whether a character is what it looks like, at the place where it stands: no control character, none that has no
 // width or turns the direction of what follows, none that is not assigned. No-break spaces are ours, between a number and its unit.
-func shows(c rune) bool { return unicode.IsPrint(c) || c == '\u00a0' }
+func Shows(c rune) bool { return unicode.IsPrint(c) || c == '\u00a0' }
 
 // escape appends the first character of s, or its escape, and returns how many bytes it is of. Tab is what stands for a tab.
 func escape(b *strings.Builder, s string, tab byte) int {
@@ -92,9 +92,9 @@ func escape(b *strings.Builder, s string, tab byte) int {
 		b.WriteByte(tab)
 	case c == '\n':
 		b.WriteString(`\n`)
-	case c == utf8.RuneError && n == 1, c < utf8.RuneSelf && !shows(c):
+	case c == utf8.RuneError && n == 1, c < utf8.RuneSelf && !Shows(c):
 		fmt.Fprintf(b, `\x%02x`, s[0])
-	case !shows(c):
+	case !Shows(c):
 		fmt.Fprintf(b, `\u{%x}`, c)
 	default:
 		b.WriteString(s[:n])

@@ -87,7 +87,7 @@ func plain(s string) string {
 	b.Grow(len(s) + 16)
 	for _, c := range s {
 		switch {
-		case c == '\n' || shows(c):
+		case c == '\n' || Shows(c):
 			b.WriteRune(c)
 		case c > 0xFFFF:
 			high, low := utf16.EncodeRune(c)

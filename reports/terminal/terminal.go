@@ -289,7 +289,11 @@ func plain(s string) string { return quote.Line(s, quote.Message) }
 
 // show writes the text. Text of others has been through plain; what has not been is caught here.
 func (p *printer) show(w io.Writer) error {
-	_, err := io.WriteString(w, quote.Terminal(p.String()))
+	text := p.String()
+	if !p.color {
+		text = quote.Text(text)
+	}
+	_, err := io.WriteString(w, quote.Terminal(text))
 	return err
 }
 
