@@ -95,7 +95,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	if f.list {
-		return printSpecs(os.Stdout, s.Specs)
+		return printSpecs(stdout, s.Specs)
 	}
 	if err := s.Runner.Open(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	s.Settle()
-	return concludeConform(ctx, os.Stdout, s.Table, len(s.Specs), f.quiet)
+	return concludeConform(ctx, stdout, s.Table, len(s.Specs), f.quiet)
 }
 
 // printSpecs lists specs with their labels.

@@ -45,7 +45,7 @@ func show[T any](v T, asJSON bool, color string, text func(io.Writer, T, termina
 	if asJSON {
 		return document.JSON(stdout, v)
 	}
-	return text(os.Stdout, v, terminal.Options{Color: colored(color, os.Stdout)})
+	return text(stdout, v, terminal.Options{Color: colored(color, os.Stdout)})
 }
 
 // printResult shows a result on standard output, as JSON or for people, and returns the error that ends the command with the
@@ -60,7 +60,7 @@ func printResult(r *model.Result, asJSON bool, color string, err error) error {
 		short.Sequences, short.Timeline.Bytes = nil, nil // plots, for the HTML report
 		printErr = document.JSON(stdout, short)
 	case err == nil || len(r.Verdicts) > 0: // else there was nothing to judge, and the error says why
-		printErr = terminal.Write(os.Stdout, r, terminal.Options{Color: colored(color, os.Stdout)})
+		printErr = terminal.Write(stdout, r, terminal.Options{Color: colored(color, os.Stdout)})
 	}
 	if err == nil {
 		err = printErr

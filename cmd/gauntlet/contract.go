@@ -44,10 +44,10 @@ Exit codes: 0 it keeps the contract; 1 it does not; 3 the machine was too busy t
 
 func printStep(s contractcheck.Step) {
 	if s.Err != nil {
-		fmt.Printf("FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, strings.ReplaceAll(s.Err.Error(), "\n", "; "))
+		fmt.Fprintf(stdout, "FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, fault.OneLine(s.Err))
 		return
 	}
-	fmt.Printf("ok    %d of %d  %s%s\n", s.Number, s.Of, s.Name, s.Note)
+	fmt.Fprintf(stdout, "ok    %d of %d  %s%s\n", s.Number, s.Of, s.Name, s.Note)
 }
 
 // failed ends with the exit code of the step that failed: it is the program's fault, unless something else was at fault.

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -20,6 +21,7 @@ func main() {
 	began := time.Now()
 	c, err := root().ExecuteContextC(ctx)
 	stop()
+	err = cmp.Or(err, broken(lines.Flush()))
 	code := report(err)
 	if err != nil {
 		announce(c, os.Args[1:], code, err, began)

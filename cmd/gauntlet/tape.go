@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -177,7 +176,7 @@ func (f *tapeFlags) write(ctx context.Context, s *scenario.Spec, from trace.Side
 		return err
 	}
 	if f.out == "" {
-		err = text(os.Stdout)
+		err = text(stdout)
 	} else {
 		err = document.File(f.out, text)
 	}

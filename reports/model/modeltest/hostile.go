@@ -24,7 +24,7 @@ func Hostile() []string {
 		"`" + Benign + "` | a | b |", "``` \n```\n" + Benign, "[" + Benign + "](javascript:alert(1)) ![x](https://example.com/x)", "https://example.com/" + Benign, "# *" + Benign + "* @all",
 		"\n\n| " + Benign + " |\n|---|\n", "<details>" + Benign, "\\" + Benign + "\\", "javascript:" + Benign,
 		"=cmd|' /C calc'!A0" + Benign, "@SUM(" + Benign + ")", "+1" + Benign, "-" + Benign, "\t=" + Benign, "\uff1d" + Benign,
-		strings.Repeat(Benign+" ", 20_000),
+		strings.Repeat(Benign+" ", 2_000),
 	}
 }
 
