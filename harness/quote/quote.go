@@ -34,7 +34,11 @@ const (
 // spaces at the ends are dropped. A line that is too long ends with how many bytes are not there.
 func Line(s string, limit int) string {
 	limit = max(limit, leftMax)
-	s = tame(strings.TrimSpace(s))
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "::") {
+		s = `\x3a` + s[1:]
+	}
+	s = inline.ReplaceAllString(s, `\x23$1`)
 	var b strings.Builder
 	fits, used := 0, 0 // bytes of the line, and of s in it, that leave room to say that the rest is left out
 	for i := 0; i < len(s); {

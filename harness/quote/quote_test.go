@@ -33,6 +33,7 @@ func TestLine(t *testing.T) {
 		{"see ##[group]a and ##vso[task.x]", `see \x23#[group]a and \x23#vso[task.x]`},
 		{"###[add-mask]", `#\x23#[add-mask]`},
 		{"std::string ## note", "std::string ## note"},
+		{"a\n::error::b", `a\n::error::b`},
 	} {
 		if got := quote.Line(c.in, quote.Sentence); got != c.want {
 			t.Errorf("%q: %q, want %q", c.in, got, c.want)
