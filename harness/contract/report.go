@@ -73,7 +73,9 @@ func DecodeReport(line []byte) (Report, error) {
 		return r, fmt.Errorf("%.60q is no line of the contract: %s", line, quote.Line(plain(err), quote.Sentence))
 	}
 	for _, text := range []*string{&r.Error, &r.Undone, &r.TCP} {
-		*text = quote.Line(*text, quote.Sentence)
+		if *text != "" {
+			*text = quote.Line(*text, quote.Sentence)
+		}
 	}
 	return r, r.check()
 }
