@@ -77,7 +77,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	if f.list {
-		return s.List(os.Stdout)
+		return s.List(stdout)
 	}
 	if err := s.Runner.Open(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	s.Settle()
-	return concludeConform(ctx, os.Stdout, s.Table, len(s.Specs), f.quiet)
+	return concludeConform(ctx, stdout, s.Table, len(s.Specs), f.quiet)
 }
 
 // concludeConform prints the findings and the table, and turns the worst outcome into the exit code.

@@ -30,7 +30,7 @@ func show[T any](v T, f *outputFlags, text func(io.Writer, T, terminal.Options) 
 	if f.json {
 		return document.JSON(stdout, v)
 	}
-	return text(os.Stdout, v, terminal.Options{Color: colored(f.color, os.Stdout)})
+	return text(stdout, v, terminal.Options{Color: colored(f.color, os.Stdout)})
 }
 
 // printResult shows a result on standard output, as JSON or for people, and returns the error that ends the command with the
@@ -45,7 +45,7 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 		short.Sequences, short.Timeline.Bytes = nil, nil // plots, for the HTML report
 		printErr = document.JSON(stdout, short)
 	case err == nil || len(r.Verdicts) > 0: // else there was nothing to judge, and the error says why
-		printErr = terminal.Write(os.Stdout, r, terminal.Options{Color: colored(f.color, os.Stdout)})
+		printErr = terminal.Write(stdout, r, terminal.Options{Color: colored(f.color, os.Stdout)})
 	}
 	if err == nil {
 		err = printErr

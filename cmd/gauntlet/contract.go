@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ func checkContractCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return failed(contractcheck.Walk(c.Context(), o, func(s contractcheck.Step) { s.Print(os.Stdout) }))
+			return failed(contractcheck.Walk(c.Context(), o, func(s contractcheck.Step) { s.Print(stdout) }))
 		},
 	}
 }

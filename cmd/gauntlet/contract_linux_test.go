@@ -34,6 +34,8 @@ func badPrograms() []bad {
 		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 30s", waits: true},
 		{name: "never ready", old: `say("{\"event\":\"ready\"}");`, new: "for (;;) pause();", want: "4 of 5 did not say ready within 30s and was killed", waits: true},
 		{name: "garbage", old: begins, new: "say(\"hello\");\n" + begins, want: `1 of 5 line 1: "hello" is no line of the contract`},
+		{name: "unknown recovery", old: `\"recovery\":\"gbn\"`, new: `\"recovery\":\"gobackn\"`, want: `1 of 5 line 1: capabilities: recovery: "gobackn" is unknown; known: fasr gb1 gbn`},
+		{name: "unknown feature", old: `\"recovery\"`, new: `\"features\":\"cm sack\",\"recovery\"`, want: `1 of 5 line 1: capabilities: features: "sack" is unknown; known: backto0`},
 		{name: "a flood without an end", old: begins, new: "for (;;) fputs(\"xxxxxxxx\", stdout);\n" + begins, want: "1 of 5 line 1: longer than 65536 bytes"},
 		{name: "ignores what it does not know", old: `unsupported(op, "order");`, new: ";", want: "1 of 5 asked for parameter gauntlet_no_such_parameter", waits: true},
 		{name: "exit code", file: "lines.c", old: "exit(127)", new: "exit(1)", want: "1 of 5 it ended with exit status 1; want exit code 127"},

@@ -15,11 +15,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// stdout is standard output for results, which have to be the only thing there when they are for programs.
-var stdout = &output{Writer: os.Stdout}
+// stdout is standard output for results, which have to be the only thing there when they are for programs. What others say in them
+// cannot do anything to a terminal or to the log of a CI job: lines sees to that.
+var (
+	stdout = &output{Writer: lines}
+	lines  = &quote.Writer{To: os.Stdout}
+)
 
 // output is a writer that knows whether anything was written.
 type output struct {

@@ -51,7 +51,7 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 		return usage(err)
 	}
 	if f.list {
-		return listing.Figures(os.Stdout, wanted)
+		return listing.Figures(stdout, wanted)
 	}
 	bar := progress.New(os.Stderr, !f.quiet)
 	plan, err := claims.Figures(wanted, f.effort, bar.Show)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -79,7 +78,7 @@ func ladderCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Path = args[0]
-			return unread(run.Ladder(c.Context(), os.Stdout, o))
+			return unread(run.Ladder(c.Context(), stdout, o))
 		},
 	}
 	c.Flags().IntVar(&o.Conn, "conn", 0, "connection to draw, -1 for all")

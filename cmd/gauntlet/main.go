@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"os"
@@ -25,6 +26,7 @@ func program() int {
 	began := time.Now()
 	c, err := root().ExecuteContextC(ctx)
 	stop()
+	err = cmp.Or(err, broken(lines.Flush()))
 	code := report(err)
 	if err != nil {
 		announce(c, os.Args[1:], code, err, began)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
@@ -25,7 +23,7 @@ func qdCommand() *cobra.Command {
 			if asJSON {
 				return document.JSON(stdout, p)
 			}
-			return p.Print(os.Stdout)
+			return p.Print(stdout)
 		},
 	}
 	d := c.Flags()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // waiverLimit bounds the waivers of a file: someone who waives more has given the suite up.
@@ -21,7 +23,7 @@ func ParseWaivers(r io.Reader) ([]Waiver, error) {
 	var all []Waiver
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+		line := quote.Line(lines.Text(), bufio.MaxScanTokenSize)
 		if line == "" || line[0] == '#' {
 			continue
 		}

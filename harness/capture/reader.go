@@ -20,6 +20,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
@@ -231,15 +232,16 @@ func (c *Reader) read(f *Frame) ([]byte, gopacket.CaptureInfo, error) {
 	return data, ci, nil
 }
 
-// intern keeps each cause once.
+// intern keeps each cause once. It may be anybody's text, so it is cleaned.
 func (c *Reader) intern(s string) string {
 	if known, ok := c.words[s]; ok {
 		return known
 	}
 	if len(c.words) < wordLimit {
-		c.words[s] = s
+		c.words[s] = quote.Line(s, quote.Sentence)
+		return c.words[s]
 	}
-	return s
+	return quote.Line(s, quote.Sentence)
 }
 
 // ethernet gives frames of other links an Ethernet header, so that one decoder serves all.

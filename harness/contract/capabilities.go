@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Capabilities is what a program says of itself before anything is asked of it. What is not declared is not run, and the
@@ -17,8 +19,8 @@ type Capabilities struct {
 	Operations string `json:"operations"` // as requester: SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CMP_SWAP FETCH_ADD
 	Serves     string `json:"serves"`     // as responder: the same
 	MTUs       string `json:"mtus"`       // 256 512 1024 2048 4096
-	Recovery   string `json:"recovery"`   // how it recovers: "gbn", "irn"; a feature of rules
-	Features   string `json:"features"`   // of rules: "sr", "extension"; and "cm" and "spec", see images/CONTRACT.md
+	Recovery   string `json:"recovery"`   // how it recovers: one of Recoveries
+	Features   string `json:"features"`   // of Features
 	Params     string `json:"params"`     // names of the parameters of its scheme
 	MaxQPs     int    `json:"max_qps"`
 
@@ -27,20 +29,20 @@ type Capabilities struct {
 	Reports string `json:"reports"`
 }
 
-// maxName bounds names, in bytes.
-const maxName = 64
+// named reports whether s can be shown as a name.
+func named(s string) bool { return s != "" && len(s) <= quote.Name && quote.Clean(s) }
 
 // check finds what is wrong with the declaration.
 func (c *Capabilities) check() error {
 	switch {
 	case c.Contract != Version:
 		return fmt.Errorf("capabilities: contract %d; this bench speaks version %d", c.Contract, Version)
-	case c.Program == "" || len(c.Program) > maxName || strings.ContainsAny(c.Program, " \t\n,"):
-		return fmt.Errorf("capabilities: program %.20q; want a name of 1 to %d letters without spaces", c.Program, maxName)
-	case c.Version == "" || len(c.Version) > maxName:
-		return fmt.Errorf("capabilities: version %.20q; want 1 to %d letters", c.Version, maxName)
-	case c.Recovery == "" || len(strings.Fields(c.Recovery)) != 1:
-		return fmt.Errorf("capabilities: recovery %.20q; want one word, such as gbn", c.Recovery)
+	case !named(c.Program) || strings.ContainsAny(c.Program, " ,"):
+		return fmt.Errorf("capabilities: program %.20q; want a name of 1 to %d letters without spaces", c.Program, quote.Name)
+	case !named(c.Version):
+		return fmt.Errorf("capabilities: version %.20q; want 1 to %d letters", c.Version, quote.Name)
+	case len(strings.Fields(c.Recovery)) != 1:
+		return fmt.Errorf("capabilities: recovery %.20q; want one word of %s", c.Recovery, strings.Join(Recoveries(), " "))
 	case c.MaxQPs < 1:
 		return fmt.Errorf("capabilities: max_qps %d; want 1 or more", c.MaxQPs)
 	}
@@ -51,12 +53,19 @@ func (c *Capabilities) check() error {
 		{"operations", c.Operations, opNames()},
 		{"serves", c.Serves, opNames()},
 		{"mtus", c.MTUs, []string{"256", "512", "1024", "2048", "4096"}},
+		{"recovery", c.Recovery, Recoveries()},
+		{"features", c.Features, Features()},
 		{"reports", c.Reports, []string{"cqe", "memory", "file"}},
 	} {
 		for _, w := range strings.Fields(list.words) {
 			if !slices.Contains(list.known, w) {
 				return fmt.Errorf("capabilities: %s: %.20q is unknown; known: %s", list.name, w, strings.Join(list.known, " "))
 			}
+		}
+	}
+	for _, w := range strings.Fields(c.Params) {
+		if !named(w) {
+			return fmt.Errorf("capabilities: params: %.20q; want names of 1 to %d letters", w, quote.Name)
 		}
 	}
 	if strings.TrimSpace(c.MTUs) == "" {

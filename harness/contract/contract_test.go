@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // said is what a good program says, line by line.
@@ -57,6 +60,13 @@ func TestDialogRefuses(t *testing.T) {
 		{0, strings.Replace(said[0], "1024", "1500", 1), `line 1: capabilities: mtus: "1500" is unknown; known: 256 512`},
 		{0, strings.Replace(said[0], "SEND WRITE", "send", 1), `line 1: capabilities: operations: "send" is unknown; known: SEND`},
 		{0, strings.Replace(said[0], `"gbn"`, `"gbn irn"`, 1), `line 1: capabilities: recovery "gbn irn"; want one word`},
+		{0, strings.Replace(said[0], `"gbn"`, `""`, 1), `line 1: capabilities: recovery ""; want one word of fasr gb1 gbn irn`},
+		{0, strings.Replace(said[0], `"gbn"`, `"go-back-n"`, 1), `line 1: capabilities: recovery: "go-back-n" is unknown; known: fasr gb1 gbn irn iwarp-ud rciw srn other`},
+		{0, strings.Replace(said[0], `"gbn"`, `"gbn","features":"cm gbn"`, 1), `line 1: capabilities: features: "gbn" is unknown; known: backto0 direct`},
+		{0, strings.Replace(said[0], `"gbn"`, `"gbn","params":"a \u001b[2J"`, 1), `line 1: capabilities: params: "\x1b[2J"; want names`},
+		{0, strings.Replace(said[0], `"x"`, `"\u202ex"`, 1), `line 1: capabilities: program "\u202ex"; want a name`},
+		{0, strings.Replace(said[0], `"1"`, `"1\u009b2J"`, 1), `line 1: capabilities: version "1\u009b2J"; want 1 to`},
+		{6, `{"event":"counter","variable":"a\nb"}`, `line 7: counter: variable "a\nb"; want a name`},
 		{0, strings.Replace(said[0], `:4`, `:0`, 1), `line 1: capabilities: max_qps 0; want 1 or more`},
 		{1, said[0], `line 2: capabilities said twice`},
 		{1, said[7], `line 2: stopped after "capabilities"; want it after "ready"`},
@@ -83,6 +93,38 @@ func TestDialogRefuses(t *testing.T) {
 	}
 	if _, err := NewDialog(strings.NewReader(`{"event"`)).Next(); err == nil || !strings.Contains(err.Error(), "has no end") {
 		t.Errorf("a line without an end: %v", err)
+	}
+}
+
+// A program may recover in a way of its own.
+func TestOtherRecovery(t *testing.T) {
+	if n, err := hear(strings.Replace(said[0], `"gbn"`, `"other"`, 1)); n != 1 || !errors.Is(err, io.EOF) {
+		t.Errorf("took %d lines: %v", n, err)
+	}
+}
+
+// What a program says in words is one line that can be shown, and no longer than a sentence.
+func TestWordsOfAProgramAreCleaned(t *testing.T) {
+	for in, want := range map[string]string{
+		`\u001b]0;mine\u0007done`:                    `\x1b]0;mine\x07done`,
+		`::error::a\nb\rc\u202e`:                     `\x3a:error::a\nb\x0dc\u{202e}`,
+		strings.Repeat("x", 3*quote.Sentence) + `\t`: strings.Repeat("x", quote.Sentence-40) + "… (2040 bytes left out)",
+	} {
+		for _, line := range []string{`{"event":"error","error":"` + in + `"}`, `{"event":"stopped","undone":"` + in + `"}`, `{"event":"ready","tcp":"` + in + `"}`} {
+			r, err := DecodeReport([]byte(line))
+			if got := r.Error + r.Undone + r.TCP; err != nil || got != want {
+				t.Errorf("%.60s: %q, %v; want %q", line, got, err, want)
+			}
+		}
+		raw, err := strconv.Unquote(`"` + in + `"`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var l Log
+		_, _ = l.Write([]byte("before\n" + strings.ReplaceAll(raw, "\n", " ") + "\r\n"))
+		if got := l.Last(); got != ": "+strings.ReplaceAll(want, `\n`, " ") {
+			t.Errorf("%.60q: %q, want %q", raw, got, want)
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Program is a program that a bench has started, wherever it runs: as a process, or as the first process of a container.
@@ -110,7 +112,8 @@ func (l *Log) String() string {
 	return string(l.buf)
 }
 
-// Last returns the last line, or the one that says what a Go program died of, as the end of an error message.
+// Last returns the last line, or the one that says what a Go program died of, as the end of an error message. It is no longer than
+// quote.Sentence, and what of it does not print is an escape.
 func (l *Log) Last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +125,7 @@ func (l *Log) Last() string {
 			break
 		}
 	}
-	if line = strings.TrimPrefix(line, "gauntlet: "); line != "" {
+	if line = quote.Line(strings.TrimPrefix(line, "gauntlet: "), quote.Sentence); line != "" {
 		return ": " + line
 	}
 	return ""

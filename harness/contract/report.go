@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // What a program says.
@@ -69,7 +70,12 @@ type Report struct {
 func DecodeReport(line []byte) (Report, error) {
 	var r Report
 	if err := decode(line, &r); err != nil {
-		return r, fmt.Errorf("%.60q is no line of the contract: %s", line, plain(err))
+		return r, fmt.Errorf("%.60q is no line of the contract: %s", line, quote.Line(plain(err), quote.Sentence))
+	}
+	for _, text := range []*string{&r.Error, &r.Undone, &r.TCP} {
+		if *text != "" {
+			*text = quote.Line(*text, quote.Sentence)
+		}
 	}
 	return r, r.check()
 }
@@ -128,8 +134,8 @@ func (r *Report) check() error {
 	case SaysPosted, SaysReceive, SaysCompleted, SaysReceived:
 		return r.checkWork()
 	case SaysCounter, SaysState:
-		if r.Variable == "" || len(r.Variable) > maxName {
-			return fmt.Errorf("%s: variable %.20q; want a name of 1 to %d letters", r.Event, r.Variable, maxName)
+		if !named(r.Variable) {
+			return fmt.Errorf("%s: variable %.20q; want a name of 1 to %d letters", r.Event, r.Variable, quote.Name)
 		}
 	case SaysError:
 		if r.Error == "" {

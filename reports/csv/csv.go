@@ -6,7 +6,9 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
@@ -14,7 +16,6 @@ import (
 
 // Atlas writes a line for each transport over each link.
 func Atlas(w io.Writer, m *atlas.Map) error {
-	out := csv.NewWriter(w)
 	rows := [][]string{{"rate_bps", "rtt_s", "loss", "burst_packets", "product_packets", "transport", "share_of_line", "share_low", "share_high", "seeds",
 		"tied_for_best", "pick", "best_over_this", "best_over_this_low", "best_over_this_high", "trouble"}}
 	for i := range m.Cells {
@@ -27,7 +28,7 @@ func Atlas(w io.Writer, m *atlas.Map) error {
 			rows = append(rows, append(append(row, estimate(e.Behind)...), e.Trouble))
 		}
 	}
-	return out.WriteAll(rows)
+	return write(w, rows)
 }
 
 // estimate is a value and its interval; empty when nothing was measured.
@@ -38,11 +39,32 @@ func estimate(e *stats.Estimate) []string {
 	return []string{number(e.Value), number(e.Low), number(e.High)}
 }
 
+// write writes rows. A cell that a spreadsheet would take for a formula begins with an apostrophe, which most of them hide.
+func write(w io.Writer, rows [][]string) error {
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = inert(cell)
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// inert returns a cell that is one printable line and no formula. Numbers may be negative.
+func inert(cell string) string {
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	cell = quote.Line(cell, quote.Message)
+	if cell != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(cell)[0]) {
+		return "'" + cell
+	}
+	return cell
+}
+
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // Figure writes a line for each point of a figure: ours, the model where it is drawn, and the paper's.
 func Figure(w io.Writer, f *figures.Figure) error {
-	out := csv.NewWriter(w)
 	rows := [][]string{{"figure", "panel", "curve", "kind", "x_name", "x_unit", "x", "y_name", "y_unit", "y", "y_low", "y_high", "seeds", "trouble"}}
 	for i := range f.Panels {
 		p := &f.Panels[i]
@@ -74,5 +96,5 @@ func Figure(w io.Writer, f *figures.Figure) error {
 			rows = append(rows, row)
 		}
 	}
-	return out.WriteAll(rows)
+	return write(w, rows)
 }

@@ -1,7 +1,6 @@
 package html
 
 import (
-	"bufio"
 	"fmt"
 	"html/template"
 	"io"
@@ -16,17 +15,13 @@ var atlasPage = template.Must(template.New("atlas.tmpl").Funcs(template.FuncMap{
 
 // Atlas writes the page of an atlas: the map and its table.
 func Atlas(w io.Writer, m *atlas.Map) error {
-	b := bufio.NewWriter(w)
 	drawing, _, _ := drawAtlas(m)
 	v := &atlasView{Map: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Drawing: drawing,
 		Margin: quantity.Share(m.Margin), Confidence: quantity.Share(m.Confidence)}
 	for i := range m.Cells {
 		v.Rows = append(v.Rows, newAtlasRow(m, &m.Cells[i]))
 	}
-	if err := atlasPage.Execute(b, v); err != nil {
-		return err
-	}
-	return b.Flush()
+	return render(w, atlasPage, v)
 }
 
 // AtlasSVG writes the map alone, as a file that other documents can hold.

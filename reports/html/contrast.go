@@ -1,7 +1,6 @@
 package html
 
 import (
-	"bufio"
 	"fmt"
 	"html/template"
 	"io"
@@ -15,11 +14,7 @@ var contrastPage = template.Must(template.New("contrast.tmpl").Funcs(template.Fu
 
 // Contrast writes the page of a device and an engine side by side: pictures, the numbers, and what explains them.
 func Contrast(w io.Writer, m *model.Contrast) error {
-	b := bufio.NewWriter(w)
-	if err := contrastPage.Execute(b, newContrastView(m)); err != nil {
-		return err
-	}
-	return b.Flush()
+	return render(w, contrastPage, newContrastView(m))
 }
 
 // contrastView is what the page shows.

@@ -24,7 +24,7 @@ func export(w io.Writer, drawing template.HTML, width, height float64) error {
 	tag, inner, _ := strings.Cut(string(drawing), ">")
 	tag = viewBox.ReplaceAllString(tag, fmt.Sprintf(`viewBox="%d %d %g %g"`, -edge, -edge, width+2*edge, height+2*edge))
 	tag = strings.Replace(tag, "<svg", fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g"`, width+2*edge, height+2*edge), 1)
-	_, err := fmt.Fprintf(w, "%s><style>%s</style><rect x=\"%d\" y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>%s\n", tag, exportStyle(), -edge, -edge, inner)
+	_, err := fmt.Fprintf(w, "%s><style>%s</style><rect x=\"%d\" y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>%s\n", visible(tag), exportStyle(), -edge, -edge, visible(inner))
 	return err
 }
 

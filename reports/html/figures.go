@@ -1,7 +1,6 @@
 package html
 
 import (
-	"bufio"
 	"fmt"
 	"html/template"
 	"io"
@@ -16,15 +15,11 @@ var figuresPage = template.Must(template.New("figures.tmpl").Funcs(template.Func
 
 // Figures writes the page of the papers' figures, each with its table.
 func Figures(w io.Writer, m *figures.Set) error {
-	b := bufio.NewWriter(w)
 	v := &figuresView{Set: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
 	for i := range m.Figures {
 		v.Views = append(v.Views, newFigureView(&m.Figures[i]))
 	}
-	if err := figuresPage.Execute(b, v); err != nil {
-		return err
-	}
-	return b.Flush()
+	return render(w, figuresPage, v)
 }
 
 // FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file that other documents can hold.

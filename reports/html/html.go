@@ -6,14 +6,16 @@
 package html
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -28,11 +30,32 @@ var page = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{"slug"
 
 // Write writes the report of r.
 func Write(w io.Writer, r *model.Result) error {
-	b := bufio.NewWriter(w)
-	if err := page.Execute(b, newView(r)); err != nil {
+	return render(w, page, newView(r))
+}
+
+// render writes a page. The template escapes text of others as the place where it stands needs it; characters that do not print, or
+// turn the order of what is read, mean the same anywhere in a page, and so does what takes their place.
+func render(w io.Writer, t *template.Template, v any) error {
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
 		return err
 	}
-	return b.Flush()
+	_, err := io.WriteString(w, visible(b.String()))
+	return err
+}
+
+// visible replaces the characters that quote.Text would escape: an escape would break a script, and the place of a lost one is enough
+// to see in text that should not have come so far.
+func visible(s string) string {
+	if quote.Text(s) == s {
+		return s
+	}
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || quote.Shows(c) {
+			return c
+		}
+		return utf8.RuneError
+	}, s)
 }
 
 // asset returns an embedded file. The names are constants, so it is there.

@@ -1,7 +1,6 @@
 package html
 
 import (
-	"bufio"
 	"fmt"
 	"html/template"
 	"io"
@@ -17,11 +16,7 @@ var matrixPage = template.Must(template.New("matrix.tmpl").Funcs(template.FuncMa
 // Matrix writes the page of a matrix: pictures, the table of all cells, and the broken engines. The page lies in dir, from
 // where it links to the reports of the cells.
 func Matrix(w io.Writer, m *model.Matrix, dir string) error {
-	b := bufio.NewWriter(w)
-	if err := matrixPage.Execute(b, newMatrixView(m, dir)); err != nil {
-		return err
-	}
-	return b.Flush()
+	return render(w, matrixPage, newMatrixView(m, dir))
 }
 
 // matrixView is what the page shows.

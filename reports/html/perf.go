@@ -1,7 +1,6 @@
 package html
 
 import (
-	"bufio"
 	"fmt"
 	"html/template"
 	"io"
@@ -15,11 +14,7 @@ var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"s
 
 // Perf writes the page of the papers' claims.
 func Perf(w io.Writer, m *suite.Result) error {
-	b := bufio.NewWriter(w)
-	if err := perfPage.Execute(b, newPerfView(m)); err != nil {
-		return err
-	}
-	return b.Flush()
+	return render(w, perfPage, newPerfView(m))
 }
 
 // perfView is what the page shows.

@@ -1,7 +1,6 @@
 package html
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -18,11 +17,7 @@ var qualificationPage = template.Must(template.New("qualification.tmpl").Funcs(t
 // Qualification writes the page of a qualification. It lies in the folder of the qualification, from where it links to the
 // reports of the scenarios.
 func Qualification(w io.Writer, q *model.Qualification) error {
-	b := bufio.NewWriter(w)
-	if err := qualificationPage.Execute(b, newQualificationView(q)); err != nil {
-		return err
-	}
-	return b.Flush()
+	return render(w, qualificationPage, newQualificationView(q))
 }
 
 // qualificationView is what the page shows.

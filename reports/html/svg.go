@@ -17,6 +17,7 @@ type canvas struct {
 
 // newCanvas begins a drawing with a title and a description for those who cannot see it.
 func newCanvas(id, class string, width, height float64, title, desc string) *canvas {
+	id = template.HTMLEscapeString(id)
 	c := &canvas{width: width, height: height, id: id}
 	fmt.Fprintf(&c.b, `<svg class="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
 		class, width, height, id, id, id, template.HTMLEscapeString(title), id, template.HTMLEscapeString(desc))

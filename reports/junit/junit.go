@@ -8,9 +8,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -85,8 +85,8 @@ func Write(w io.Writer, r *model.Result) error {
 // add appends a suite and counts its cases.
 func (s *suites) add(r *model.Result, name string, cases []testcase, wall float64) {
 	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
-		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", r.SpecHash}, {"bench", r.Bench},
-			{"impl_a", r.Impl[0]}, {"impl_b", r.Impl[1]}, {"version", r.Version}, {"requests", printable(model.Headline(&r.Work))}}}
+		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", printable(r.SpecHash)}, {"bench", printable(r.Bench)},
+			{"impl_a", printable(r.Impl[0])}, {"impl_b", printable(r.Impl[1])}, {"version", printable(r.Version)}, {"requests", printable(model.Headline(&r.Work))}}}
 	for _, c := range cases {
 		switch {
 		case c.Failure != nil:
@@ -187,14 +187,8 @@ func families(verdicts []rule.Verdict) []string {
 	return out
 }
 
-// printable replaces what XML 1.0 cannot hold, which readers of JUnit files refuse.
-func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c == '\n' || c == '\t' || c >= 0x20 && c != 0xFFFE && c != 0xFFFF {
-			return c
-		}
-		return utf8.RuneError
-	}, s)
-}
+// printable escapes what XML 1.0 cannot hold, which readers of JUnit files refuse, and what does not print: many CI systems show the
+// text as it is.
+func printable(s string) string { return quote.Text(s) }
 
 func seconds(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }

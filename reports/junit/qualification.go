@@ -35,17 +35,16 @@ func Qualification(w io.Writer, q *model.Qualification) error {
 	return write(w, &all)
 }
 
-// write encodes the document.
+// write encodes the document. What an attribute has got without printable is caught here: outside of text everything prints.
 func write(w io.Writer, all *suites) error {
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	_, err = io.WriteString(w, printable(string(text))+"\n")
 	return err
 }
 

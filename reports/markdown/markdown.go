@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -30,13 +31,13 @@ func Write(w io.Writer, r *model.Result) error {
 	if r.Command != "" {
 		fmt.Fprintf(&b, "Run it again:\n\n%s\n", fenced(r.Command))
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, quote.Text(b.String()))
 	return err
 }
 
 // heading gives the status and the counts of verdicts.
 func heading(b *bytes.Buffer, r *model.Result) {
-	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", r.Status, code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
+	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Status), code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
 	fmt.Fprintf(b, "%s.\n\n", escape(model.Headline(&r.Work)))
 	if r.Reason != "" {
 		fmt.Fprintf(b, "**%s**\n\n", escape(r.Reason))
@@ -84,7 +85,7 @@ func broken(b *bytes.Buffer, r *model.Result) {
 		if !v.Required {
 			advice = ", not required"
 		}
-		fmt.Fprintf(b, "- **%s** %s (%s%s): %s", v.Status, code(v.Rule), v.Level, advice, escape(v.Title))
+		fmt.Fprintf(b, "- **%s** %s (%s%s): %s", v.Status, code(v.Rule), escape(string(v.Level)), advice, escape(v.Title))
 		if v.Reason != "" {
 			fmt.Fprintf(b, ". %s", escape(v.Reason))
 		}
@@ -138,26 +139,32 @@ func link(b *bytes.Buffer, r *model.Result) {
 	}
 }
 
-// special are the characters with which text inside a line could become markup.
-const special = "\\`*_[]<>|~&"
+// special are the characters with which text inside a line could become markup. The sign @ would call people.
+const special = "\\`*_[]<>|~&@#"
 
 // escape makes text of others literal, on one line.
 func escape(s string) string {
 	var b strings.Builder
-	for _, c := range strings.Join(strings.Fields(s), " ") {
+	for _, c := range strings.Join(strings.Fields(quote.Line(s, quote.Message)), " ") {
 		if strings.ContainsRune(special, c) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(c)
 	}
-	return b.String()
+	return links.Replace(b.String())
 }
 
-// code sets s in a code span, whatever it holds.
+// links takes from addresses what GitHub makes links of without being asked.
+var links = strings.NewReplacer("://", `:\//`, "www.", `www\.`)
+
+// code sets s in a code span when nothing in it could end one, or the cell of a table that it is in.
 func code(s string) string {
-	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " ")
-	if s == "" {
+	s = strings.Join(strings.Fields(quote.Line(s, quote.Message)), " ")
+	switch {
+	case s == "":
 		return "–"
+	case strings.ContainsAny(s, "`|\\"):
+		return escape(s)
 	}
 	return "`" + s + "`"
 }

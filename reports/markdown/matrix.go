@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -14,7 +15,7 @@ import (
 // in full behind a fold.
 func Matrix(w io.Writer, m *model.Matrix) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### %s: %s on %s, seed %d\n\n", m.Status, m.Size(), escape(m.Bench), m.Seed)
+	fmt.Fprintf(&b, "### %s: %s on %s, seed %d\n\n", escape(m.Status), m.Size(), escape(m.Bench), m.Seed)
 	if len(m.Peers) > 0 {
 		peers(&b, m)
 	} else {
@@ -26,7 +27,7 @@ func Matrix(w io.Writer, m *model.Matrix) error {
 	if m.Command != "" {
 		fmt.Fprintf(&b, "Run it again:\n\n%s\n", fenced(m.Command))
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, quote.Text(b.String()))
 	return err
 }
 
@@ -46,7 +47,7 @@ func overview(b *bytes.Buffer, m *model.Matrix) {
 			case c.Status == "PASS":
 				text = quantity.Rate(c.GoodputBps)
 			default:
-				text = fmt.Sprintf("**%s** %s", c.Status, quantity.Rate(c.GoodputBps))
+				text = fmt.Sprintf("**%s** %s", escape(c.Status), quantity.Rate(c.GoodputBps))
 			}
 			fmt.Fprintf(b, " %s |", text)
 		}
@@ -91,7 +92,7 @@ func troubles(b *bytes.Buffer, m *model.Matrix) {
 			continue
 		}
 		shown++
-		fmt.Fprintf(b, "- **%s** %s over %s", c.Status, code(c.Impl), escape(c.Link))
+		fmt.Fprintf(b, "- **%s** %s over %s", escape(c.Status), code(c.Impl), escape(c.Link))
 		if c.Reason != "" {
 			fmt.Fprintf(b, ": %s", escape(c.Reason))
 		}
@@ -120,7 +121,7 @@ func allCells(b *bytes.Buffer, m *model.Matrix) {
 		if c.FCT.Count > 0 {
 			p50, p99 = quantity.Duration(c.FCT.P50), quantity.Duration(c.FCT.P99)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", code(c.Impl), escape(c.Link), c.Status, quantity.Rate(c.GoodputBps),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", code(c.Impl), escape(c.Link), escape(c.Status), quantity.Rate(c.GoodputBps),
 			quantity.ShareOf(c.Retransmitted, c.DataPackets), p50, p99, quantity.Count(c.Timeouts), c.Attempts)
 	}
 	b.WriteString("\n</details>\n\n")
@@ -134,7 +135,7 @@ func hunted(b *bytes.Buffer, m *model.Matrix) {
 	fmt.Fprintf(b, "Broken engines: %d, of which %d got away.\n\n", len(m.Kills), m.Survivors())
 	for i := range m.Kills {
 		if k := &m.Kills[i]; !k.Killed() {
-			fmt.Fprintf(b, "- **%s** %s %s: %s. Not caught by %s", k.Status, escape(k.Family), code(k.Name), escape(k.Breaks), code(strings.Join(k.Missed, " ")))
+			fmt.Fprintf(b, "- **%s** %s %s: %s. Not caught by %s", escape(k.Status), escape(k.Family), code(k.Name), escape(k.Breaks), code(strings.Join(k.Missed, " ")))
 			if k.Reason != "" {
 				fmt.Fprintf(b, ": %s", escape(k.Reason))
 			}

@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
 // Perf writes the papers' claims as a table, one line per number, with the reasons below.
 func Perf(w io.Writer, m *suite.Result) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### %s: %s, %s\n\n", m.Status, quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated))
+	fmt.Fprintf(&b, "### %s: %s, %s\n\n", escape(m.Status), quantity.Plural(int64(len(m.Claims)), "claim", "claims"), escape(quantity.Runs(m.Runs, m.RealRuns, m.Emulated)))
 	b.WriteString("| claim | class | what | paper | model | Gauntlet | bound | verdict | paper's number |\n|:--|:--|:--|--:|--:|--:|:--|:--|:--|\n")
 	for i := range m.Claims {
 		c := &m.Claims[i]
@@ -20,7 +21,7 @@ func Perf(w io.Writer, m *suite.Result) error {
 			claimRow(&b, c, &c.Measured[k])
 		}
 		if len(c.Measured) == 0 {
-			fmt.Fprintf(&b, "| %s | %s | %s | | | | | %s | |\n", c.ID, c.Class, escape(c.Claim), c.Status)
+			fmt.Fprintf(&b, "| %s | %s | %s | | | | | %s | |\n", escape(c.ID), escape(c.Class), escape(c.Claim), escape(c.Status))
 		}
 	}
 	b.WriteString("\n")
@@ -29,13 +30,13 @@ func Perf(w io.Writer, m *suite.Result) error {
 	}
 	for i := range m.Claims {
 		if c := &m.Claims[i]; c.Reason != "" {
-			fmt.Fprintf(&b, "- **%s** (%s): %s. %s.\n", c.ID, escape(c.Source), escape(c.Claim), escape(c.Reason))
+			fmt.Fprintf(&b, "- **%s** (%s): %s. %s.\n", escape(c.ID), escape(c.Source), escape(c.Claim), escape(c.Reason))
 		}
 	}
 	if m.Command != "" {
 		fmt.Fprintf(&b, "\nRun it again:\n\n%s\n", fenced(m.Command))
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, quote.Text(b.String()))
 	return err
 }
 
@@ -51,13 +52,13 @@ func claimRow(b *bytes.Buffer, c *suite.Claim, m *suite.Measured) {
 		}
 		return quantity.Value(*x, "")
 	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", c.ID, m.Class, escape(m.Title()), number(m.Paper), number(m.Model), escape(ours),
-		quantity.Bounds(m.Low, m.High), m.Status, m.Finding)
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", escape(c.ID), escape(m.Class), escape(m.Title()), number(m.Paper), number(m.Model), escape(ours),
+		quantity.Bounds(m.Low, m.High), escape(m.Status), escape(m.Finding))
 }
 
 // emulated is a table of what was measured with real packets too, beside virtual time.
 func emulated(b *bytes.Buffer, m *suite.Result) {
-	fmt.Fprintf(b, "| claim | what | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|\n", m.Emulated)
+	fmt.Fprintf(b, "| claim | what | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|\n", escape(m.Emulated))
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			x := &m.Claims[i].Measured[k]
@@ -68,9 +69,9 @@ func emulated(b *bytes.Buffer, m *suite.Result) {
 			if x.Model != nil {
 				model = quantity.Value(*x.Model, "")
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", m.Claims[i].ID, escape(x.Title()), model,
-				quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit),
-				quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()), model,
+				escape(quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit)),
+				escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High))
 		}
 	}
 	b.WriteString("\n")

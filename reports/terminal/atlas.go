@@ -40,6 +40,5 @@ func Atlas(w io.Writer, m *atlas.Map, o Options) error {
 	if left := m.Left(); left > 0 {
 		fmt.Fprintf(p, "\n%d of %s have no answer\n", left, quantity.Plural(int64(len(m.Cells)), "link", "links"))
 	}
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }

@@ -35,8 +35,7 @@ func Changes(w io.Writer, c *suite.Changes, o Options) error {
 	}
 	fmt.Fprintf(p, "%d improved, %d same, %d regressed, %d inconclusive\n", c.Count(stats.Improved), c.Count(stats.Same), c.Count(stats.Regressed), c.Count(stats.Inconclusive))
 	fmt.Fprintf(p, "same: within %s; by chance alone at most %s would not be\n", quantity.Share(c.Margin), quantity.Value(c.FalseAlarms(), "numbers"))
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }
 
 // decided are the colours of the decisions.

@@ -37,8 +37,7 @@ func Contrast(w io.Writer, m *model.Contrast, o Options) error {
 	p.table(&why, head)
 	p.WriteString(contrastLegend)
 	p.contrastTroubles(m)
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }
 
 // contrastLegend says what the columns of the second table are.

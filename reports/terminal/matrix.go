@@ -26,8 +26,7 @@ func Matrix(w io.Writer, m *model.Matrix, o Options) error {
 	if m.Folder != "" {
 		fmt.Fprintf(p, "\nruns and reports: %s\n", plain(m.Folder))
 	}
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }
 
 // cells writes the table, a line per implementation and link, with a blank line between implementations.
@@ -146,7 +145,12 @@ type table struct {
 	rows [][]string
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) add(cells ...string) {
+	for i, s := range cells {
+		cells[i] = plain(s)
+	}
+	t.rows = append(t.rows, cells)
+}
 
 // widths returns those of the columns. The last one has what the others leave.
 func (t *table) widths() []int {

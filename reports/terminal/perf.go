@@ -23,8 +23,7 @@ func Perf(w io.Writer, m *suite.Result, o Options) error {
 	p.reasons(m)
 	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED, in %s\n", m.Count(suite.Holds), m.Count(suite.Broken),
 		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported), time.Duration(m.Wall*float64(time.Second)).Round(time.Second))
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }
 
 // claims writes the table.

@@ -17,9 +17,9 @@ func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	p := &printer{color: o.Color}
 	with := ""
 	if q.Peer != q.Subject {
-		with = " with " + q.Peer
+		with = " with " + plain(q.Peer)
 	}
-	fmt.Fprintf(p, "%s  %s%s for %s (%s) on %s\n", p.paint(bold+";"+tone(q.Status), q.Verdict()), plain(q.Subject), plain(with), plain(q.Profile), plain(q.Title), plain(q.Bench))
+	fmt.Fprintf(p, "%s  %s%s for %s (%s) on %s\n", p.paint(bold+";"+tone(q.Status), q.Verdict()), plain(q.Subject), with, plain(q.Profile), plain(q.Title), plain(q.Bench))
 	for _, r := range q.Reasons {
 		fmt.Fprintf(p, "  %s\n", plain(r))
 	}
@@ -28,8 +28,7 @@ func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	p.remaining(q)
 	p.targets(q.Targets)
 	p.evidence(q)
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }
 
 // families is a line per family, a column per status that occurs.

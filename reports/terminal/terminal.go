@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -41,8 +41,7 @@ func Write(w io.Writer, r *model.Result, o Options) error {
 	p.certificates(r)
 	p.verdicts(r)
 	p.remarks(r)
-	_, err := w.Write(p.Bytes())
-	return err
+	return p.show(w)
 }
 
 // The colours of SGR, by meaning.
@@ -253,7 +252,7 @@ func (p *printer) ladder(text string) {
 		body = body[from : from+ladderLines]
 	}
 	for _, l := range append(head[:1:1], body...) {
-		l = strings.TrimRight(plain(l), " ")
+		l = strings.TrimRight(quote.Text(l), " ")
 		if strings.Contains(l, "  <== ") {
 			l = p.paint(bold, l)
 		}
@@ -283,14 +282,17 @@ func (p *printer) remarks(r *model.Result) {
 	}
 }
 
-// plain keeps text of others from controlling the terminal.
-func plain(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) || c == '\u00a0' {
-			return c
-		}
-		return utf8.RuneError
-	}, s)
+// plain keeps text of others from controlling the terminal, and from filling it.
+func plain(s string) string { return quote.Line(s, quote.Message) }
+
+// show writes the text. Text of others has been through plain; what has not been is caught here.
+func (p *printer) show(w io.Writer) error {
+	text := p.String()
+	if !p.color {
+		text = quote.Text(text)
+	}
+	_, err := io.WriteString(w, quote.Terminal(text))
+	return err
 }
 
 // width counts columns; every character we print takes one.

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // machine is what the doctor looks at of the hardware, so that a test can make one up.
@@ -35,7 +37,7 @@ func (m *machine) text(name string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(b))
+	return quote.Line(string(b), quote.Sentence)
 }
 
 // entries lists a folder of /sys by name; nothing when there is none.

@@ -2,7 +2,6 @@
 package document
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Document is one file of a folder.
@@ -58,9 +59,5 @@ func File(path string, write func(io.Writer) error) error {
 	return errors.Join(write(w), w.Close())
 }
 
-// JSON writes indented JSON.
-func JSON(w io.Writer, v any) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	return out.Encode(v)
-}
+// JSON writes indented JSON, in which what does not print is escaped.
+func JSON(w io.Writer, v any) error { return quote.JSON(w, v) }

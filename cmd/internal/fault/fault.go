@@ -5,6 +5,8 @@ package fault
 import (
 	"errors"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Kind is who is at fault.
@@ -51,7 +53,8 @@ func Of(err error) Kind {
 	return None
 }
 
-// OneLine is an error in one line: what was joined is set apart by semicolons.
+// OneLine is an error in one line of bounded length: what was joined is set apart by semicolons. What others said in it cannot
+// do anything to a terminal or to the log of a CI job.
 func OneLine(err error) string {
-	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	return quote.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "), quote.Message)
 }

@@ -3,7 +3,10 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 func TestOf(t *testing.T) {
@@ -24,5 +27,14 @@ func TestOf(t *testing.T) {
 	}
 	if err := Usage(plain); err.Error() != "plain" || !errors.Is(err, plain) {
 		t.Errorf("%v is not the error that was marked", err)
+	}
+}
+
+// What an error prints is one line, whatever a program or a tool has said in it.
+func TestOneLine(t *testing.T) {
+	err := errors.Join(errors.New("netns: \x1b]0;owned\a"), errors.New("::error::x "+strings.Repeat("y", 3*quote.Message)))
+	got := OneLine(err)
+	if want := `netns: \x1b]0;owned\x07; ::error::x yyy`; !strings.HasPrefix(got, want) || len(got) > quote.Message || !strings.HasSuffix(got, " bytes left out)") {
+		t.Errorf("%d bytes: %.80q… want %q", len(got), got, want)
 	}
 }

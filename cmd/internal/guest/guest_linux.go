@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Elsewhere tells whether a bench is in a guest that has yet to be booted.
@@ -62,7 +64,11 @@ func (o *Options) Again(ctx context.Context, c Command) (code int, err error) {
 	if g.Outputs, err = Absolute(c.Outputs); err != nil {
 		return 0, fault.Usage(err)
 	}
-	return Boot(ctx, g)
+	// What runs there is this program, and yet it is a guest that speaks.
+	out, log := &quote.Writer{To: g.Stdout}, &quote.Writer{To: g.Stderr}
+	g.Stdout, g.Stderr = out, log
+	code, err = Boot(ctx, g)
+	return code, errors.Join(err, out.Flush(), log.Flush())
 }
 
 // Boot runs the guest, says on its standard error what it cost, and returns the exit code of its command.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -38,10 +39,11 @@ func (r *Row) folder() string {
 	return r.Name
 }
 
-// mixed says that the two ends recover in different ways, "" when they do not.
+// mixed says that the two ends recover in different ways, "" when they do not. Of two programs that each recover in a way of their
+// own nobody knows that it is the same.
 func (r *Row) mixed() string {
 	a, b := r.Impls[0].Recover, r.Impls[1].Recover
-	if a == b {
+	if a == b && (a != contract.Other || r.Impls[0].Name == r.Impls[1].Name) {
 		return ""
 	}
 	return fmt.Sprintf("recovery %s of the requester meets %s of the responder", a, b)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Bar draws one line that is rewritten in place; it draws nothing when its output is not a terminal.
@@ -37,7 +39,7 @@ func (p *Bar) Show(share float64, what string) {
 	share = min(max(share, 0), 1)
 	const width = 30
 	bar := strings.Repeat("█", int(share*width))
-	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, remaining(now.Sub(p.began), share), what)
+	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, remaining(now.Sub(p.began), share), quote.Line(what, quote.Sentence))
 }
 
 // remaining estimates the time to go from the time spent.
@@ -51,7 +53,7 @@ func remaining(spent time.Duration, share float64) string {
 // Say writes a line of its own where nothing is rewritten.
 func (p *Bar) Say(what string) {
 	if p.plain {
-		fmt.Fprintln(p.out, what)
+		fmt.Fprintln(p.out, quote.Line(what, quote.Sentence))
 	}
 }
 

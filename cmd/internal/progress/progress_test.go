@@ -24,8 +24,9 @@ func TestBarOfAFile(t *testing.T) {
 	b := &Bar{out: &out, plain: true, began: time.Now()}
 	b.Show(0.5, "half")
 	b.Say("half done")
+	b.Say("\x1b[2J\rall\n::error::x")
 	b.Done()
-	if out.String() != "half done\n" {
+	if out.String() != "half done\n"+`\x1b[2J\x0dall\n::error::x`+"\n" {
 		t.Errorf("%q", out.String())
 	}
 }

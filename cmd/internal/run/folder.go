@@ -3,13 +3,13 @@ package run
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -86,8 +86,8 @@ func (f *folder) finish(r *model.Result) (first error) {
 		name  string
 		write func(io.Writer) error
 	}{
-		{"verdicts.json", func(w io.Writer) error { return encode(w, r.Verdicts) }},
-		{"result.json", func(w io.Writer) error { return encode(w, r) }},
+		{"verdicts.json", func(w io.Writer) error { return quote.JSON(w, r.Verdicts) }},
+		{"result.json", func(w io.Writer) error { return quote.JSON(w, r) }},
 		{"junit.xml", func(w io.Writer) error { return junit.Write(w, r) }},
 		{"summary.md", func(w io.Writer) error { return markdown.Write(w, r) }},
 		{"report.html", func(w io.Writer) error { return html.Write(w, r) }},
@@ -100,12 +100,6 @@ func (f *folder) finish(r *model.Result) (first error) {
 		first = cmp.Or(first, err)
 	}
 	return first
-}
-
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // store is trace.ndjson up to a number of packet records. When it cannot be written, the run goes on without it and

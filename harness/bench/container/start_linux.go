@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // What a container may have at most. Reports count as memory.
@@ -193,7 +194,7 @@ func (b *box) wait() error {
 	select {
 	case r := <-b.ended.Result:
 		if r.Error != nil {
-			return fmt.Errorf("container: %s", r.Error.Message)
+			return fmt.Errorf("container: %s", quote.Line(r.Error.Message, quote.Sentence))
 		}
 		code = r.StatusCode
 	case err := <-b.ended.Error:

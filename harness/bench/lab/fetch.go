@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // StockPackage is the package that follows Debian's current kernel. It has sch_netem and rdma_rxe; the "cloud" flavour has
@@ -142,7 +144,7 @@ func output(ctx context.Context, dir, name string, args ...string) ([]byte, erro
 	out, err := cmd.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		return nil, fmt.Errorf("lab: %s %s: %w: %s", name, args[0], err, lines[len(lines)-1])
+		return nil, fmt.Errorf("lab: %s %s: %w: %s", name, args[0], err, quote.Line(lines[len(lines)-1], quote.Sentence))
 	}
 	return out, nil
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // standard are the modules of every guest: what its port and the netns bench need.
@@ -121,7 +123,7 @@ func (g *Guest) boot(ctx context.Context, with accelerator, initrd *os.File) (o 
 		return nil, m.death(ctx, late, time.Since(began))
 	}
 	if err == nil && r.Text != "" {
-		err = errors.New(r.Text)
+		err = errors.New(quote.Line(r.Text, quote.Sentence))
 	}
 	if err != nil {
 		return nil, err
@@ -211,7 +213,7 @@ func lastWords(console string) string {
 	if len(lines) == 0 {
 		return "(nothing)"
 	}
-	return strings.Join(lines[max(0, len(lines)-most):], " | ")
+	return quote.Line(strings.Join(lines[max(0, len(lines)-most):], " | "), quote.Message)
 }
 
 // printable is the text without the carriage returns and colours of a console.

@@ -15,6 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
@@ -84,9 +85,9 @@ func (s *session) progress(share float64, what string) {
 	}
 }
 
-// fact notes something about the machine for the report.
+// fact notes something about the machine for the report, in the machine's words.
 func (s *session) fact(name, value string) {
-	s.evidence.Environment = append(s.evidence.Environment, [2]string{name, value})
+	s.evidence.Environment = append(s.evidence.Environment, [2]string{quote.Line(name, quote.Sentence), quote.Line(value, quote.Sentence)})
 }
 
 // build makes the namespaces and the link.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -50,7 +51,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, fmt.Errorf("trace: line 1: %d connections; the limit is %d", first.Conns, connLimit)
 	}
 	h := &in.header
-	h.Version, h.Bench = first.Version, first.Bench
+	h.Version, h.Bench = first.Version, quote.Line(first.Bench, quote.Name)
 	h.Taps = [2]bool{strings.Contains(first.Taps, "A"), strings.Contains(first.Taps, "B")}
 	for _, name := range first.Reports {
 		bit, _ := trace.ParseReport(name)
@@ -73,6 +74,7 @@ func (r *Reader) conns(n int) error {
 		if !ok {
 			return fmt.Errorf("trace: line %d: hop %.20q; want lan, wan or none", r.n, c.Hop)
 		}
+		c.A.Impl, c.B.Impl = quote.Line(c.A.Impl, quote.Sentence), quote.Line(c.B.Impl, quote.Sentence)
 		r.header.Conns = append(r.header.Conns, trace.Conn{Ends: [2]trace.End{trace.End(c.A), trace.End(c.B)}, Hop: hop})
 	}
 	return nil
@@ -354,16 +356,17 @@ func setUint32(v value, into *uint32) bool {
 	return ok
 }
 
-// word reads a string of which there are few different ones.
+// word reads a string of which there are few different ones. It may be anybody's, so it is cleaned.
 func (r *Reader) word(v value, into *string) bool {
 	if s, ok := r.words[string(v.text)]; ok && v.str {
 		*into = s
 		return true
 	}
-	s, ok := v.string()
+	text, ok := v.string()
+	s := quote.Line(text, quote.Sentence)
 	*into = s
 	if ok && !v.escaped && len(r.words) < causeLimit {
-		r.words[s] = s
+		r.words[text] = s
 	}
 	return ok
 }

@@ -23,12 +23,13 @@ func Command(path string) *exec.Cmd {
 	return cmd
 }
 
-// Start starts a program from elsewhere where this process is, to get to know it.
+// Start starts a program from elsewhere to get to know it, in a network namespace of its own that has no device but lo.
 func Start(path string) (*contract.Program, error) {
 	if err := topology.Privileged(); err != nil {
 		return nil, err
 	}
 	cmd := Command(path)
+	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
 	return piped(path, cmd, func() error {
 		if err := cmd.Start(); err != nil {
 			return fmt.Errorf("netns: %s cannot be started: %s", path, notStarted(path, err))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -148,7 +147,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 	case contract.SaysState:
 		e.Shared = append(e.Shared, engine.Var{Name: a.Variable, Value: a.Value})
 	case contract.SaysError:
-		return false, fmt.Errorf("netns: %s: %s", e.Name, strings.ReplaceAll(a.Error, "\n", " "))
+		return false, fmt.Errorf("netns: %s: %s", e.Name, a.Error)
 	default:
 		return true, nil
 	}

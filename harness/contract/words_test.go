@@ -1,0 +1,76 @@
+package contract_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/impls/all"
+)
+
+// The words that a program may declare are those that rules ask for and implementations declare: a new one that is not in the list
+// could not be declared, and one that nobody asks for would say nothing.
+func TestWordsAreThoseOfRulesAndImplementations(t *testing.T) {
+	recoveries, features := map[string]bool{contract.Other: true}, map[string]bool{"cm": true, "spec": true, "tcp": true}
+	for _, i := range all.Implementations() {
+		recoveries[i.Recover] = true
+		for _, f := range i.Features {
+			features[f] = true
+		}
+	}
+	for _, r := range rules.All() {
+		for _, f := range append(slices.Clone(r.Features), r.Without) {
+			if f != "" && f != "rc" && !recoveries[f] {
+				features[f] = true
+			}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		known []string
+		used  map[string]bool
+	}{{"recovery", contract.Recoveries(), recoveries}, {"features", contract.Features(), features}} {
+		for _, w := range c.known {
+			if !c.used[w] {
+				t.Errorf("%s: %q is known, and no rule or implementation has it", c.name, w)
+			}
+			delete(c.used, w)
+		}
+		for w := range c.used {
+			t.Errorf("%s: %q is used, and no program may declare it", c.name, w)
+		}
+	}
+}
+
+// No scheme's rules apply to a program that recovers in a way of its own, and those of every RC transport do.
+func TestOtherIsNoScheme(t *testing.T) {
+	general := 0
+	for _, r := range rules.All() {
+		if !r.AppliesTo([]string{"rc", contract.Other}) {
+			continue
+		}
+		if general++; len(r.Features) > 0 {
+			t.Errorf("%s applies to %s", r.ID, contract.Other)
+		}
+	}
+	if general == 0 {
+		t.Error("no rule applies")
+	}
+}
+
+// The page lists them all.
+func TestWordsAreInTheContract(t *testing.T) {
+	page, err := os.ReadFile("../../images/CONTRACT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(page), func(c rune) bool { return strings.ContainsRune(" \n`,;:.()", c) })
+	for _, w := range slices.Concat(contract.Recoveries(), contract.Features()) {
+		if !slices.Contains(words, w) {
+			t.Errorf("images/CONTRACT.md does not name %s", w)
+		}
+	}
+}
