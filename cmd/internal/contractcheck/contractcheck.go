@@ -58,7 +58,7 @@ func Open(name string, attempts int) (Options, error) {
 // Print writes a line of how the step went, and another of what is wrong.
 func (s *Step) Print(out io.Writer) {
 	if s.Err != nil {
-		fmt.Fprintf(out, "FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, strings.ReplaceAll(s.Err.Error(), "\n", "; "))
+		fmt.Fprintf(out, "FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, fault.OneLine(s.Err))
 		return
 	}
 	fmt.Fprintf(out, "ok    %d of %d  %s%s\n", s.Number, s.Of, s.Name, s.Note)
