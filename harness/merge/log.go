@@ -103,18 +103,18 @@ type expected struct {
 	of  *flight
 }
 
-// next returns the packet that is due first of those with one content, and what it is a copy of, if it is one. Both are nil when none
-// is to come. A link lets its packets go in the order in which they are due.
-func (b *bucket) next() (sent, original *flight) {
-	at := -1
+// next returns the packet that is due first of those with one content, or what it is a copy of, if it is one. Both are nil when none
+// is to come by a time. A link lets its packets go in the order in which they are due.
+func (b *bucket) next(by vtime.Time) (sent, original *flight) {
+	at, due := -1, by
 	for _, f := range b.waiting {
-		if sent == nil || f.due < sent.due {
-			sent = f
+		if f.due < due || f.due == due && sent == nil {
+			sent, due = f, f.due
 		}
 	}
 	for i, c := range b.copies {
-		if (sent == nil || c.due < sent.due) && (at < 0 || c.due < b.copies[at].due) {
-			at = i
+		if c.due < due || c.due == due && sent == nil && at < 0 {
+			at, due = i, c.due
 		}
 	}
 	if at < 0 {
@@ -125,11 +125,15 @@ func (b *bucket) next() (sent, original *flight) {
 	return nil, original
 }
 
+// rounding is how much earlier than it happened a time stamp may be.
+const rounding = vtime.Nanosecond
+
 // foretold settles an arrival by the log of the link, and reports whether that names it.
 func (m *merger) foretold(b *bucket, f *flight) bool {
-	sent, original := b.next()
+	sent, original := b.next(m.now.Add(rounding))
 	switch {
 	case sent != nil:
+		f.Rec.Recv = m.now
 		m.settle(sent, f)
 		m.free = append(m.free, f)
 	case original != nil:
@@ -140,5 +144,25 @@ func (m *merger) foretold(b *bucket, f *flight) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// foreseen settles an arrival that waits for an explanation, if the log names one that was due by a time.
+func (m *merger) foreseen(f *flight, by vtime.Time) bool {
+	b := m.index.exact[f.key]
+	if b == nil {
+		return false
+	}
+	sent, original := b.next(by)
+	switch {
+	case sent != nil:
+		f.dead = true
+		m.settle(sent, f)
+	case original != nil:
+		m.copied(f, original)
+	default:
+		return false
+	}
+	f.settled = true
 	return true
 }

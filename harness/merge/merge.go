@@ -156,11 +156,16 @@ func (m *merger) leave(f *flight) {
 		return
 	}
 	for i := range m.early.Len() {
-		if e := m.early.At(i); !e.dead && e.key == f.key {
+		e := m.early.At(i)
+		if e.settled || e.key != f.key {
+			continue
+		}
+		if !m.told {
 			e.dead, e.settled = true, true
 			m.settle(f, e)
 			return
 		}
+		m.foreseen(e, e.Rec.Recv.Add(rounding))
 	}
 }
 
@@ -176,13 +181,14 @@ func (m *merger) arrive(f *flight) {
 		if m.told && m.foretold(b, f) {
 			return
 		}
-		if sent := m.choose(b.waiting, m.now, b.last); sent != nil {
+		if sent := m.choose(b.waiting, m.now, b.last); sent != nil && !m.told {
+			f.Rec.Recv = m.now
 			m.settle(sent, f)
 			m.straighten(sent)
 			m.free = append(m.free, f)
 			return
 		}
-		f.Rec.Copy = b.last != nil
+		f.Rec.Copy = b.last != nil && !m.told
 	}
 	f.keepBytes()
 	f.Rec.Recv, f.inOrder = m.now, true
@@ -201,7 +207,7 @@ func (m *merger) explain(until vtime.Time) {
 	for f := m.early.First(); f != nil && f.Rec.Recv <= until; f = m.early.First() {
 		m.early.Drop()
 		f.inEarly = false
-		if !f.dead {
+		if !f.settled {
 			m.strange(f)
 		}
 		m.recycle(f)
@@ -212,12 +218,11 @@ func (m *merger) explain(until vtime.Time) {
 func (m *merger) settle(f, got *flight) {
 	if f.altered {
 		fate := f.Rec.Fate
-		got.Rec.Recv = m.now
 		m.change(f, got)
 		f.Rec.Fate = fate
 		return
 	}
-	f.Rec.Recv, f.Rec.Fate = m.now, trace.Delivered
+	f.Rec.Recv, f.Rec.Fate = got.Rec.Recv, trace.Delivered
 	m.arrived(f)
 }
 
@@ -288,7 +293,7 @@ func (m *merger) close(sources []capture.Source) {
 	for f := m.sent.First(); f != nil; f = m.sent.First() {
 		m.sent.Drop()
 		if from := f.Rec.From; !f.settled {
-			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.ordered && f.left() < m.latest[from] {
+			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.now.Sub(f.Rec.Sent) > m.window || m.ordered && f.left() < m.latest[from] {
 				m.giveUp(f)
 			} else {
 				m.lose(f, trace.Unknown, causeCapture)

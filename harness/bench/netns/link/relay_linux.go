@@ -121,6 +121,8 @@ func (l *relayStage) report() (Report, error) {
 	r := Report{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Overflow: st.LogDropped, Exact: true}
 	for side, p := range []relay.PathStats{st.AB, st.BA} {
 		r.Lost[side], r.Made[side] = p.Channel.Lost, p.Injected
+		r.Damaged[side], r.Copied[side] = p.Channel.Corrupted, p.Channel.Copies
+		r.Underway = r.Underway || p.InFlight > 0
 		r.Overflow += p.Overflow + p.KernelDrops + p.Oversize
 	}
 	priority := "real-time"
