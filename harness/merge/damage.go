@@ -25,7 +25,7 @@ func (m *merger) strange(f *flight) {
 		m.change(sent, f)
 		f.dead = true
 	case original != nil:
-		m.damaged(f, original)
+		m.copied(f, original)
 	case m.gapNear(from, f.Rec.Recv.Add(-m.window), f.Rec.Recv):
 		f.Rec.Fate, f.Rec.Cause = trace.Unknown, causeCapture
 	default:
@@ -43,7 +43,7 @@ func (m *merger) damagedOf(f *flight) *flight {
 	if f.Rec.ICRC == trace.Good {
 		return nil
 	}
-	if best, bytes := m.nearest(f, m.index.like(f.loose)); best != nil && bytes == 1 {
+	if best, bytes := nearest(f, m.index.like(f.loose)); best != nil && bytes == 1 {
 		return m.closest(f, m.index.like(f.loose))
 	}
 	return m.closest(f, m.similar(f, false))
@@ -63,7 +63,7 @@ func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 
 // nearest returns the first of the frames with the least difference to f that can have become it, and how many bytes that is; nil when
 // all differ in more than similarBytes.
-func (m *merger) nearest(f *flight, list []*flight) (best *flight, least int) {
+func nearest(f *flight, list []*flight) (best *flight, least int) {
 	least = similarBytes + 1
 	for _, o := range list {
 		if o.Rec.Sent > f.Rec.Recv || o.Rec.From != f.Rec.From || len(o.Rec.Raw) != len(f.Rec.Raw) {
@@ -78,7 +78,7 @@ func (m *merger) nearest(f *flight, list []*flight) (best *flight, least int) {
 
 // closest is nearest; of frames with equal bytes it returns the one that is to arrive next, or the first that has arrived.
 func (m *merger) closest(f *flight, list []*flight) *flight {
-	best, _ := m.nearest(f, list)
+	best, _ := nearest(f, list)
 	if best == nil || best.matched {
 		return best
 	}
@@ -114,32 +114,27 @@ func (m *merger) change(f, got *flight) {
 	m.arrived(f)
 }
 
-// copied settles a copy of a packet that has arrived, in the form in which that has, or was to.
+// copied settles a copy of a packet that has arrived, or was to. It may arrive in another form than it was made: links that do both
+// corrupt copies like all packets. The log of a link tells whether that was damage.
 func (m *merger) copied(f, original *flight) {
-	if original.altered {
-		m.damaged(f, original)
-		return
+	fate := trace.Delivered
+	switch {
+	case original.altered:
+		fate = original.Rec.Fate
+		f.formOf(original)
+	case f.key != original.key:
+		fate = trace.Corrupted
+		f.formOf(original)
 	}
-	m.duplicate(f, trace.Delivered, original)
-}
-
-// duplicate notes what became of a copy.
-func (m *merger) duplicate(f *flight, fate trace.Fate, original *flight) {
 	f.Rec.Copy, f.Rec.Fate, f.Rec.Cause = true, fate, cmp.Or(original.cause, "duplicate")
 	m.stats.Copies++
 }
 
-// damaged settles a copy that arrived in another form than it was made: links that do both corrupt copies like all packets. The log
-// of a link tells whether that was damage.
-func (m *merger) damaged(f, original *flight) {
+// formOf gives an arrival the form in which another packet was sent, and keeps its own as that in which it was received.
+func (f *flight) formOf(o *flight) {
 	change, at := f.Rec.AsChange(), f.Rec.Recv
 	f.KeepChange(&change)
-	r := original.Rec
+	r := o.Rec
 	r.Sent, r.Recv, r.Changed = vtime.Never, at, f.Rec.Changed
 	f.Keep(&r)
-	fate := trace.Corrupted
-	if original.altered {
-		fate = original.Rec.Fate
-	}
-	m.duplicate(f, fate, original)
 }
