@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	godiff "github.com/google/go-cmp/cmp"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -85,6 +87,37 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The same seed damages, copies and loses the same packets on both benches, as long as both send the same: here, until the first NAK is
+// back.
+func TestBenchesDamageTheSame(t *testing.T) {
+	const text = "link rate=50M delay=15ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed 9\nload write msg=64KiB count=1\n"
+	_, real := onAccount(t, text)
+	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
+	must(t, os.WriteFile(spec, []byte(text), 0o644))
+	if o := gauntlet(t, t.TempDir(), "run", spec, "--codec", "on", "--out", virtual); o.code != 0 {
+		t.Fatal(o.stdout, o.stderr)
+	}
+	first := func(list []line) []line { // what arrives of the first message before anything is sent again
+		sent := 0
+		for i := range list {
+			if !list[i].Copy {
+				sent++
+			}
+			if sent > 64 {
+				return list[:i]
+			}
+		}
+		return list
+	}
+	v, r := first(packets(t, virtual)["A0"]), first(packets(t, real)["A0"])
+	if d := godiff.Diff(v, r); d != "" {
+		t.Errorf("-sim +netns\n%s", d)
+	}
+	if !slices.ContainsFunc(v, func(l line) bool { return l.Fate == "corrupted" && l.Copy }) {
+		t.Error("no copy was corrupted")
 	}
 }
 

@@ -57,11 +57,12 @@ func udpPort() rule.Rule {
 			Quote: "RoCEv2 packets carry the well-known UDP destination port 4791"},
 		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "none", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
+			if kind, other := notIP(s.Raw); other {
+				c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
+				return
+			}
 			ip, udp, ok := layers(s.Raw)
 			if !ok {
-				if kind, other := notIP(s.Raw); other {
-					c.Failf(sender(s), "no UDP packet at all: EtherType %#04x", kind)
-				}
 				return
 			}
 			c.Met()
