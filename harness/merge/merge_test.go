@@ -164,6 +164,26 @@ func TestMergePartialLogLetsGo(t *testing.T) {
 	}
 }
 
+// A part of the link that keeps a log damages, marks and copies, and the rest, which keeps none, loses and damages what comes out of it.
+func TestMergePartialLogAlters(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1..31 A>B SEND_ONLY psn=+0 len=64 got byte=60:9 icrc=bad cause=corrupt[0]
+@2..32 A>B SEND_ONLY psn=+0 len=64
+@3 A>X SEND_ONLY psn=+1 len=64 cause=loss
+@4..34 A>B SEND_ONLY psn=+1 len=64
+@5..35 A>B SEND_ONLY psn=+2 len=64 cause=mark[1] got tos=3
+@6..36 A>B SEND_ONLY psn=+3 len=64 got byte=52:77 icrc=bad cause=corrupt
+@700..730 A>B SEND_ONLY psn=+9 len=4
+`, 0)
+	f.Records[4].Fate = trace.Delivered // as sent but for the mark
+	fates := []LinkFate{logOf(f, 0, 1.1), logOf(f, 1, 2.1), logOf(f, 2, 3.1), logOf(f, 3, 4.1), logOf(f, 4, 5.1)}
+	fates[2].Fate, fates[2].Cause, fates[2].Out = trace.Corrupted, "corrupt[2]", 12345 // damaged, and then lost by the rest
+	k, stats := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: true, Window: 300 * vtime.Microsecond, Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 0 {
+		t.Errorf("%+v (-want +got)\n%s", stats, d)
+	}
+}
+
 // What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its PSN,
 // nor an ACK with the same bytes, whichever of them arrives first.
 func TestMergeForged(t *testing.T) {

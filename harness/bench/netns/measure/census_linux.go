@@ -80,7 +80,7 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 		return
 	}
 	p.changes.Delivered++
-	if r.Fate == trace.Corrupted && !scripted && r.Cause != congested {
+	if r.Fate == trace.Corrupted && !scripted {
 		p.changes.Corrupted++
 	}
 	if scripted {
@@ -94,9 +94,6 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 
 // corrupted begins the cause of a packet in which the link flipped a bit; the number of a fault may follow.
 var corrupted = channel.Cause{Kind: channel.CorruptedAtRandom}.String()
-
-// congested is the cause of a packet whose ECN bits the queue set: it arrives with other bytes, as it should.
-var congested = channel.Cause{Kind: channel.MarkedByQueue}.String()
 
 // Event implements trace.Sink.
 func (c *Census) Event(*trace.Event) {}
