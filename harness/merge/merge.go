@@ -214,8 +214,10 @@ func (m *merger) explain(until vtime.Time) {
 	}
 }
 
-// settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise.
+// settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise. By the clocks of
+// two taps it may have arrived before it was sent, which it has not.
 func (m *merger) settle(f, got *flight) {
+	got.Rec.Recv = max(got.Rec.Recv, f.Rec.Sent)
 	if f.altered {
 		fate := f.Rec.Fate
 		m.change(f, got)
