@@ -181,7 +181,7 @@ type line struct {
 	Cause string `json:"cause"`
 	Copy  bool   `json:"copy"`
 	ICRC  string `json:"icrc"`
-	Got   any    `json:"got"`
+	Got   any    `json:"changed"`
 }
 
 // packets reads the packets that each side sent on each connection, in order.
@@ -211,6 +211,8 @@ func TestBenchesAgreeOnPackets(t *testing.T) {
 		"drop":     "drop A psn=+2 tx=1\n",
 		"drop ACK": "drop B type=ACK nth=1\n",
 		"corrupt":  "corrupt A psn=+3 tx=1\n",
+		"mark":     "mark A psn=+3 tx=1\n",
+		"rewrite":  "rewrite A psn=+3 tx=1 field=dscp value=9\n",
 		"dup":      "dup A psn=+1 tx=1\n",
 		"reorder":  "reorder A psn=+5 behind=2\n",
 		"delay":    "delay A psn=+4 by=30ms\n",

@@ -30,6 +30,8 @@ type Context struct {
 type place struct {
 	at     vtime.Time
 	record uint64
+	sender trace.Side // of the packet that is being looked at, where there is one and an endpoint sent it
+	sent   bool       // there is
 }
 
 // DefaultFindings bounds the findings of a rule, and so what one check keeps; the count goes on.
@@ -63,14 +65,19 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	}
 }
 
-// atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the requester. A box in
-// the path is of the implementation at A.
+// atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the requester. Of a frame
+// that belongs to no connection it is the sender's. A box in the path is of the implementation at A.
 func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
-	if c.Index < 0 || who != Requester && who != Responder {
+	if who != Requester && who != Responder || c.Index < 0 && !c.here.sent {
 		return 0, false
 	}
-	if side = c.Req; who == Responder {
-		side = side.Other()
+	switch {
+	case c.Index < 0:
+		side = c.here.sender
+	case who == Responder:
+		side = c.Req.Other()
+	default:
+		side = c.Req
 	}
 	if box, boxed := c.hop.Box(); boxed && side == box {
 		side = trace.A

@@ -66,6 +66,6 @@ func (j *Judge) route(t *trace.Sight) {
 	s := &j.sight
 	s.Sight = *t
 	s.clear()
-	j.here = place{t.At, t.Index}
+	j.here = place{at: t.At, record: t.Index}
 	h.show(h.sights[listRoute], s)
 }

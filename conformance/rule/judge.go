@@ -219,7 +219,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 // aside shows a sight that moves nothing.
 func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.sight.Sight = *t
-	j.here = place{t.At, t.Index}
+	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected}
 	j.sight.clear()
 	h.show(h.sights[list], &j.sight)
 }
@@ -235,7 +235,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 		j.release(h)
 		s.Sight, s.Point = *t, trace.ResponderOut
 	}
-	j.here = place{t.At, t.Index}
+	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
 	h.show(h.sights[list], s)
@@ -250,7 +250,7 @@ func (j *Judge) release(h *half) {
 	s := &j.sight
 	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
 	for h.conv.release(s) {
-		j.here = place{s.At, s.Index}
+		j.here = place{at: s.At, record: s.Index}
 		h.show(h.sights[listReleaseIn], s)
 		h.conv.update(s)
 	}
@@ -382,7 +382,7 @@ func (h *half) silence(rule int, p any) {
 // Event implements trace.Viewer. An event is shown to both half-conversations of its connection, as far as they have
 // begun: Conversation.Mine tells whose it is.
 func (j *Judge) Event(e *trace.Event) {
-	j.here = place{e.At, NoRecord}
+	j.here = place{at: e.At, record: NoRecord}
 	if e.Conn < 0 || e.Conn >= len(j.halves) {
 		j.report(j.stray, e)
 		return
@@ -423,7 +423,7 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		j.sight = Sight{Sight: trace.Sight{At: e.At, Rec: &trace.Record{Conn: e.Conn, From: h.conv.Req}}}
 		j.release(h)
 	}
-	j.here = place{e.At, NoRecord}
+	j.here = place{at: e.At, record: NoRecord}
 	h.tell(h.events, e)
 	h.conv.event(e)
 }
@@ -453,7 +453,7 @@ func (h *half) tellFrom(list []onEvent, from int, e *trace.Event) (next int) {
 func (j *Judge) End(at vtime.Time) {
 	for h := range j.each {
 		h.conv.expire(at)
-		j.here = place{at, NoRecord}
+		j.here = place{at: at, record: NoRecord}
 		for i := range h.checks {
 			if end := h.checks[i].end; end != nil {
 				h.finish(i, end, at)

@@ -9,13 +9,15 @@ import (
 
 // strange decides about an arrival whose bytes nobody sent.
 func (m *merger) strange(f *flight) {
+	if m.told && m.foreseen(f, vtime.Never) { // before it was due, by the clock of the link
+		return
+	}
 	f.settled = true
 	from := f.Rec.From
-	sent := m.choose(m.index.like(f.loose), f.Rec.Recv, nil)
-	var original *flight
-	if sent == nil && f.Rec.ICRC == trace.Bad {
-		if sent = m.similar(f, false); sent == nil {
-			original = m.similar(f, true)
+	sent, original := m.damagedOf(f), (*flight)(nil)
+	if sent == nil {
+		if sent = m.choose(m.index.like(f.loose), f.Rec.Recv, nil); sent == nil && f.Rec.ICRC != trace.Good {
+			original = m.closest(f, m.similar(f, true))
 		}
 	}
 	switch {
@@ -23,7 +25,7 @@ func (m *merger) strange(f *flight) {
 		m.change(sent, f)
 		f.dead = true
 	case original != nil:
-		m.damaged(f, original)
+		m.copied(f, original)
 	case m.gapNear(from, f.Rec.Recv.Add(-m.window), f.Rec.Recv):
 		f.Rec.Fate, f.Rec.Cause = trace.Unknown, causeCapture
 	default:
@@ -34,33 +36,71 @@ func (m *merger) strange(f *flight) {
 // similarBytes is how many bytes a corrupted frame may differ in to be recognised.
 const similarBytes = 8
 
-// similar finds the packet that was damaged in the very fields that identify it, among the frames of its length. It looks once, for
-// a frame that nothing else explains, at those in flight, and then at those that have arrived.
-func (m *merger) similar(f *flight, arrived bool) *flight {
-	var best *flight
-	least := similarBytes + 1
+// damagedOf finds the packet in flight that was damaged on the way, nil when f does not look damaged or like none. What differs in one
+// byte from a packet with its own numbers is that one. Else all are compared: damage in the very fields that identify a packet may
+// give it the numbers of another.
+func (m *merger) damagedOf(f *flight) *flight {
+	if f.Rec.ICRC == trace.Good {
+		return nil
+	}
+	if best, bytes := nearest(f, m.index.like(f.loose)); best != nil && bytes == 1 {
+		return m.closest(f, m.index.like(f.loose))
+	}
+	return m.closest(f, m.similar(f, false))
+}
+
+// similar lists the frames of the length of f that are in flight, or those that have arrived. It is for a frame that nothing else
+// explains.
+func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 	for i := range m.sent.Len() {
 		o := m.sent.At(i)
-		if o.Rec.Sent > f.Rec.Recv || o.matched != arrived || o.settled != arrived || o.Rec.From != f.Rec.From || len(o.Rec.Raw) != len(f.Rec.Raw) {
+		if o.matched == arrived && o.settled == arrived {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// nearest returns the first of the frames with the least difference to f that can have become it, and how many bytes that is; nil when
+// all differ in more than similarBytes.
+func nearest(f *flight, list []*flight) (best *flight, least int) {
+	least = similarBytes + 1
+	for _, o := range list {
+		if o.Rec.Sent > f.Rec.Recv || o.Rec.From != f.Rec.From || len(o.Rec.Raw) != len(f.Rec.Raw) {
 			continue
 		}
 		if d := differing(o.Rec.Raw, f.Rec.Raw, least); d < least {
 			best, least = o, d
 		}
 	}
+	return best, least
+}
+
+// closest is nearest; of frames with equal bytes it returns the one that is to arrive next, or the first that has arrived.
+func (m *merger) closest(f *flight, list []*flight) *flight {
+	best, _ := nearest(f, list)
+	if best == nil || best.matched {
+		return best
+	}
+	if b := m.index.exact[best.key]; b != nil {
+		return cmp.Or(m.choose(b.waiting, f.Rec.Recv, nil), best)
+	}
 	return best
 }
 
-// differing counts bytes that differ behind the Ethernet header, up to a limit.
+// differing counts bytes that differ from the EtherType on, up to a limit.
 func differing(a, b []byte, limit int) int {
 	n := 0
-	for i := etherLen; i < len(a) && n < limit; i++ {
+	for i := etherType; i < len(a) && n < limit; i++ {
 		if a[i] != b[i] {
 			n++
 		}
 	}
 	return n
 }
+
+// etherType is where the EtherType of a frame lies; routers change the addresses before it.
+const etherType = 12
 
 // change settles a packet that arrived in the form of got.
 func (m *merger) change(f, got *flight) {
@@ -74,18 +114,27 @@ func (m *merger) change(f, got *flight) {
 	m.arrived(f)
 }
 
-// copied settles a copy of a packet that has arrived.
-func (m *merger) copied(f *flight, fate trace.Fate, original *flight) {
+// copied settles a copy of a packet that has arrived, or was to. It may arrive in another form than it was made: links that do both
+// corrupt copies like all packets. The log of a link tells whether that was damage.
+func (m *merger) copied(f, original *flight) {
+	fate := trace.Delivered
+	switch {
+	case original.altered:
+		fate = original.Rec.Fate
+		f.formOf(original)
+	case f.key != original.key:
+		fate = trace.Corrupted
+		f.formOf(original)
+	}
 	f.Rec.Copy, f.Rec.Fate, f.Rec.Cause = true, fate, cmp.Or(original.cause, "duplicate")
 	m.stats.Copies++
 }
 
-// damaged settles a copy that arrived in another form than it was made: links that do both corrupt copies like all packets.
-func (m *merger) damaged(f, original *flight) {
+// formOf gives an arrival the form in which another packet was sent, and keeps its own as that in which it was received.
+func (f *flight) formOf(o *flight) {
 	change, at := f.Rec.AsChange(), f.Rec.Recv
 	f.KeepChange(&change)
-	r := original.Rec
+	r := o.Rec
 	r.Sent, r.Recv, r.Changed = vtime.Never, at, f.Rec.Changed
 	f.Keep(&r)
-	m.copied(f, trace.Corrupted, original)
 }

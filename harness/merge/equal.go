@@ -8,8 +8,7 @@ import (
 )
 
 // choose returns the packet that left before a time and whose delay would be closest to the typical one, or the newest
-// when none is known. Where the link has told what it lost and held back, the oldest of the others must have arrived: equal
-// frames keep their order. Where the frame is rather a copy of an original than they, they are out of the question, and those
+// when none is known. Where the frame is rather a copy of an original than they, they are out of the question, and those
 // that can have arrived by now, and that were sent after what has arrived where no packet overtakes another, come first.
 func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *flight {
 	var best *flight
@@ -18,9 +17,6 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *fli
 		from, delay := f.Rec.From, at.Sub(f.left())
 		if delay < 0 || m.copyOf(original, at, delay) {
 			continue
-		}
-		if m.told && f.cause == "" {
-			return f
 		}
 		off := delay
 		if m.known[from] {
@@ -100,7 +96,7 @@ func (m *merger) straighten(f *flight) {
 // ahead lists the packets that left after f, in this order, and have arrived already.
 func (m *merger) ahead(f *flight) (list []*flight) {
 	for i := m.sent.Len() - 1; i >= 0 && m.sent.At(i) != f; i-- {
-		if g := m.sent.At(i); g.matched && g.Rec.Fate == trace.Delivered && g.Rec.From == f.Rec.From && g.left() > f.left() {
+		if g := m.sent.At(i); g.matched && !g.altered && g.Rec.Fate == trace.Delivered && g.Rec.From == f.Rec.From && g.left() > f.left() {
 			list = append(list, g)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -179,7 +178,7 @@ func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {
 @170..190 A>B SEND_ONLY psn=+1 len=4
 @900..910 A>B SEND_ONLY psn=+2 len=4
 `, 0)
-	fates := []LinkFate{{At: vtime.Time(139.5 * 1e6), From: trace.A, Opcode: roce.SendOnly, PSN: 1, Lost: true, Cause: "loss"}}
+	fates := []LinkFate{logOf(f, 1, 100), logOf(f, 2, 129.5), logOf(f, 3, 139.5), logOf(f, 4, 170.1)}
 	k, stats := mergeAll(t, f, Options{Fates: fates})
 	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 0 {
 		t.Errorf("%+v (-want +got)\n%s", stats, d)

@@ -22,11 +22,12 @@ type progress struct {
 	settled bool // its fate is known
 	matched bool
 	dead    bool // an arrival that turned out to be another record's
-	fated   bool // the link's log has spoken
+	altered bool // the link's log says that it let it go in another form, whose content key then is
 	inOrder bool // still in merger.order
 	inSent  bool // still in merger.sent
 	inEarly bool // still in merger.early
 	cause   string
+	due     vtime.Time // when it is to arrive by the link's log
 	let     vtime.Time // when the part of the link that keeps a log let it go; zero: at once
 }
 
@@ -52,10 +53,11 @@ func looseOf(from trace.Side, p *roce.Packet) looseKey {
 	return k
 }
 
-// bucket holds the packets of one key: those that wait for their arrival, and the last that arrived.
+// bucket holds the packets of one key: those that wait for their arrival, the last that arrived, and what the log says of copies.
 type bucket struct {
 	waiting []*flight
 	last    *flight
+	copies  []expected // that the link has made and that have not arrived
 }
 
 // keepBytes copies the bytes of the frame, which belong to the source.
@@ -82,6 +84,14 @@ func (x *index) add(f *flight) {
 func (x *index) remove(f *flight) {
 	leave(x.exact, f.key, f)
 	leave(x.loose, f.loose, f)
+}
+
+// forget takes f out with the copies of it that have not arrived.
+func (x *index) forget(f *flight) {
+	if b := x.exact[f.key]; b != nil {
+		b.copies = slices.DeleteFunc(b.copies, func(c expected) bool { return c.of == f })
+	}
+	x.remove(f)
 }
 
 // like lists the packets in flight that look like one whose bytes changed.
@@ -124,7 +134,7 @@ func leave[K comparable](m map[K]*bucket, key K, f *flight) {
 	if b.last == f {
 		b.last = nil
 	}
-	if len(b.waiting) == 0 && b.last == nil {
+	if len(b.waiting)+len(b.copies) == 0 && b.last == nil {
 		delete(m, key)
 	}
 }

@@ -7,7 +7,6 @@
 package merge
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
@@ -20,7 +19,7 @@ import (
 type Options struct {
 	Zero    time.Time         // wall-clock time of vtime 0; zero: the first frame
 	Window  vtime.Duration    // a packet that has not arrived for so long is dropped; zero: 500 ms
-	Fates   []LinkFate        // the link's log, in any order; nil when there is none
+	Fates   []LinkFate        // the link's log, in any order: of the frames that it names, all with the same bytes; nil when there is none
 	Partial bool              // the log is of a part of the link: packets may be lost and held back that it does not name
 	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
 	Ordered bool              // no packet overtakes another
@@ -33,7 +32,8 @@ type Stats struct {
 	Frames     [2]uint64 // frames of each tap
 	Fates      [5]uint64 // records by Fate
 	Copies     uint64
-	Unexplored uint64 // entries of the link's log that fit no frame
+	Explored   uint64 // entries of the link's log that were found to be of a frame
+	Unexplored uint64 // those that fit none
 	Gaps       []Gap  // what the taps say they lost
 }
 
@@ -49,10 +49,11 @@ const slack = 20 * vtime.Microsecond
 // Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must come
 // from one clock. Memory holds what lies within the window.
 //
-// A frame that left is matched with one that arrived when their bytes from the IP header on agree, TTL and header
-// checksum aside: of equal frames, with the oldest that the link did not lose, or without a log with the one whose delay
-// is closest to that of the packet before; where no packet overtakes another, equal ones keep their order too. What is left is
-// matched by destination QP, PSN and opcode, and then by similarity; its record has the received form in Changed. A frame
+// A frame that left is matched with one that arrived when their bytes from the EtherType on agree, TTL and header
+// checksum aside: of equal frames, with the one that was due first by the log of the link, or without a log with the one whose
+// delay is closest to that of the packet before; where no packet overtakes another, equal ones keep their order too. A log tells
+// in which form the link let a frame go. Without one, what is left is matched by similarity, and by destination QP, PSN and opcode.
+// The record of a frame that arrived in another form has that in Changed. It takes any frame, malformed ones as well. A frame
 // that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
 // tap lost frames about that time: then its fate is Unknown and the cause "capture".
 func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) (Stats, error) {
@@ -86,35 +87,24 @@ type merger struct {
 	known   [2]bool           // there is one
 	recent  [2]recent
 
-	fates  []LinkFate // still to come
-	forged forgeries  // still to arrive
-	told   bool       // the link keeps a log of all that it does, so what it lost does not wait for an arrival
+	ledger ledger    // of what is still to be sent
+	forged forgeries // still to arrive
+	told   bool      // the link keeps a log of all that it does, so what it lost does not wait for an arrival
 }
 
-// newMerger sorts the log of the link, whose held-back packets come late in it.
+// newMerger returns a merge that has not begun.
 func newMerger(h *trace.Header, opt Options, s trace.Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, index: newIndex(),
-		forged: newForgeries(opt.Forged), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered}
+		forged: newForgeries(opt.Forged), ledger: newLedger(opt.Fates), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}
-	m.fates = slices.Clone(opt.Fates)
-	slices.SortStableFunc(m.fates, func(a, b LinkFate) int {
-		switch {
-		case a.At < b.At:
-			return -1
-		case a.At > b.At:
-			return 1
-		}
-		return 0
-	})
 	return m
 }
 
 // step takes one frame.
 func (m *merger) step(n *capture.Lane) {
 	m.now = n.At
-	m.link(n.At.Add(-slack))
 	m.explain(n.At.Add(-slack))
 	m.expire(n.At.Add(-m.window))
 	f := m.flight()
@@ -162,14 +152,21 @@ func (m *merger) leave(f *flight) {
 	f.inOrder, f.inSent = true, true
 	m.order.Push(f)
 	m.sent.Push(f)
+	if m.account(f); f.settled {
+		return
+	}
 	for i := range m.early.Len() {
-		if e := m.early.At(i); !e.dead && e.key == f.key {
+		e := m.early.At(i)
+		if e.settled || e.key != f.key {
+			continue
+		}
+		if !m.told {
 			e.dead, e.settled = true, true
-			m.match(f)
+			m.settle(f, e)
 			return
 		}
+		m.foreseen(e, e.Rec.Recv.Add(rounding))
 	}
-	m.index.add(f)
 }
 
 // arrive takes a frame that reached its receiver.
@@ -181,17 +178,17 @@ func (m *merger) arrive(f *flight) {
 		return
 	}
 	if b := m.index.exact[f.key]; b != nil {
-		original := b.last
-		if m.told && original != nil && original.cause == "" {
-			original = nil // a log tells what was copied
+		if m.told && m.foretold(b, f) {
+			return
 		}
-		if sent := m.choose(b.waiting, m.now, original); sent != nil {
-			m.match(sent)
+		if sent := m.choose(b.waiting, m.now, b.last); sent != nil && !m.told {
+			f.Rec.Recv = m.now
+			m.settle(sent, f)
 			m.straighten(sent)
 			m.free = append(m.free, f)
 			return
 		}
-		f.Rec.Copy = b.last != nil
+		f.Rec.Copy = b.last != nil && !m.told
 	}
 	f.keepBytes()
 	f.Rec.Recv, f.inOrder = m.now, true
@@ -202,7 +199,7 @@ func (m *merger) arrive(f *flight) {
 		return
 	}
 	f.settled = true
-	m.copied(f, trace.Delivered, m.index.exact[f.key].last)
+	m.copied(f, m.index.exact[f.key].last)
 }
 
 // explain decides about arrivals up to a time: no departure of the same bytes is to be expected any more.
@@ -210,16 +207,24 @@ func (m *merger) explain(until vtime.Time) {
 	for f := m.early.First(); f != nil && f.Rec.Recv <= until; f = m.early.First() {
 		m.early.Drop()
 		f.inEarly = false
-		if !f.dead {
+		if !f.settled {
 			m.strange(f)
 		}
 		m.recycle(f)
 	}
 }
 
-// match settles a packet that arrived as it was sent.
-func (m *merger) match(f *flight) {
-	f.Rec.Recv, f.Rec.Fate = m.now, trace.Delivered
+// settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise. By the clocks of
+// two taps it may have arrived before it was sent, which it has not.
+func (m *merger) settle(f, got *flight) {
+	got.Rec.Recv = max(got.Rec.Recv, f.Rec.Sent)
+	if f.altered {
+		fate := f.Rec.Fate
+		m.change(f, got)
+		f.Rec.Fate = fate
+		return
+	}
+	f.Rec.Recv, f.Rec.Fate = got.Rec.Recv, trace.Delivered
 	m.arrived(f)
 }
 
@@ -246,15 +251,15 @@ func (m *merger) expire(before vtime.Time) {
 		if !f.settled {
 			m.giveUp(f)
 		}
-		m.index.remove(f)
+		m.index.forget(f)
 		f.inSent = false
 		m.recycle(f)
 	}
 }
 
-// giveUp decides about a packet that was not seen again.
+// giveUp decides about a packet that was not seen again. A link that keeps a log of all that it does has not lost it.
 func (m *merger) giveUp(f *flight) {
-	if m.gapNear(f.Rec.From.Other(), f.Rec.Sent, f.Rec.Sent.Add(m.window)) {
+	if m.told || m.gapNear(f.Rec.From.Other(), f.Rec.Sent, f.Rec.Sent.Add(m.window)) {
 		m.lose(f, trace.Unknown, causeCapture)
 		return
 	}
@@ -284,13 +289,13 @@ func (m *merger) recycle(f *flight) {
 // close settles what is left. What was in flight when the taps stopped is not lost, unless it cannot be in flight any more: for
 // its age, or because what was sent later has arrived where nothing overtakes.
 func (m *merger) close(sources []capture.Source) {
-	m.link(vtime.Never)
 	m.explain(vtime.Never)
+	m.stats.Unexplored = m.ledger.left()
 	m.now = max(m.now, m.until)
 	for f := m.sent.First(); f != nil; f = m.sent.First() {
 		m.sent.Drop()
 		if from := f.Rec.From; !f.settled {
-			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.ordered && f.left() < m.latest[from] {
+			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.now.Sub(f.Rec.Sent) > m.window || m.ordered && f.left() < m.latest[from] {
 				m.giveUp(f)
 			} else {
 				m.lose(f, trace.Unknown, causeCapture)

@@ -54,6 +54,18 @@ func mergeAll(t *testing.T, f *fixture.Trace, opt Options) (*trace.Collector, St
 	return &k, stats
 }
 
+func us(x float64) vtime.Time { return vtime.Time(x * 1e6) }
+
+// logOf is what the log of a link says of record i, which it took at a time in microseconds: what became of it.
+func logOf(f *fixture.Trace, i int, at float64) LinkFate {
+	r := &f.Records[i]
+	e := LinkFate{At: us(at), From: r.From, Key: ContentKey(r.Raw, r.From), Fate: r.Fate, Cause: r.Cause, Due: r.Recv}
+	if r.Changed != nil {
+		e.Out = ContentKey(r.Changed.Raw, r.From)
+	}
+	return e
+}
+
 func TestMergeFates(t *testing.T) {
 	for name, text := range map[string]string{
 		"delivered": "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1\n",
@@ -98,13 +110,7 @@ func TestMergeFateLog(t *testing.T) {
 @41..43 A>B SEND_ONLY psn=+1 len=4 got icrc=bad cause=corrupt[1]
 @900 A>B SEND_ONLY psn=+2 len=4
 `, psn.Mask)
-	us := func(x float64) vtime.Time { return vtime.Time(x * 1e6) }
-	fates := []LinkFate{
-		{At: us(2.1), From: trace.A, Opcode: roce.SendOnly, PSN: psn.Mask},
-		{At: us(1.1), From: trace.A, Opcode: roce.SendOnly, PSN: psn.Mask, Lost: true, Cause: "drop[0]"},
-		{At: us(41.1), From: trace.A, Opcode: roce.SendOnly, PSN: 0, Cause: "corrupt[1]"},
-		{At: us(50), From: trace.B, Opcode: roce.Acknowledge, PSN: 7, Lost: true},
-	}
+	fates := []LinkFate{logOf(f, 1, 2.1), logOf(f, 0, 1.1), logOf(f, 2, 41.1), {At: us(50), From: trace.B, Key: 7, Fate: trace.Dropped}}
 	k, stats := mergeAll(t, f, Options{Fates: fates})
 	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 1 {
 		t.Errorf("%+v (-want +got)\n%s", stats, d)
@@ -124,7 +130,7 @@ func TestMergePartialLog(t *testing.T) {
 @125..155 B>A ACK psn=+1 msn=2
 @900..930 A>B SEND_ONLY psn=+2 len=4
 `, 0)
-	fates := []LinkFate{{At: vtime.Time(1.1 * 1e6), From: trace.A, Opcode: roce.SendOnly, Lost: true, Cause: "drop[0]"}}
+	fates := []LinkFate{logOf(f, 0, 1.1)}
 	least := 30 * vtime.Microsecond
 	for partial, same := range map[bool]bool{true: true, false: false} {
 		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: partial, Ordered: true, Least: [2]vtime.Duration{least, least}, Window: 300 * vtime.Microsecond})
@@ -145,11 +151,8 @@ func TestMergePartialLogLetsGo(t *testing.T) {
 @45..65 A>B SEND_ONLY psn=+2 len=4
 @900..910 A>B SEND_ONLY psn=+3 len=4
 `, 0)
-	us := func(x float64) vtime.Time { return vtime.Time(x * 1e6) }
-	fates := []LinkFate{
-		{At: us(2.1), Left: us(42), From: trace.A, Opcode: roce.SendOnly, PSN: 1, Cause: "delay[0]"},
-		{At: us(3.1), Left: us(43), From: trace.A, Opcode: roce.SendOnly, PSN: 2, Cause: "delay[0]"},
-	}
+	fates := []LinkFate{logOf(f, 1, 2.1), logOf(f, 2, 3.1)}
+	fates[0].Left, fates[1].Left = us(42), us(43)
 	for _, known := range []bool{true, false} {
 		if !known {
 			fates[0].Left, fates[1].Left = 0, 0
@@ -158,6 +161,26 @@ func TestMergePartialLogLetsGo(t *testing.T) {
 		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); (d == "") != known {
 			t.Errorf("known %v (-want +got)\n%s", known, d)
 		}
+	}
+}
+
+// A part of the link that keeps a log damages, marks and copies, and the rest, which keeps none, loses and damages what comes out of it.
+func TestMergePartialLogAlters(t *testing.T) {
+	f := tracetest.Parse(t, `
+@1..31 A>B SEND_ONLY psn=+0 len=64 got byte=60:9 icrc=bad cause=corrupt[0]
+@2..32 A>B SEND_ONLY psn=+0 len=64
+@3 A>X SEND_ONLY psn=+1 len=64 cause=loss
+@4..34 A>B SEND_ONLY psn=+1 len=64
+@5..35 A>B SEND_ONLY psn=+2 len=64 cause=mark[1] got tos=3
+@6..36 A>B SEND_ONLY psn=+3 len=64 got byte=52:77 icrc=bad cause=corrupt
+@700..730 A>B SEND_ONLY psn=+9 len=4
+`, 0)
+	f.Records[4].Fate = trace.Delivered // as sent but for the mark
+	fates := []LinkFate{logOf(f, 0, 1.1), logOf(f, 1, 2.1), logOf(f, 2, 3.1), logOf(f, 3, 4.1), logOf(f, 4, 5.1)}
+	fates[2].Fate, fates[2].Cause, fates[2].Out = trace.Corrupted, "corrupt[2]", 12345 // damaged, and then lost by the rest
+	k, stats := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: true, Window: 300 * vtime.Microsecond, Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 0 {
+		t.Errorf("%+v (-want +got)\n%s", stats, d)
 	}
 }
 
@@ -211,7 +234,7 @@ func TestMergeIgnoresScriptedDelay(t *testing.T) {
 @23..33 A>B SEND_ONLY psn=+1 len=4
 @900..910 A>B SEND_ONLY psn=+2 len=4
 `, 0)
-	fates := []LinkFate{{At: vtime.Time(1.1 * 1e6), From: trace.A, Opcode: roce.SendOnly, PSN: 0, Cause: "delay[0]"}}
+	fates := []LinkFate{logOf(f, 0, 1.1), logOf(f, 2, 22.1)}
 	k, stats := mergeAll(t, f, Options{Fates: fates})
 	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Copies != 0 {
 		t.Errorf("%+v (-want +got)\n%s", stats, d)

@@ -50,9 +50,9 @@ type Fate uint8
 // The fates.
 const (
 	Unknown   Fate = iota // one tap only: nobody looked at the other end
-	Delivered             // seen at both taps with the same bytes
+	Delivered             // seen at both taps, with the same bytes or as the link marked or rewrote them on purpose
 	Dropped               // sent and never received
-	Corrupted             // received with other bytes than sent
+	Corrupted             // received with other bytes than sent, damaged as far as anybody knows
 	Injected              // received and never sent: the harness made it
 )
 

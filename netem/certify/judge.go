@@ -17,7 +17,7 @@ func Certify(when string, b Bounds, directions ...Measured) Certificate {
 	var items []Item
 	for i := range directions {
 		m := &directions[i]
-		for _, judge := range []func(*Measured, Bounds) []Item{delay, rate, losses, changes, capture, schedule} {
+		for _, judge := range []func(*Measured, Bounds) []Item{delay, rate, losses, changes, tallies, capture, schedule} {
 			for _, item := range judge(m, b) {
 				item.Name = strings.TrimSpace(m.Direction + " " + item.Name)
 				items = append(items, item)
@@ -198,6 +198,17 @@ func changes(m *Measured, b Bounds) []Item {
 	return append(items, Item{
 		Name: "reordering", Want: "0", Got: fmt.Sprint(c.Reordered), Bound: "exact: nothing on this link overtakes", OK: c.Reordered == 0,
 	})
+}
+
+// tallies judges what the link counts itself, beside losses.
+func tallies(m *Measured, _ Bounds) (items []Item) {
+	for _, t := range m.Tallies {
+		items = append(items, Item{
+			Name: t.What + " seen", Want: fmt.Sprint(t.Decided), Got: fmt.Sprint(t.Seen),
+			Bound: "exact: the link counts its own " + t.What, OK: t.Seen == t.Decided,
+		})
+	}
+	return items
 }
 
 // capture demands a complete one: a packet that only the tap missed would be taken for a loss.

@@ -72,6 +72,9 @@ func TestBounds(t *testing.T) {
 		{"rate", "one packet", Measured{Link: wan, Burst: &Burst{Arrived: 1, WireBytes: 1250, Span: 10 * ms}}, false},
 		{"losses seen", "exact", Measured{Losses: &Losses{Sent: 100, Lost: 7, Decided: &seven}}, true},
 		{"losses seen", "one more", Measured{Losses: &Losses{Sent: 100, Lost: 8, Decided: &seven}}, false},
+		{"corruptions seen", "exact", Measured{Tallies: []Tally{{"copies", 1, 2}, {"corruptions", 31, 31}}}, true},
+		{"corruptions seen", "one more", Measured{Tallies: []Tally{{"corruptions", 31, 32}}}, false},
+		{"copies seen", "one less", Measured{Tallies: []Tally{{"copies", 31, 30}}}, false},
 		{"losses seen", "one less", Measured{Losses: &Losses{Sent: 100, Lost: 6, Decided: &seven}}, false},
 		// 10^6 packets at 1 %: 10000 ± 5·99.5·sqrt(2/0.99-1) ± 5/0.99, which is 508
 		{"loss", "upper end", Measured{Link: random, Losses: &Losses{Sent: 1e6, Lost: 10507}}, true},

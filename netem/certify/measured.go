@@ -15,6 +15,7 @@ type Measured struct {
 	Burst     *Burst
 	Losses    *Losses
 	Changes   *Changes
+	Tallies   []Tally
 	Capture   *Capture
 	Schedule  *Schedule
 }
@@ -40,6 +41,13 @@ type Losses struct {
 	Runs    uint64         // groups of consecutive losses
 	Over    vtime.Duration // from the first packet sent to the last; needed where the process has slots
 	Decided *uint64        // what the link says that it lost, when it counts exactly
+}
+
+// Tally is something that a link which counts exactly says it did to so many packets, and in so many it was seen. Scripted faults are
+// in both.
+type Tally struct {
+	What          string // "corruptions"
+	Decided, Seen uint64
 }
 
 // Changes are what else the link did to packets, scripted faults left out.

@@ -14,8 +14,8 @@ type message struct {
 	len uint32
 }
 
-// controlSpace holds one timestamp message with room to spare.
-const controlSpace = 64
+// controlSpace holds a timestamp and what the kernel says beside a frame, with room to spare.
+const controlSpace = 128
 
 // Packet is one received frame. Data belongs to the Port and is valid until its next Receive.
 type Packet struct {
@@ -41,14 +41,14 @@ func newBatch(n, snap int) *batch {
 	b := &batch{
 		messages: make([]message, n),
 		vectors:  make([]unix.Iovec, n),
-		buffers:  make([]byte, n*snap),
+		buffers:  make([]byte, n*(snap+tagLen)),
 		froms:    make([]unix.RawSockaddrLinklayer, n),
 		controls: make([]byte, n*controlSpace),
 		packets:  make([]Packet, 0, n),
 		snap:     snap,
 	}
 	for i := range n {
-		b.vectors[i].Base = &b.buffers[i*snap]
+		b.vectors[i].Base = &b.buffers[i*(snap+tagLen)]
 		b.vectors[i].SetLen(snap)
 		h := &b.messages[i].hdr
 		h.Iov = &b.vectors[i]
@@ -90,8 +90,10 @@ func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 		if out && !outgoing {
 			continue
 		}
-		at, ok := stamp(b.controls[i*controlSpace:][:m.hdr.Controllen])
-		p := Packet{Data: b.buffers[i*b.snap:][:min(int(m.len), b.snap)], Length: int(m.len), Outgoing: out}
+		control, length := b.controls[i*controlSpace:][:m.hdr.Controllen], min(int(m.len), b.snap)
+		at, ok := stamp(control)
+		p := Packet{Data: tagged(b.buffers[i*(b.snap+tagLen):][:length], control), Outgoing: out}
+		p.Length = int(m.len) + len(p.Data) - length
 		if p.Time = now; ok {
 			p.Time = min(now, clock.At(at)) // never in the future, should the wall clock have stepped just now
 		}
@@ -103,20 +105,11 @@ func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 
 // stamp finds the SCM_TIMESTAMPNS message and returns its wall-clock nanoseconds.
 func stamp(control []byte) (int64, bool) {
-	const header = unix.SizeofCmsghdr
-	for len(control) >= header {
-		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
-		size := int(h.Len)
-		if size < header || size > len(control) {
-			return 0, false
-		}
-		if h.Level == unix.SOL_SOCKET && h.Type == unix.SCM_TIMESTAMPNS && size >= header+int(unsafe.Sizeof(unix.Timespec{})) {
-			ts := (*unix.Timespec)(unsafe.Pointer(&control[header]))
-			return ts.Nano(), true
-		}
-		control = control[min(unix.CmsgSpace(size-header), len(control)):]
+	data, ok := find(control, unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS)
+	if !ok || len(data) < int(unsafe.Sizeof(unix.Timespec{})) {
+		return 0, false
 	}
-	return 0, false
+	return (*unix.Timespec)(unsafe.Pointer(&data[0])).Nano(), true
 }
 
 // outbox is the preallocated memory of a sendmmsg call.

@@ -93,6 +93,9 @@ func (p *Port) configure() error {
 			return fmt.Errorf("packetio: way past the qdisc of %s: %w", p.name, err)
 		}
 	}
+	if err := unix.SetsockoptInt(p.fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1); err != nil {
+		return fmt.Errorf("packetio: VLAN tags on %s: %w", p.name, err)
+	}
 	if p.options.RoCE {
 		if err := attach(p.fd, roceFilter()); err != nil {
 			return fmt.Errorf("packetio: RoCE filter on %s: %w", p.name, err)

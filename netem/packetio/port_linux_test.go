@@ -1,6 +1,7 @@
 package packetio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -284,6 +285,21 @@ func TestRoCEFilter(t *testing.T) {
 	p.send(t, x, udp(4, 17, 0, 53, 0), udp(4, 17, 0, 4791, 0), numbered(0, 60), udp(6, 17, 0, 4791, 0))
 	if got := p.receive(t, y, 2); len(got) != 2 || got[0].Data[14] != 0x45 || got[1].Data[14] != 0x60 {
 		t.Errorf("the kernel let %d frames pass, want 2", len(got))
+	}
+}
+
+// A VLAN tag, which the kernel takes out of a frame, is part of it all the same, and of its length.
+func TestReceiveKeepsTheTag(t *testing.T) {
+	p := newPair(t)
+	x, y := p.open(t, "x", Options{}), p.open(t, "y", Options{})
+	for _, kind := range []uint16{unix.ETH_P_8021Q, unix.ETH_P_8021AD, 0x88B5} {
+		frame := numbered(7, 120)
+		binary.BigEndian.PutUint16(frame[12:], kind)
+		binary.BigEndian.PutUint16(frame[14:], 0xA005)
+		p.send(t, x, frame)
+		if got := p.receive(t, y, 1); len(got) != 1 || !bytes.Equal(got[0].Data, frame) || got[0].Length != len(frame) {
+			t.Errorf("%#x: %+v, want %x", kind, got, frame)
+		}
 	}
 }
 

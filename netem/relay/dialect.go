@@ -7,9 +7,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Classifier tells packets apart. It is asked once per frame; false means that the frame is foreign.
+// Classifier tells packets apart. Classify is asked once per frame; false means that the frame is foreign. Fingerprint identifies the
+// bytes of a frame in the fate log.
 type Classifier interface {
 	Classify(from fault.Side, frame []byte) (fault.Identity, bool)
+	Fingerprint(frame []byte) uint64
 }
 
 // Alter carries out what a verdict says about the bytes of a frame: corruption, rewriting, marking.

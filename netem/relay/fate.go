@@ -32,10 +32,13 @@ type Record struct {
 	Offset int    // of the PSN from its start
 	Type   string // opcode name
 	Fate   Fate
-	Sent   vtime.Time // last bit left the line of the link; Never for an injected frame
-	Arrive vtime.Time // planned departure towards the receiver; Never when there is none
-	Copies int        // extra copies that follow
-	Cause  string     // as channel.Cause prints it; empty when nothing happened
+	Sent   vtime.Time     // last bit left the line of the link; Never for an injected frame
+	Arrive vtime.Time     // planned departure towards the receiver; Never when there is none
+	Copies int            // extra copies that follow
+	Gap    vtime.Duration // each of them so long after the one before
+	In     uint64         // fingerprint of the frame as it came; 0 for an injected one
+	Out    uint64         // fingerprint of the frame as it left, and of its copies; 0 when it did not, or left as it came
+	Cause  string         // as channel.Cause prints it; empty when nothing happened
 }
 
 // append adds the record as one line: times in picoseconds, "-" for none.
@@ -57,6 +60,12 @@ func (r *Record) append(b []byte) []byte {
 	b = appendTime(b, r.Arrive)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, int64(r.Copies), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(r.Gap), 10)
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, r.In, 16)
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, r.Out, 16)
 	b = append(b, ' ')
 	b = appendWord(b, r.Cause)
 	return append(b, '\n')
@@ -84,14 +93,14 @@ func (r Record) String() string { return strings.TrimSuffix(string(r.append(nil)
 // ParseRecord reads one line of the fate log.
 func ParseRecord(line string) (Record, error) {
 	f := strings.Fields(line)
-	if len(f) != 11 || len(f[6]) != 1 || !strings.Contains("DLOI", f[6]) {
-		return Record{}, fmt.Errorf("relay: fate %q: want 11 fields, the seventh D, L, O or I", line)
+	if len(f) != 14 || len(f[6]) != 1 || !strings.Contains("DLOI", f[6]) {
+		return Record{}, fmt.Errorf("relay: fate %q: want 14 fields, the seventh D, L, O or I", line)
 	}
 	p := parser{}
 	r := Record{
 		At: p.time(f[0]), From: fault.Side(f[1]), QP: int(p.number(f[2], 32)), PSN: uint32(p.number(f[3], 25)),
 		Offset: int(p.number(f[4], 64)), Type: word(f[5]), Fate: Fate(f[6][0]), Sent: p.time(f[7]), Arrive: p.time(f[8]),
-		Copies: int(p.number(f[9], 32)), Cause: word(f[10]),
+		Copies: int(p.number(f[9], 32)), Gap: vtime.Duration(p.number(f[10], 64)), In: p.hex(f[11]), Out: p.hex(f[12]), Cause: word(f[13]),
 	}
 	if p.err != nil || r.From != fault.A && r.From != fault.B || r.PSN > 1<<24-1 {
 		return Record{}, fmt.Errorf("relay: fate %q: a field is out of its range", line)
@@ -105,6 +114,15 @@ type parser struct{ err error }
 // number reads an integer that fits so many bits, sign included.
 func (p *parser) number(s string, bits int) int64 {
 	x, err := strconv.ParseInt(s, 10, bits)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return x
+}
+
+// hex reads a fingerprint.
+func (p *parser) hex(s string) uint64 {
+	x, err := strconv.ParseUint(s, 16, 64)
 	if err != nil && p.err == nil {
 		p.err = err
 	}

@@ -16,14 +16,14 @@ import (
 
 func TestRecordLines(t *testing.T) {
 	for line, want := range map[string]Record{
-		"1500000 A 0 7 -3 WRITE_MIDDLE L 1508848 - 0 drop[2]": {
-			At: 1500000, From: fault.A, PSN: 7, Offset: -3, Type: "WRITE_MIDDLE", Fate: Lost, Sent: 1508848, Arrive: vtime.Never, Cause: "drop[2]",
+		"1500000 A 0 7 -3 WRITE_MIDDLE L 1508848 - 0 0 ffffffffffffffff 0 drop[2]": {
+			At: 1500000, From: fault.A, PSN: 7, Offset: -3, Type: "WRITE_MIDDLE", Fate: Lost, Sent: 1508848, Arrive: vtime.Never, In: math.MaxUint64, Cause: "drop[2]",
 		},
-		"5 A -1 1 -9223372036854775808 SEND_ONLY I - 5 0 inject": { // of no connection, so without an offset
+		"5 A -1 1 -9223372036854775808 SEND_ONLY I - 5 0 0 0 0 inject": { // of no connection, so without an offset
 			At: 5, From: fault.A, QP: -1, PSN: 1, Offset: math.MinInt, Type: "SEND_ONLY", Fate: Injected, Sent: vtime.Never, Arrive: 5, Cause: "inject",
 		},
-		"-20 B -1 16777215 0 - I - 99 2 inject": {
-			At: -20, From: fault.B, QP: -1, PSN: 1<<24 - 1, Fate: Injected, Sent: vtime.Never, Arrive: 99, Copies: 2, Cause: "inject",
+		"-20 B -1 16777215 0 - D 98 99 2 7 1f a0 corrupt": {
+			At: -20, From: fault.B, QP: -1, PSN: 1<<24 - 1, Fate: Delivered, Sent: 98, Arrive: 99, Copies: 2, Gap: 7, In: 0x1F, Out: 0xA0, Cause: "corrupt",
 		},
 	} {
 		got, err := ParseRecord(line)
@@ -46,7 +46,7 @@ func TestRecordRoundTrip(t *testing.T) {
 			Offset: rapid.IntRange(-1<<23, 1<<23).Draw(t, "offset"), Type: word.Draw(t, "type"),
 			Fate: rapid.SampledFrom([]Fate{Delivered, Lost, Overflow, Injected}).Draw(t, "fate"),
 			Sent: instant.Draw(t, "sent"), Arrive: instant.Draw(t, "arrive"), Copies: rapid.IntRange(0, 99).Draw(t, "copies"),
-			Cause: word.Draw(t, "cause"),
+			Gap: vtime.Duration(rapid.Int64().Draw(t, "gap")), In: rapid.Uint64().Draw(t, "in"), Out: rapid.Uint64().Draw(t, "out"), Cause: word.Draw(t, "cause"),
 		}
 		got, err := ParseRecord(want.String())
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -57,8 +57,8 @@ func TestRecordRoundTrip(t *testing.T) {
 
 func TestParseRecordRejects(t *testing.T) {
 	for _, line := range []string{
-		"", "1 A 0 7", "1 C 0 7 0 X D 1 1 0 -", "1 A 0 16777216 0 X D 1 1 0 -", "x A 0 7 0 X D 1 1 0 -", "1 A 0 7 0 X Q 1 1 0 -",
-		"1 A 0 7 0 X DD 1 1 0 -", "1 A 0 -7 0 X D 1 1 0 - -",
+		"", "1 A 0 7", "1 C 0 7 0 X D 1 1 0 0 0 0 -", "1 A 0 16777216 0 X D 1 1 0 0 0 0 -", "x A 0 7 0 X D 1 1 0 0 0 0 -",
+		"1 A 0 7 0 X Q 1 1 0 0 0 0 -", "1 A 0 7 0 X DD 1 1 0 0 0 0 -", "1 A 0 -7 0 X D 1 1 0 0 0 0 - -", "1 A 0 7 0 X D 1 1 0 0 g 0 -",
 	} {
 		if r, err := ParseRecord(line); err == nil {
 			t.Errorf("%q parsed as %v", line, r)
@@ -117,7 +117,7 @@ func TestJournalDropsRatherThanWaits(t *testing.T) {
 }
 
 func FuzzParseRecord(f *testing.F) {
-	f.Add("1500000 A 0 7 -3 WRITE_MIDDLE L 1508848 - 0 drop[2]")
+	f.Add("1500000 A 0 7 -3 WRITE_MIDDLE L 1508848 - 0 0 1f 0 drop[2]")
 	f.Fuzz(func(t *testing.T, line string) {
 		r, err := ParseRecord(line)
 		if err != nil {

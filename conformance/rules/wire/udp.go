@@ -27,6 +27,18 @@ func layers(raw []byte) (ip []byte, udp int, ok bool) {
 	return nil, 0, false
 }
 
+// notIP reports whether a frame is of another protocol than IP, and of which.
+func notIP(raw []byte) (kind uint16, other bool) {
+	const at, vlan = 12, 4
+	if len(raw) < at+2 {
+		return 0, false
+	}
+	if kind = binary.BigEndian.Uint16(raw[at:]); kind == 0x8100 && len(raw) >= at+vlan+2 {
+		kind = binary.BigEndian.Uint16(raw[at+vlan:])
+	}
+	return kind, kind != 0x0800 && kind != 0x86DD
+}
+
 // total returns how long the IP packet says it is.
 func total(ip []byte) int {
 	if ip[0]>>4 == 6 {
@@ -35,7 +47,8 @@ func total(ip []byte) int {
 	return int(binary.BigEndian.Uint16(ip[2:]))
 }
 
-// udpPort looks at frames that do not decode too: to the decoder, another port is other traffic.
+// udpPort looks at frames that do not decode too: to the decoder, another port is other traffic. What is not even IP has no port; an
+// endpoint has nothing to say in it, and what a kernel says is not captured.
 func udpPort() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-UDP-001", Level: rule.Must,
@@ -44,6 +57,10 @@ func udpPort() rule.Rule {
 			Quote: "RoCEv2 packets carry the well-known UDP destination port 4791"},
 		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "none", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
+			if kind, other := notIP(s.Raw); other {
+				c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
+				return
+			}
 			ip, udp, ok := layers(s.Raw)
 			if !ok {
 				return

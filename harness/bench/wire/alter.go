@@ -18,8 +18,8 @@ func Alter(frame []byte, v *channel.Verdict) {
 	if v.Mark {
 		rewrite(frame, fault.ECN, congestionExperienced)
 	}
-	if v.Corrupt != "" {
-		flip(frame, v)
+	if v.Corrupt != "" && !flip(frame, v) {
+		flipAnywhere(frame, v)
 	}
 }
 
@@ -27,35 +27,45 @@ func Alter(frame []byte, v *channel.Verdict) {
 const congestionExperienced = 3
 
 // flip inverts one bit of the field that the verdict names. A frame without that field, and a bit that the ICRC leaves
-// out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed.
-func flip(frame []byte, v *channel.Verdict) {
+// out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed. It reports false for a frame without
+// either, and for one whose ICRC is wrong already.
+func flip(frame []byte, v *channel.Verdict) bool {
 	if off, n, ok := roce.OverIP(frame); ok {
-		flipOverIP(frame, off, n, v)
-		return
+		return flipOverIP(frame, off, n, v)
 	}
 	icrc, length, ok := roce.FieldSpan(frame, "icrc")
-	if !ok {
-		return // not UDP: none of the link's business
+	if !ok || !roce.CheckICRC(frame) {
+		return false
 	}
 	off, n := region(frame, v.Corrupt)
 	if invert(frame, off, n, v) && !roce.CheckICRC(frame) {
-		return
+		return true
 	}
 	invert(frame, off, n, v) // back
-	invert(frame, icrc, length, v)
+	return invert(frame, icrc, length, v)
+}
+
+// flipAnywhere inverts one bit of a malformed frame, or of another protocol's: behind what an IP header would be, as far as the frame
+// goes, because routers change bits in there.
+func flipAnywhere(frame []byte, v *channel.Verdict) {
+	off := ethernetLen + ipLen
+	if len(frame) <= off {
+		off = ethernetLen
+	}
+	invert(frame, off, len(frame)-off, v)
 }
 
 // flipOverIP inverts one bit of a packet without BTH, behind the header that holds its ports: a receiver finds it by the CRC
 // of iWARP, or by TCP's checksum. Every field that a fault can name is in there.
-func flipOverIP(frame []byte, off, n int, v *channel.Verdict) {
+func flipOverIP(frame []byte, off, n int, v *channel.Verdict) bool {
 	if fragment := binary.BigEndian.Uint16(frame[ethernetLen+6:])&0x1FFF != 0; !fragment {
 		skip := min(udpLen, n)
 		off, n = off+skip, n-skip
 	}
 	if v.Corrupt == fault.Payload && flipBehindTCP(frame, v) {
-		return
+		return true
 	}
-	invert(frame, off, n, v)
+	return invert(frame, off, n, v)
 }
 
 // flipBehindTCP inverts one bit of the data of a TCP segment and makes the checksum right again, so that the error passes TCP

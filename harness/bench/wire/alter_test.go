@@ -161,13 +161,35 @@ func TestAlterLeavesAlone(t *testing.T) {
 		{encode(t, "LOWAR qp=5 len=9", nil), channel.Verdict{Rewrite: fault.FECN, Value: 1}},
 		{encode(t, packets[0], nil), channel.Verdict{Rewrite: fault.Flow, Value: 1}},
 		{encode(t, packets[0], nil), channel.Verdict{}},
-		{make([]byte, 60), channel.Verdict{Corrupt: fault.AnyField, Rewrite: fault.TTL, Value: 9, Mark: true}},
+		{make([]byte, 60), channel.Verdict{Rewrite: fault.TTL, Value: 9, Mark: true}},
+		{make([]byte, 14), channel.Verdict{Corrupt: fault.AnyField}},
 		{nil, channel.Verdict{Corrupt: fault.BTH}},
 	} {
 		before := bytes.Clone(tt.frame)
 		Alter(tt.frame, &tt.v)
 		if !bytes.Equal(before, tt.frame) {
 			t.Errorf("%+v changed\n%x to\n%x", tt.v, before, tt.frame)
+		}
+	}
+}
+
+// A malformed frame, and one of another protocol, is corrupted as any other: in one bit, which no router changes.
+func TestCorruptMalformed(t *testing.T) {
+	badICRC := encode(t, packets[0], nil)
+	badICRC[len(badICRC)-1] ^= 0xFF
+	cut := encode(t, packets[0], nil)[:40]
+	noIP := make([]byte, 60)
+	for i, frame := range [][]byte{badICRC, cut, noIP, noIP[:15], noIP[:34]} {
+		for draw := range uint64(64) {
+			after := bytes.Clone(frame)
+			Alter(after, &channel.Verdict{Fate: channel.Delivered, Corrupt: fault.AnyField, Draw: draw << 58})
+			flipped := 0
+			for i := range frame {
+				flipped += bits.OnesCount8(frame[i] ^ after[i])
+			}
+			if flipped != 1 || roce.Fingerprint(after) == roce.Fingerprint(frame) {
+				t.Fatalf("frame %d, draw %d: %d bits flipped", i, draw, flipped)
+			}
 		}
 	}
 }

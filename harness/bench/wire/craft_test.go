@@ -185,8 +185,11 @@ func TestClassifier(t *testing.T) {
 				t.Errorf("start %d, frame of %s: %+v, %v; want %+v", start, tt.text, got, ok, tt.want)
 			}
 		}
-		if _, ok := c.Classify(fault.A, make([]byte, 60)); ok {
-			t.Error("classifies what is not RoCEv2")
+		if id, ok := c.Classify(fault.A, make([]byte, 60)); !ok || id.Type != malformed || id.QP != -1 {
+			t.Error("a frame of no protocol:", id, ok)
+		}
+		if _, ok := c.Classify(fault.A, append(make([]byte, 12), 8, 6, 0, 0)); ok {
+			t.Error("classifies what a kernel says")
 		}
 	}
 }

@@ -98,13 +98,20 @@ func (c *Classifier) Packet(from trace.Side, p *roce.Packet) fault.Identity {
 	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(n), Offset: n.Sub(c.start[requester]), Type: p.Name(), Class: class(p)}
 }
 
-// Classify identifies a frame; ok is false when it is neither RoCEv2 nor iWARP.
+// Classify identifies a frame; ok is false for what a kernel says on its own account. A frame that is neither RoCEv2 nor iWARP, or
+// a malformed one, crosses the link as any other and is of no connection.
 func (c *Classifier) Classify(from fault.Side, frame []byte) (fault.Identity, bool) {
-	if c.frame.DecodeAny(frame) != nil {
-		return fault.Identity{}, false
+	if c.frame.DecodeAny(frame) == nil {
+		return c.Packet(sideOf(from), &c.frame.Packet), true
 	}
-	return c.Packet(sideOf(from), &c.frame.Packet), true
+	return fault.Identity{QP: -1, Offset: math.MinInt, Type: malformed}, !roce.OfKernel(frame)
 }
+
+// malformed is the type of a frame that does not decode, in the log of a link and in fault scripts.
+const malformed = "MALFORMED"
+
+// Fingerprint identifies the bytes of a frame.
+func (c *Classifier) Fingerprint(frame []byte) uint64 { return roce.Fingerprint(frame) }
 
 // overIP identifies a packet without BTH. Its number is that of its IP packet, which counts from 0; the fragments of one
 // datagram have it in common, and differ in type: that of the segment for the first, FRAGMENT for the others.

@@ -130,7 +130,9 @@ func (c *Chain) Report() (sum Report, err error) {
 		sum.Overflow, sum.Exact = sum.Overflow+r.Overflow, sum.Exact && r.Exact
 		for side := range sum.Lost {
 			sum.Lost[side], sum.Made[side] = sum.Lost[side]+r.Lost[side], sum.Made[side]+r.Made[side]
+			sum.Damaged[side], sum.Copied[side] = sum.Damaged[side]+r.Damaged[side], sum.Copied[side]+r.Copied[side]
 		}
+		sum.Underway = sum.Underway || r.Underway
 		return err
 	})
 	return sum, err

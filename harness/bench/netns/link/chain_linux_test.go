@@ -86,10 +86,11 @@ func (s *told) busy() (bool, error)              { return s.Overflow > 0, s.fail
 
 // A chain is as late as its latest stage, and knows what became of every packet when all stages do.
 func TestChainAddsUp(t *testing.T) {
-	relay := &told{Report: Report{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0}, Made: [2]uint64{0, 2}}, log: []merge.LinkFate{}}
-	kernel := &told{Report: Report{LateMax: 7 * vtime.Millisecond, Lost: [2]uint64{1, 1}}}
+	relay := &told{Report: Report{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0}, Made: [2]uint64{0, 2}, Damaged: [2]uint64{5, 6}, Underway: true}, log: []merge.LinkFate{}}
+	kernel := &told{Report: Report{LateMax: 7 * vtime.Millisecond, Lost: [2]uint64{1, 1}, Copied: [2]uint64{8, 9}}}
 	got, err := (&Chain{stages: []stage{relay, kernel}}).Report()
-	want := Report{LateMax: 7 * vtime.Millisecond, Overflow: 1, Lost: [2]uint64{4, 1}, Made: [2]uint64{0, 2}}
+	want := Report{LateMax: 7 * vtime.Millisecond, Overflow: 1, Lost: [2]uint64{4, 1}, Made: [2]uint64{0, 2}, Damaged: [2]uint64{5, 6},
+		Copied: [2]uint64{8, 9}, Underway: true}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 	"github.com/rdma-gauntlet/gauntlet/netem/relay"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
@@ -121,6 +121,8 @@ func (l *relayStage) report() (Report, error) {
 	r := Report{LateP99: st.Lateness.P99, LateMax: st.Lateness.Max, Overflow: st.LogDropped, Exact: true}
 	for side, p := range []relay.PathStats{st.AB, st.BA} {
 		r.Lost[side], r.Made[side] = p.Channel.Lost, p.Injected
+		r.Damaged[side], r.Copied[side] = p.Channel.Corrupted, p.Channel.Copies
+		r.Underway = r.Underway || p.InFlight > 0
 		r.Overflow += p.Overflow + p.KernelDrops + p.Oversize
 	}
 	priority := "real-time"
@@ -131,38 +133,64 @@ func (l *relayStage) report() (Report, error) {
 	return r, nil
 }
 
-// fates ends the relay and reads its log.
+// fates ends the relay and reads its log: what it says of every frame to which something happened, and of all with the same bytes,
+// because frames that are equal are told by their order. A long run has many frames, and few of those.
 func (l *relayStage) fates() ([]merge.LinkFate, error) {
 	_ = l.child.Close() // why it died, if it did, is known
-	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("netns: relay: %w", err)
+	eventful := map[uint64]bool{}
+	err := l.each(func(r *relay.Record) {
+		if r.Fate != relay.Delivered || r.Cause != "" {
+			eventful[r.In] = true
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	out := []merge.LinkFate{} // not nil: there is a log
-	err := relay.ReadLog(l.log, func(r relay.Record) error {
-		if r.Fate == relay.Delivered && r.Cause == "" || r.Fate == relay.Injected || r.At < l.epoch {
-			return nil
+	err = l.each(func(r *relay.Record) {
+		if eventful[r.In] {
+			out = append(out, fateOf(r, l.epoch, l.qdisc))
 		}
-		f := fateOf(r, l.epoch)
-		if l.qdisc && !f.Lost {
-			f.Left = r.Arrive - l.epoch // into the stage behind
-		}
-		out = append(out, f)
-		return nil
 	})
 	return out, err
 }
 
-func fateOf(r relay.Record, epoch vtime.Time) merge.LinkFate {
-	f := merge.LinkFate{At: r.At - epoch, PSN: psn.PSN(r.PSN), Lost: r.Fate != relay.Delivered, Cause: r.Cause}
-	if r.Fate == relay.Overflow {
-		f.Cause = "relay overflow"
+// each calls f with what the log says of every frame that an endpoint sent in the run.
+func (l *relayStage) each(f func(*relay.Record)) error {
+	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("netns: relay: %w", err)
 	}
+	return relay.ReadLog(l.log, func(r relay.Record) error {
+		if r.Fate != relay.Injected && r.At >= l.epoch {
+			f(&r)
+		}
+		return nil
+	})
+}
+
+// fateOf is the entry of a frame for the merger. Of a relay before another stage it says when the frame went there.
+func fateOf(r *relay.Record, epoch vtime.Time, before bool) merge.LinkFate {
+	f := merge.LinkFate{At: r.At - epoch, Fate: trace.Delivered, Copies: r.Copies, Gap: r.Gap, Cause: r.Cause}
 	if r.From == fault.B {
 		f.From = trace.B
 	}
-	known := false
-	if f.Opcode, known = roce.ParseName(r.Type); !known {
-		f.Opcode = roce.UDP // named after the segment in it, see iwarp.Kind
+	f.Key = merge.KeyOf(r.In, f.From)
+	switch {
+	case r.Fate == relay.Overflow:
+		f.Fate, f.Cause = trace.Dropped, "relay overflow"
+	case r.Fate != relay.Delivered:
+		f.Fate = trace.Dropped
+	case strings.HasPrefix(r.Cause, channel.Cause{Kind: channel.CorruptedAtRandom}.String()): // or by a script
+		f.Fate = trace.Corrupted
+	}
+	if r.Out != 0 {
+		f.Out = merge.KeyOf(r.Out, f.From)
+	}
+	if f.Fate == trace.Dropped {
+		return f
+	}
+	if f.Due = r.Arrive - epoch; before {
+		f.Left = f.Due
 	}
 	return f
 }

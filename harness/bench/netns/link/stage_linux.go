@@ -27,4 +27,7 @@ type Report struct {
 	Exact    bool      // the link counts its losses exactly
 	Lost     [2]uint64 // those of the loss process, by sender
 	Made     [2]uint64 // crafted packets, by the sender whose they seem to be
+	Damaged  [2]uint64 // packets that it delivered with a flipped bit, whether by a script or at random
+	Copied   [2]uint64 // extra copies that it made
+	Underway bool      // it still holds packets, so that not all of these have arrived
 }

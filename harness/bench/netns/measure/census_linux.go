@@ -21,6 +21,8 @@ type Census struct {
 type pathCount struct {
 	losses  certify.Losses
 	changes certify.Changes
+	damaged uint64 // packets that arrived with a flipped bit, of a script's too
+	copies  uint64 // of a script's too
 	unknown uint64 // packets whose fate the taps cannot tell
 	made    uint64 // packets that nobody sent
 	frames  uint64
@@ -35,6 +37,12 @@ func (c *Census) Packet(r *trace.Record) {
 	p := &c.paths[r.From]
 	p.frames++
 	scripted := strings.HasSuffix(r.Cause, "]")
+	switch {
+	case r.Copy:
+		p.copies++
+	case r.Fate == trace.Corrupted && strings.HasPrefix(r.Cause, corrupted):
+		p.damaged++
+	}
 	switch {
 	case r.Copy && !scripted:
 		p.changes.Duplicated++
@@ -72,7 +80,7 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 		return
 	}
 	p.changes.Delivered++
-	if r.Fate == trace.Corrupted && !scripted && r.Cause != congested {
+	if r.Fate == trace.Corrupted && !scripted {
 		p.changes.Corrupted++
 	}
 	if scripted {
@@ -84,8 +92,8 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 	p.newest = max(p.newest, r.Recv)
 }
 
-// congested is the cause of a packet whose ECN bits the queue set: it arrives with other bytes, as it should.
-var congested = channel.Cause{Kind: channel.MarkedByQueue}.String()
+// corrupted begins the cause of a packet in which the link flipped a bit; the number of a fault may follow.
+var corrupted = channel.Cause{Kind: channel.CorruptedAtRandom}.String()
 
 // Event implements trace.Sink.
 func (c *Census) Event(*trace.Event) {}
@@ -109,6 +117,9 @@ func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []cert
 		m.Losses, m.Changes = &p.losses, &p.changes
 		if r.Exact {
 			m.Losses.Decided = &r.Lost[side]
+		}
+		if r.Exact && !r.Underway {
+			m.Tallies = []certify.Tally{{What: "corruptions", Decided: r.Damaged[side], Seen: p.damaged}, {What: "copies", Decided: r.Copied[side], Seen: p.copies}}
 		}
 	}
 	return out

@@ -43,7 +43,7 @@ func TestCensus(t *testing.T) {
 	want := pathCount{
 		losses:  certify.Losses{Sent: 10, Lost: 2, Runs: 1, Over: 140 * us},
 		changes: certify.Changes{Delivered: 7, Reordered: 1, Duplicated: 1, Corrupted: 1},
-		unknown: 1, made: 1, frames: 15,
+		damaged: 2, copies: 2, unknown: 1, made: 1, frames: 15,
 	}
 	got := c.paths[trace.A]
 	got.first, got.inRun, got.newest, got.seen = 0, false, 0, false

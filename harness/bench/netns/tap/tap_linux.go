@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
@@ -51,7 +52,7 @@ const tapBuffer = 64 << 20
 func Start(o Options) (*Tap, error) {
 	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base), spool: newSpool(o.Place, o.File), ended: make(chan struct{})}
 	var err error
-	if t.port, err = o.Open(t.clock, packetio.Options{Outgoing: true, RoCE: true, Buffer: tapBuffer}); err != nil {
+	if t.port, err = o.Open(t.clock, packetio.Options{Outgoing: true, Buffer: tapBuffer}); err != nil {
 		return nil, err
 	}
 	go func() {
@@ -107,9 +108,9 @@ func (t *Tap) drain(pause *packetio.Waiter) (some bool, err error) {
 	}
 }
 
-// keep spools a frame of the run.
+// keep spools a frame of the run: whatever an endpoint sent, and whatever the link made of it.
 func (t *Tap) keep(p *packetio.Packet) error {
-	if t.ignore != nil && t.ignore(p.Data) {
+	if roce.OfKernel(p.Data) || t.ignore != nil && t.ignore(p.Data) {
 		return nil
 	}
 	return t.spool.write(p)
