@@ -127,7 +127,7 @@ func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selec
 	switch {
 	case ctx.Err() != nil || t.Done < selected:
 		return exit{exitBroken, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
-	case t.Worst >= rule.Invalid:
+	case t.Worst.Unproven():
 		return exit{code: exitBroken}
 	case t.Worst != rule.Pass:
 		return exit{code: exitFailure}

@@ -65,7 +65,11 @@ func printResult(r *model.Result, asJSON bool, color string, err error) error {
 	if err == nil {
 		err = printErr
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case refused == nil && run.ExitCode(r) == exitFailure:
+		return ending(exitFailure, err) // what broke hides no failure that stands
+	default:
 		return blamed(err)
 	}
 	if code := run.ExitCode(r); code != 0 {

@@ -71,3 +71,22 @@ func TestSetsGrow(t *testing.T) {
 		t.Errorf("everything is %#x of %#x, with %d names", uint16(Everything), uint16(end-1), len(names))
 	}
 }
+
+// TestBeside says what is wrong with the link next to a verdict, and not twice.
+func TestBeside(t *testing.T) {
+	late := State{Invalid, "during the run: late"}
+	for _, c := range []struct {
+		state        State
+		status, want string
+		note         string
+	}{
+		{State{}, "FAIL", "FAIL", ""},
+		{State{Validity: Valid}, "PASS", "PASS", ""},
+		{late, "FAIL", "FAIL (link INVALID)", "link INVALID during the run: late"},
+		{late, "INVALID", "INVALID", ""},
+	} {
+		if got, note := c.state.Beside(c.status), c.state.Note(c.status); got != c.want || note != c.note {
+			t.Errorf("%+v beside %s: %q, %q; want %q, %q", c.state, c.status, got, note, c.want, c.note)
+		}
+	}
+}

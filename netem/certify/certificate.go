@@ -59,6 +59,19 @@ func (c *Certificate) Against(p validity.Property) string {
 	return ""
 }
 
+// State sums up certificates, for what stands beside a verdict.
+func State(all []Certificate) validity.State {
+	if len(all) == 0 {
+		return validity.State{}
+	}
+	for i := range all {
+		if c := &all[i]; !c.Valid {
+			return validity.State{Validity: validity.Invalid, Doubt: c.When + " the run: " + c.Reason}
+		}
+	}
+	return validity.State{Validity: validity.Valid}
+}
+
 // Against returns what the first certificate has against evidence that rests on p; "" when it stands.
 func Against(all []Certificate, p validity.Property) string {
 	for i := range all {

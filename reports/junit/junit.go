@@ -3,6 +3,7 @@
 package junit
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -104,10 +106,15 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 	s.Suites = append(s.Suites, u)
 }
 
-// runCase passes unless the harness broke or the link was not what the Spec says.
+// runCase passes unless the harness broke or the link was not what the Spec says, whatever the verdict beside that is.
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
-	if r.Status == rule.Invalid.String() || r.Status == rule.Error.String() {
+	switch broke := r.Status == rule.Fail.String() && r.Reason != ""; {
+	case broke || r.Status == rule.Error.String():
+		c.Error = &problem{Message: printable(r.Reason), Type: rule.Error.String()}
+	case r.Doubtful():
+		c.Error = &problem{Message: printable(cmp.Or(r.Note(r.Status), r.Reason)), Type: validity.Invalid}
+	case r.Status == rule.Invalid.String():
 		c.Error = &problem{Message: printable(r.Reason), Type: r.Status}
 	}
 	return c
@@ -128,7 +135,7 @@ func ruleCase(r *model.Result, v *rule.Verdict) testcase {
 		c.Failure = &problem{Message: printable(first(v)), Type: status, Text: printable(text)}
 	case rule.XPass:
 		c.Failure = &problem{Message: printable(v.Reason), Type: status}
-	case rule.Inconclusive, rule.NotApplicable, rule.XFail:
+	case rule.Inconclusive, rule.NotApplicable, rule.XFail, rule.Invalid: // the link is a testcase of its own
 		c.Skipped = &problem{Message: printable(status + ": " + v.Reason)}
 	default:
 		c.Error = &problem{Message: printable(v.Reason), Type: status, Text: printable(details(r, v))}

@@ -92,8 +92,10 @@ func troubles(b *bytes.Buffer, m *model.Matrix) {
 		}
 		shown++
 		fmt.Fprintf(b, "- **%s** %s over %s", c.Status, code(c.Impl), escape(c.Link))
-		if c.Reason != "" {
-			fmt.Fprintf(b, ": %s", escape(c.Reason))
+		for _, why := range []string{c.Reason, c.Note(c.Status)} {
+			if why != "" {
+				fmt.Fprintf(b, ": %s", escape(why))
+			}
 		}
 		if len(c.Broken) > 0 {
 			fmt.Fprintf(b, ": %s", code(strings.Join(c.Broken, " ")))

@@ -94,8 +94,8 @@ func (t *Table) Add(o *suite.Outcome) {
 			continue
 		}
 		c := t.applies(v.Rule, o.Impl)
-		if o.Status >= rule.Invalid {
-			continue // what such a run shows proves nothing, for a rule as little as against it
+		if o.Status == rule.Error || v.Status.Unproven() {
+			continue // what does not stand proves nothing, for a rule as little as against it
 		}
 		if c.Judged() == 0 {
 			c.Status = v.Status
@@ -121,7 +121,7 @@ func (t *Table) Expect(waivers []rule.Waiver, kernel, today string) {
 		refuted := func(w rule.Waiver) bool {
 			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today && c.Stands(&w) == rule.XPass
 		}
-		if c.Status < rule.Fail && slices.ContainsFunc(waivers, refuted) {
+		if c.Status < rule.XPass && slices.ContainsFunc(waivers, refuted) {
 			c.Status = rule.XPass
 			t.Worst = max(t.Worst, rule.XPass)
 		}
@@ -256,7 +256,7 @@ func (t *Table) painted(s rule.Status) string {
 	switch {
 	case s == rule.Pass:
 		color = 32
-	case s >= rule.Fail:
+	case s >= rule.XPass:
 		color = 31
 	}
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, s)

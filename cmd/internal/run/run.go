@@ -21,6 +21,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -191,10 +192,10 @@ func newResult(o *Options, started time.Time) *model.Result {
 // settle gives the run its status.
 func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
-	r.Status, r.Reason = status.String(), reason
+	r.Status, r.Reason, r.State = status.String(), reason, certify.State(r.Certificates)
 }
 
-// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure, 3 INVALID or ERROR.
+// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure that stands, 3 INVALID or ERROR.
 func ExitCode(r *model.Result) int {
 	switch r.Status {
 	case rule.Pass.String():
