@@ -124,13 +124,18 @@ func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selec
 	if err := t.Print(out, short); err != nil {
 		return broken(err)
 	}
+	code := 0
+	switch interrupted := ctx.Err() != nil || t.Done < selected; {
+	case t.Worst != rule.Fail && interrupted, t.Worst.Unproven(): // what went wrong hides no failure
+		code = exitBroken
+	case t.Worst != rule.Pass:
+		code = exitFailure
+	}
 	switch {
 	case ctx.Err() != nil || t.Done < selected:
-		return exit{exitBroken, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
-	case t.Worst.Unproven():
-		return exit{code: exitBroken}
-	case t.Worst != rule.Pass:
-		return exit{code: exitFailure}
+		return exit{code, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
+	case code != 0:
+		return exit{code: code}
 	}
 	return nil
 }
