@@ -34,7 +34,7 @@ func root() *cobra.Command {
 		Long: `Gauntlet runs RDMA transports over emulated lossy wide-area links, records every packet at both ends, judges the
 trace by the rules of the protocol, measures goodput and flow completion time, and writes a report.
 
-Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID or ERROR.
+Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID or ERROR, where no failure stands.
 
 With --json a command prints one JSON document and nothing else: its result, or, when it came to none, an object whose status is
 ERROR and whose error is the line on standard error, with format, version, commit, command and exit, the exit code.`,

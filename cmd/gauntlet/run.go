@@ -43,9 +43,10 @@ func runCommand() *cobra.Command {
 
 The common case is given by flags, everything by a Spec file; flags change what the file says.
 
-On a real bench the link is measured as well. A run whose link was not what the Spec says is INVALID and proves nothing, so it is
-made again, --attempts times in all, each in a folder of its own: --out, --out with -attempt-2 behind it, and so on. The result is
-that of the last and names those before it. No other outcome is repeated, and nothing in virtual time is.`,
+On a real bench link, capture and host are measured as well. What was not as the Spec says makes INVALID the verdicts of the rules
+that rest on it, and leaves the others. A run with such a link and without a failure that stands is INVALID and made again,
+--attempts times in all, each in a folder of its own: --out, --out with -attempt-2 behind it, and so on. The result is that of the
+last and names those before it. No other outcome is repeated, and nothing in virtual time is.`,
 		Example: `  gauntlet run --impl gbn --bench netns --rate 100M --rtt 20ms --loss 1e-3 --msg 64KiB --count 200 --seed 7
   gauntlet run --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --qd 512 --duration 10s
   gauntlet run --bench sim --burst enter=1e-4,len=8,loss=0.3 --fault 'drop A psn=+2 tx=1' --count 10`,

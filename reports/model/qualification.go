@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
@@ -226,6 +227,11 @@ func (q *Qualification) Verdict() string {
 
 // Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault, and no FAIL stands.
 func (q *Qualification) Undecided() bool { return status(q.Status).Unproven() }
+
+// Shown reports whether a FAIL stands, be it of a rule that the profile does not ask for.
+func (q *Qualification) Shown() bool {
+	return slices.ContainsFunc(q.Rules, func(r RuleOutcome) bool { return r.Status == rule.Fail.String() })
+}
 
 // Certified counts the link certificates, and those that are valid.
 func (q *Qualification) Certified() (valid, all int) {
