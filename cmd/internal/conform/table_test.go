@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // outcome makes what a spec would report: pairs of a rule and its status.
@@ -64,6 +65,16 @@ func TestTableOfInvalidRuns(t *testing.T) {
 	table.Add(outcome("x", "four", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Invalid}))
 	if c := table.Cell("RC-ACK-001", "x"); c.Status != rule.Fail || table.Worst != rule.Fail {
 		t.Errorf("%+v, worst %s: a FAIL that stands is hidden", c, table.Worst)
+	}
+	late := outcome("x", "five", rule.Fail, nil)
+	late.State = validity.State{Validity: validity.Invalid, Doubt: "during the run: late"}
+	table.Add(late)
+	var b strings.Builder
+	err := table.Print(&b, true)
+	for _, want := range []string{"five x on sim: FAIL, link INVALID during the run: late\n", "did not: FAIL; the links of 1 were INVALID\n"} {
+		if err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v, no %q in\n%s", err, want, b.String())
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -102,6 +103,27 @@ func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
 	for _, want := range []string{`"status": "FAIL"`, `"validity": "INVALID"`, `"validity_reason": "during the run: late"`, `"rests_on": "frames"`} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("result.json has no %s: %v", want, err)
+		}
+	}
+}
+
+// TestJudgedAgain holds the verdicts of a run over a bad link against those of its run folder, which has the certificates.
+func TestJudgedAgain(t *testing.T) {
+	runs := 0
+	o := options(t, lossy)
+	o.Bench, o.Name = late{bad: 1, runs: &runs}, "netns"
+	r, err := Execute(t.Context(), o)
+	must(t, err)
+	for _, path := range []string{r.Folder, filepath.Join(r.Folder, "trace.ndjson")} {
+		again, err := Judge(t.Context(), JudgeOptions{Path: path, Rules: o.Rules, Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
+		must(t, err)
+		if again.Status != "INVALID" || again.Reason != r.Reason || again.State != r.State {
+			t.Errorf("%s: %s, %q, %+v; the run was %s, %q, %+v", path, again.Status, again.Reason, again.State, r.Status, r.Reason, r.State)
+		}
+		for i := range r.Verdicts {
+			if v, was := &again.Verdicts[i], &r.Verdicts[i]; v.Status != was.Status && v.Status != rule.Inconclusive { // the file has no frames
+				t.Errorf("%s: %s is %s, and was %s in the run", path, v.Rule, v.Status, was.Status)
+			}
 		}
 	}
 }
