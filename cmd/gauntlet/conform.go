@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
 // conformFlags are the flags of conform.
@@ -97,8 +98,12 @@ func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selec
 	if err := t.Print(out, short); err != nil {
 		return broken(err)
 	}
-	if ctx.Err() != nil || t.Done < selected {
-		return exit{exitBroken, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
+	if ctx.Err() != nil || t.Done < selected { // which hides no failure
+		code := exitBroken
+		if t.Worst == rule.Fail {
+			code = exitFailure
+		}
+		return exit{code, fmt.Sprintf("conform: interrupted after %d of %d scenarios", t.Done, selected)}
 	}
 	return settled(t.Worst.String())
 }

@@ -21,8 +21,16 @@ func TestConformExitCodes(t *testing.T) {
 		if got := report(concludeConform(context.Background(), io.Discard, table, 2, false)); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.status, got, c.want)
 		}
-		if got := report(concludeConform(context.Background(), io.Discard, table, 3, false)); got != exitBroken {
-			t.Errorf("one scenario missing: exit code %d, want %d", got, exitBroken)
+		want := exitBroken
+		if c.status == rule.Fail {
+			want = exitFailure // it stands, whatever else would have been run
+		}
+		if got := report(concludeConform(context.Background(), io.Discard, table, 3, false)); got != want {
+			t.Errorf("%v, one scenario missing: exit code %d, want %d", c.status, got, want)
+		}
+		table.Add(&suite.Outcome{Impl: "x", Scenario: "three", Status: rule.Fail})
+		if got := report(concludeConform(context.Background(), io.Discard, table, 3, false)); got != exitFailure {
+			t.Errorf("a failure beside %v: exit code %d, want %d", c.status, got, exitFailure)
 		}
 	}
 }

@@ -50,10 +50,17 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 	if err == nil {
 		err = printErr
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case refused == nil && run.ExitCode(r) == exitFailure:
+		return ending(exitFailure, err) // what broke hides no failure that stands
+	default:
 		return blamed(err)
 	}
-	return settled(r.Status)
+	if code := run.ExitCode(r); code != 0 {
+		return exit{code: code}
+	}
+	return nil
 }
 
 // blamed tells what the command line asks for and nobody can do from what broke: a folder that is taken, and a Spec that its bench

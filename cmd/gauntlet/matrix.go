@@ -152,6 +152,8 @@ func (f *matrixFlags) conclude(ctx context.Context, m *model.Matrix) error {
 	switch err := errors.Join(matrix.Write(m, matrix.Page(f.html)), show(m, &f.output, terminal.Matrix)); {
 	case err != nil:
 		return broken(err)
+	case ctx.Err() != nil && m.Status == "FAIL": // it stands
+		return exit{exitFailure, "matrix: interrupted"}
 	case ctx.Err() != nil:
 		return exit{exitBroken, "matrix: interrupted"}
 	}

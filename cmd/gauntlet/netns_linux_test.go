@@ -45,7 +45,7 @@ func onNetns(t *testing.T, args ...string) (*model.Result, string) {
 // failures lists the required rules that failed, with their first findings.
 func failures(r *model.Result) (list []string) {
 	for _, v := range r.Verdicts {
-		if v.Status >= rule.XPass || v.Status == rule.Fail && v.Required {
+		if v.Status == rule.XPass || v.Status == rule.Error || v.Status == rule.Fail && v.Required {
 			list = append(list, fmt.Sprintf("%s %v %s", v.Rule, v.Status, v.Reason))
 			for _, f := range v.Findings[:min(3, len(v.Findings))] {
 				list = append(list, "  "+f.Text)

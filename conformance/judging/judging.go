@@ -91,6 +91,7 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	for _, j := range judges {
 		o.Verdicts = append(o.Verdicts, j.Verdicts()...)
 	}
+	o.invalidate(err)
 	return o, err
 }
 

@@ -207,8 +207,11 @@ func TestSettle(t *testing.T) {
 		{verdict(rule.Fail, true), nil, nil, rule.Fail, ""},
 		{verdict(rule.XPass, false), nil, nil, rule.XPass, ""},
 		{verdict(rule.Error, false), nil, nil, rule.Error, ""},
-		{verdict(rule.Fail, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
-		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Error, "no such device; no such device"},
+		{verdict(rule.Invalid, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
+		{verdict(rule.XPass, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
+		{verdict(rule.Fail, true), bad, nil, rule.Fail, ""}, // it stands, or it would be INVALID
+		{verdict(rule.Invalid, true), bad, errors.Join(errBench, errBench), rule.Error, "no such device; no such device"},
+		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Fail, "no such device; no such device"},
 	} {
 		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status || reason != c.reason {
 			t.Errorf("%+v: %v, %q", c, status, reason)

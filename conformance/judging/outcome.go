@@ -1,11 +1,13 @@
 package judging
 
 import (
-	"cmp"
+	"errors"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
@@ -38,26 +40,45 @@ func (o *Outcome) Failed() (failed []rule.Verdict) {
 
 // fails reports whether a verdict counts against its run.
 func fails(v *rule.Verdict) bool {
-	return v.Status >= rule.XPass || v.Status == rule.Fail && v.Required
+	return v.Status == rule.XPass || v.Status == rule.Error || v.Status == rule.Fail && v.Required
 }
 
-// Settle returns the status of a run and, unless it passed or failed, the reason: the worst verdict of a required rule;
-// INVALID when the link or the capture was not what the Spec says; ERROR when the run broke with err. It is a function
-// apart from Outcome because waivers may have changed the verdicts meanwhile.
+// invalidate makes INVALID what does not stand: verdicts whose evidence rests on a property that failed; and, when the bench
+// broke, all but those of frames that speak for themselves, because nobody knows what else it did.
+func (o *Outcome) invalidate(err error) {
+	rule.Invalidate(o.Verdicts, func(rests validity.Property) string {
+		if why := certify.Against(o.Evidence.Certificates, rests); why != "" || !breaks(err) || !rests.Fails(broken) {
+			return why
+		}
+		return "the run broke: " + line(err)
+	})
+}
+
+// broken is what cannot be relied on when a bench broke.
+const broken = validity.Everything &^ validity.Frames
+
+// breaks reports whether err takes evidence away. The limit of a run in virtual time does not: its trace is whole as far as it
+// goes, and who did not come to an end is the implementation.
+func breaks(err error) bool { return err != nil && !errors.Is(err, sim.ErrLimit) }
+
+// Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when the verdict of a required rule stands
+// that fails it, whatever else went wrong; ERROR when the run broke with err; INVALID when link, capture or host were not what the
+// Spec says; else the worst verdict that counts. It is a function apart from Outcome because waivers may have changed the
+// verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
 func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status, reason string) {
 	for i := range verdicts {
 		if v := &verdicts[i]; fails(v) {
 			status = max(status, v.Status)
 		}
 	}
-	for _, c := range certificates {
-		if !c.Valid {
-			status = max(status, rule.Invalid)
-			reason = cmp.Or(reason, "link certificate "+c.When+" the run: "+c.Reason)
-		}
+	if state := certify.State(certificates); state.Doubtful() && status < rule.Invalid {
+		status, reason = rule.Invalid, "link certificate "+state.Doubt
 	}
 	if err != nil {
-		return rule.Error, strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors, in a line
+		status, reason = max(status, rule.Error), line(err)
 	}
 	return status, reason
 }
+
+// line is an error in one line, joined ones set apart.
+func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -8,6 +8,7 @@ package rule
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -103,12 +104,13 @@ type Rule struct {
 	Title    string // the rule itself, in one sentence
 	Source   Source
 	Needs    Vantage
-	Sees     Class    // sights that the check is called for
-	Features []string // features an implementation must declare, "gbn", "ud"; empty for all RC engines
-	Without  string   // a feature with which the rule does not apply; empty for most
-	Stimulus string   // what must happen for the rule to be exercised, as in the catalogue
-	BlackBox string   // which foreign devices can be judged: "HW,RXE", "ENG"
-	Unbuilt  string   // not empty: no verdict yet, and this is why (which vantage or peer is missing)
+	Rests    validity.Property // properties of link, capture and host that the evidence rests on; 0 is by what it needs, see RestsOn
+	Sees     Class             // sights that the check is called for
+	Features []string          // features an implementation must declare, "gbn", "ud"; empty for all RC engines
+	Without  string            // a feature with which the rule does not apply; empty for most
+	Stimulus string            // what must happen for the rule to be exercised, as in the catalogue
+	BlackBox string            // which foreign devices can be judged: "HW,RXE", "ENG"
+	Unbuilt  string            // not empty: no verdict yet, and this is why (which vantage or peer is missing)
 
 	// New starts a check for one half-conversation. It is nil when Unbuilt is set.
 	New func(c *Context) Check

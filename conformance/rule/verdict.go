@@ -3,9 +3,12 @@ package rule
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Status is the outcome of a rule over a run. The order is that of severity, so the worst of several is the largest.
+// Status is the outcome of a rule over a run. The order is that of severity, so the worst of several is the largest. Fail is the
+// worst of all: it is a proof, and nothing hides it.
 type Status uint8
 
 // The statuses.
@@ -14,13 +17,16 @@ const (
 	Inconclusive         // the situation never arose, or could not be seen
 	NotApplicable        // the implementation does not declare the feature
 	XFail                // the rule is broken, and a waiver says so
-	Fail                 // the device broke the rule
 	XPass                // a waived rule passed: the waiver is out of date
-	Invalid              // the link or the capture was not what the scenario says
+	Invalid              // link, capture or host were not what the evidence rests on
 	Error                // the harness broke
+	Fail                 // the device broke the rule
 )
 
-var statusNames = [...]string{"PASS", "INCONCLUSIVE", "NOT-APPLICABLE", "XFAIL", "FAIL", "XPASS", "INVALID", "ERROR"}
+var statusNames = [...]string{"PASS", "INCONCLUSIVE", "NOT-APPLICABLE", "XFAIL", "XPASS", "INVALID", "ERROR", "FAIL"}
+
+// Unproven reports a status that says nothing about the device, whatever it did: INVALID and ERROR.
+func (s Status) Unproven() bool { return s == Invalid || s == Error }
 
 // String returns the name that reports print: "NOT-APPLICABLE".
 func (s Status) String() string {
@@ -59,23 +65,26 @@ func Worst(all ...Status) Status {
 
 // Verdict is what a rule says of a run, over all its conversations.
 type Verdict struct {
-	Rule     string    `json:"rule"`
-	Level    Level     `json:"level"`
-	Title    string    `json:"title"`
-	Source   Source    `json:"source"`
-	Status   Status    `json:"status"`
-	Required bool      `json:"required"`           // MUST or MUST NOT: its failure fails the run; a SHOULD is advice
-	Reason   string    `json:"reason,omitempty"`   // why it is INCONCLUSIVE, NOT-APPLICABLE, ERROR or waived
-	Met      int       `json:"met"`                // how often the rule's situation arose
-	Total    int       `json:"total"`              // violations found, those beyond the limit included
-	Against  [2]int    `json:"-"`                  // of Total, those for which A is to blame, and B
-	Findings []Finding `json:"findings,omitempty"` // the first few of them, in time order; More counts the others
+	Rule     string `json:"rule"`
+	Level    Level  `json:"level"`
+	Title    string `json:"title"`
+	Source   Source `json:"source"`
+	Status   Status `json:"status"`
+	Required bool   `json:"required"`         // MUST or MUST NOT: its failure fails the run; a SHOULD is advice
+	Reason   string `json:"reason,omitempty"` // why it is INCONCLUSIVE, NOT-APPLICABLE, INVALID, ERROR or waived
+	Met      int    `json:"met"`              // how often the rule's situation arose
+	Total    int    `json:"total"`            // violations found, those beyond the limit included
+	Against  [2]int `json:"-"`                // of Total, those for which A is to blame, and B
+	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove nothing.
+	Findings []Finding `json:"findings,omitempty"`
+
+	Rests validity.Property `json:"rests_on,omitempty"` // what the evidence rests on
 }
 
 // newVerdict starts the verdict of r.
 func newVerdict(r *Rule) Verdict {
 	return Verdict{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source,
-		Required: r.Level == Must || r.Level == MustNot}
+		Required: r.Level == Must || r.Level == MustNot, Rests: r.RestsOn()}
 }
 
 // add counts what one conversation's check found.
@@ -123,4 +132,30 @@ func (v *Verdict) Tells(right *Verdict) bool {
 		return (v.Total > 0) != (right.Total > 0)
 	}
 	return v.Status == Fail
+}
+
+// RestsOn returns what the evidence of the rule rests on. A rule that declares nothing rests, with one tap, on what passed the
+// tap and when; with both, on the path between them as well.
+func (r *Rule) RestsOn() validity.Property {
+	switch {
+	case r.Rests != 0:
+		return r.Rests
+	case r.Needs&Fates != 0 || r.Needs&Both == Both:
+		return validity.Path
+	}
+	return validity.Reaction
+}
+
+// Invalidate makes INVALID the verdicts whose evidence does not stand: those for which against, given what the evidence rests on,
+// returns a reason. A verdict that proves nothing has nothing to lose and stays, and so does that of a check that broke.
+func Invalidate(verdicts []Verdict, against func(rests validity.Property) string) {
+	for i := range verdicts {
+		switch v := &verdicts[i]; v.Status {
+		case Inconclusive, NotApplicable, Error:
+		default:
+			if why := against(v.Rests); why != "" {
+				v.Status, v.Reason = Invalid, why
+			}
+		}
+	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 )
 
@@ -134,6 +135,10 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 		{"waived", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.XFail)}, nil, rule.Pass},
 		{"waived and passes", &suite.Result{Status: rule.XPass, Verdicts: judged(rule.XPass)}, nil, rule.Fail},
 		{"link out of bounds", &suite.Result{Status: rule.Invalid, Reason: "rate", Verdicts: judged(rule.Pass)}, nil, rule.Invalid},
+		{"a failure stands over a bad link", &suite.Result{Status: rule.Fail, State: validity.State{Validity: validity.Invalid, Doubt: "late"}, Verdicts: judged(rule.Fail)}, nil, rule.Fail},
+		{"a failure does not stand", &suite.Result{Status: rule.Invalid, Verdicts: judged(rule.Invalid)}, nil, rule.Invalid},
+		{"a failure stands although the harness broke", &suite.Result{Status: rule.Fail, Verdicts: judged(rule.Fail)}, errors.New("no such device"), rule.Fail},
+		{"waived and passes over a bad link", &suite.Result{Status: rule.Invalid, Verdicts: judged(rule.XPass)}, nil, rule.Invalid},
 		{"check panicked", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Error)}, nil, rule.Error},
 		{"harness broke", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Pass)}, errors.New("no such device"), rule.Error},
 		{"nothing came", nil, nil, rule.Error},

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,18 +12,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Result is what the suite has to know of a run: how it went as a whole, what every rule says of it, and how to find it again.
 type Result struct {
-	Status   rule.Status    // INVALID or ERROR when the run is not to be trusted, INCONCLUSIVE when it did none of its work; else the verdicts decide
+	// Status is INVALID or ERROR when the run proves nothing but what stands in the verdicts, INCONCLUSIVE when it did none of its
+	// work; else the verdicts decide.
+	Status   rule.Status
 	Reason   string         // of such a status
 	Requests string         // what came of its work: "96 of 100 requests done"; "" when nobody says
 	Verdicts []rule.Verdict // of every rule that judged the run
 	Seed     uint64
 	SpecHash string
 	Folder   string // run folder, "" when nothing was kept
+
+	validity.State
 }
 
 // Outcome is what a spec found out, and what its report entry holds.
@@ -34,9 +40,10 @@ type Outcome struct {
 	Status   rule.Status `json:"status"` // PASS, NOT-APPLICABLE, INCONCLUSIVE, FAIL, INVALID or ERROR
 	Reason   string      `json:"reason,omitempty"`
 	Requests string      `json:"requests,omitempty"` // what came of the work: "96 of 100 requests done"
-	Seed     uint64      `json:"seed"`
-	SpecHash string      `json:"spec_hash,omitempty"`
-	Folder   string      `json:"folder,omitempty"` // run folder, "" when nothing was kept
+	validity.State
+	Seed     uint64 `json:"seed"`
+	SpecHash string `json:"spec_hash,omitempty"`
+	Folder   string `json:"folder,omitempty"` // run folder, "" when nothing was kept
 
 	// Verdicts are those of the rules that the scenario names and of all others that had something to judge.
 	Verdicts []Verdict      `json:"verdicts"`
@@ -75,18 +82,22 @@ func judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, str
 	switch {
 	case errors.Is(err, bench.ErrUnsupported):
 		o.Status, o.Reason = rule.NotApplicable, err.Error()
+	case err != nil && o.Status == rule.Fail:
+		o.Reason += "; the run broke: " + err.Error()
 	case err != nil:
 		o.Status, o.Reason = rule.Error, err.Error()
 	}
 	return o
 }
 
-// take keeps the verdicts that say something, and every finding.
+// take keeps the verdicts that say something, and every finding that stands.
 func (o *Outcome) take(all []rule.Verdict, named []string) {
 	for i := range all {
 		v := &all[i]
 		isNamed := slices.Contains(named, v.Rule)
-		o.Findings = append(o.Findings, v.Findings...)
+		if v.Status != rule.Invalid {
+			o.Findings = append(o.Findings, v.Findings...)
+		}
 		if isNamed || v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
 			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total, v.Against})
 		}
@@ -96,28 +107,28 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 	}
 }
 
-// settle gives the outcome its status: that of the run when it is not to be trusted, else the worst of the verdicts that
-// count. Advice that was not followed (SHOULD) is reported and does not count.
+// settle gives the outcome its status: FAIL when one stands, else that of the run when it proves nothing, else the worst of the
+// verdicts that count. Advice that was not followed (SHOULD) is reported and does not count.
 func (o *Outcome) settle(r *Result, named []string, strict bool) {
-	switch r.Status {
-	case rule.Invalid, rule.Error:
-		o.Status, o.Reason = r.Status, r.Reason
-		return
-	}
+	o.State = r.State
 	var failed, unseen []string
+	stands, broke := false, ""
 	for _, v := range o.Verdicts {
 		switch {
-		case v.Status >= rule.Invalid:
-			o.Status, o.Reason = rule.Error, v.Rule+": "+v.Reason
-			return
 		case v.Status == rule.XPass, v.Status == rule.Fail && v.Required:
-			failed = append(failed, v.Rule)
+			failed, stands = append(failed, v.Rule), stands || v.Status == rule.Fail
+		case v.Status == rule.Error:
+			broke = cmp.Or(broke, v.Rule+": "+v.Reason)
 		case v.Status == rule.Inconclusive && v.Named:
 			unseen = append(unseen, v.Rule)
 		}
 	}
 	unseen = append(unseen, missing(r.Verdicts, named)...)
 	switch {
+	case !stands && broke != "":
+		o.Status, o.Reason = rule.Error, broke
+	case !stands && r.Status.Unproven():
+		o.Status, o.Reason = r.Status, r.Reason
 	case len(failed) > 0:
 		o.Status, o.Reason = rule.Fail, "broken: "+strings.Join(failed, " ")
 	case r.Status == rule.Inconclusive:
@@ -145,7 +156,11 @@ func (o *Outcome) Of(side trace.Side) *Outcome {
 			of.Findings = append(of.Findings, f)
 		}
 	}
-	if o.Status == rule.Fail && !failed {
+	switch {
+	case o.Status != rule.Fail || failed:
+	case o.Doubtful():
+		of.Status, of.Reason = rule.Invalid, "link INVALID "+o.Doubt
+	default:
 		of.Status, of.Reason = rule.Inconclusive, "broken by the peer: "+strings.Join(excused, " ")
 	}
 	return &of
@@ -165,8 +180,10 @@ func missing(all []rule.Verdict, named []string) (out []string) {
 func (o *Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s on %s: %s", o.Scenario, o.Impl, o.Bench, o.Status)
-	if o.Reason != "" {
-		fmt.Fprintf(&b, ", %s", o.Reason)
+	for _, why := range []string{o.Reason, o.Note(o.Status.String())} {
+		if why != "" {
+			fmt.Fprintf(&b, ", %s", why)
+		}
 	}
 	if o.Requests != "" {
 		fmt.Fprintf(&b, "; %s", o.Requests)

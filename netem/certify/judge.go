@@ -1,12 +1,14 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
@@ -17,14 +19,24 @@ func Certify(when string, b Bounds, directions ...Measured) Certificate {
 	var items []Item
 	for i := range directions {
 		m := &directions[i]
-		for _, judge := range []func(*Measured, Bounds) []Item{delay, rate, losses, changes, tallies, capture, schedule} {
-			for _, item := range judge(m, b) {
+		for _, part := range parts {
+			for _, item := range part.judge(m, b) {
 				item.Name = strings.TrimSpace(m.Direction + " " + item.Name)
+				item.Property = cmp.Or(item.Property, part.property)
 				items = append(items, item)
 			}
 		}
 	}
 	return Issue(when, items)
+}
+
+// parts are what is judged of each direction, each with the property that it certifies unless an item says another.
+var parts = []struct {
+	property validity.Property
+	judge    func(*Measured, Bounds) []Item
+}{
+	{validity.Delay, delay}, {validity.Rate, rate}, {validity.Loss, losses}, {validity.Order, changes}, {validity.Accounts, tallies},
+	{validity.Capture, capture}, {validity.Lateness, schedule},
 }
 
 // Issue makes a certificate of items that may come from elsewhere too, such as settings read back from the kernel.
@@ -36,7 +48,7 @@ func Issue(when string, items []Item) Certificate {
 	for _, item := range items {
 		if !item.OK {
 			c.Valid = false
-			c.Reason = fmt.Sprintf("%s is %s, want %s: %s", item.Name, item.Got, item.Want, item.Bound)
+			c.Reason = item.String()
 			break
 		}
 	}
@@ -110,7 +122,7 @@ func losses(m *Measured, b Bounds) []Item {
 	if l.Decided != nil {
 		items = append(items, Item{
 			Name: "losses seen", Want: fmt.Sprint(*l.Decided), Got: fmt.Sprint(l.Lost),
-			Bound: "exact: the link counts its own losses", OK: l.Lost == *l.Decided,
+			Bound: "exact: the link counts its own losses", OK: l.Lost == *l.Decided, Property: validity.Accounts,
 		})
 	}
 	if m.Link.Loss.Model == spec.Tape || l.Sent == 0 {
@@ -233,7 +245,7 @@ func schedule(m *Measured, b Bounds) []Item {
 	return []Item{
 		{
 			Name: "overflow", Want: "0", Got: fmt.Sprint(s.Overflow),
-			Bound: "exact: a frame that the bench itself lost; lower the rate", OK: s.Overflow == 0,
+			Bound: "exact: a frame that the bench itself lost; lower the rate", OK: s.Overflow == 0, Property: validity.Accounts | validity.Loss,
 		},
 		{
 			Name: "lateness p99", Want: "at most " + show(slack), Got: show(s.LateP99),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/loss"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
@@ -120,6 +121,56 @@ func TestBounds(t *testing.T) {
 }
 
 // A link that is slower than it should be has its remedy in the item, and one that is faster has another cause.
+// TestProperties holds each item against what it certifies: none is left to concern everything.
+func TestProperties(t *testing.T) {
+	seven := uint64(7)
+	m := Measured{
+		Link: spec.Link{Rate: 100e6}, Probes: delays(20, 0, 0), Burst: &Burst{Arrived: 2, WireBytes: 1250, Span: ms},
+		Losses: &Losses{Sent: 100, Lost: 7, Runs: 30, Decided: &seven}, Changes: &Changes{Delivered: 9}, Capture: &Capture{}, Schedule: &Schedule{},
+	}
+	m.Link.Loss = spec.Loss{Model: spec.Bernoulli, P: 0.1}
+	want := map[string]validity.Property{
+		"probes": validity.Delay, "delay p50": validity.Delay, "delay p99": validity.Delay, "rate": validity.Rate,
+		"losses seen": validity.Accounts, "loss": validity.Loss, "loss run": validity.Loss,
+		"duplication": validity.Order, "corruption": validity.Order, "reordering": validity.Order, "capture drops": validity.Capture,
+		"overflow": validity.Accounts | validity.Loss, "lateness p99": validity.Lateness, "longest stall": validity.Lateness,
+	}
+	got := map[string]validity.Property{}
+	for _, i := range Certify("during", DefaultBounds(), m).Items {
+		got[i.Name] = i.Property
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAgainst says what a certificate has against evidence, by what the evidence rests on.
+func TestAgainst(t *testing.T) {
+	late, lossy := Item{Name: "late", Property: validity.Lateness}, Item{Name: "lossy", Property: validity.Loss}
+	good, vague := Item{Name: "good", OK: true, Property: validity.Capture}, Item{Name: "vague"}
+	for _, c := range []struct {
+		name  string
+		items []Item
+		want  map[validity.Property]string // the item that is named, by what the evidence rests on
+	}{
+		{"valid", []Item{good}, map[validity.Property]string{0: "", validity.Frames: "", validity.Everything: ""}},
+		{"late and lossy", []Item{good, late, lossy}, map[validity.Property]string{
+			validity.Frames: "", validity.Sequence: "", validity.Reaction: "late", validity.Path: "late",
+			validity.Everything: "late", 0: "late", validity.Loss: "lossy",
+		}},
+		{"nobody knows what", []Item{vague}, map[validity.Property]string{validity.Frames: "vague", validity.Reaction: "vague", 0: "vague"}},
+		{"nothing measured", nil, map[validity.Property]string{validity.Frames: "", validity.Sequence: "nothing was measured", 0: "nothing was measured"}},
+	} {
+		good, bad := Issue("before", []Item{good}), Issue("during", c.items)
+		for rests, want := range c.want {
+			got := Against([]Certificate{good, bad}, rests)
+			if (got == "") != (want == "") || !strings.HasPrefix(got, "link certificate during the run: "+want) && want != "" {
+				t.Errorf("%s, evidence rests on %v: %q, want %q", c.name, rests, got, want)
+			}
+		}
+	}
+}
+
 func TestSlowLinkNamesTheRemedy(t *testing.T) {
 	for arrived, slow := range map[int]bool{95: true, 101: false, 107: false} {
 		i := item(Measured{Link: spec.Link{Rate: 100e6}, Burst: &Burst{Arrived: arrived, WireBytes: 1250, Span: 10 * ms}}, "rate")

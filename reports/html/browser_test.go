@@ -190,7 +190,7 @@ func TestBrowserControls(t *testing.T) {
 			lost++
 		}
 	}
-	want := fmt.Sprintf("<title>rows=9 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>", lost)
+	want := fmt.Sprintf("<title>rows=10 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>", lost)
 	if !strings.Contains(dom, want) {
 		t.Errorf("the page says %s, want %s", regexp.MustCompile(`<title>.*?</title>`).FindString(dom), want)
 	}

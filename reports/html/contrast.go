@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -37,9 +38,10 @@ type contrastNumbers struct {
 
 // contrastRun is a line of the second.
 type contrastRun struct {
-	Link, Impl, What                                  string
-	Status, Reason                                    string
-	Broken                                            []string
+	Link, Impl, What string
+	Status, Reason   string
+	Broken           []string
+	validity.State
 	Line, Again, Timer, Idle                          string
 	Lost, Resent, NAKs                                string
 	GoneBack, Answered, Timeouts, AckReqEvery, Window string
@@ -101,7 +103,7 @@ func newContrastRun(m *model.Contrast, row, side int, single bool) contrastRun {
 	r := &m.Rows[row]
 	run := r.Sides[side].Of(single)
 	why, s := &run.Reasons, run.Shares(m.Rate)
-	out := contrastRun{Link: contrastLink(r), Impl: m.Impls[side], What: "goodput", Status: run.Status, Reason: run.Reason, Broken: run.Broken,
+	out := contrastRun{Link: contrastLink(r), Impl: m.Impls[side], What: "goodput", Status: run.Status, Reason: run.Reason, Broken: run.Broken, State: run.State,
 		Line: quantity.Share(s.Useful), Again: quantity.Share(s.Again), Timer: quantity.Share(s.Timeout), Idle: quantity.Share(s.Other),
 		Lost: quantity.Count(run.Lost), Resent: quantity.Count(run.Retransmitted), NAKs: quantity.Count(run.NAKs),
 		GoneBack: ranged(&why.GoneBack, quantity.Count), Answered: ranged(&why.Answered, quantity.Duration),

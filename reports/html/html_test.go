@@ -74,16 +74,16 @@ func TestOrderAndFilters(t *testing.T) {
 	for _, f := range filters {
 		chips = append(chips, fmt.Sprintf("%s %d", f.Slug, f.Count))
 	}
-	want := "NEG-PSN-001 RC-NAK-002 RC-ACK-004 RC-TMO-003 RC-TMO-002 WIRE-BTH-001 RC-ACK-001 RC-RNR-001 WIRE-UD-001"
+	want := "RC-NAK-002 RC-ACK-004 NEG-PSN-001 RC-TMO-003 RC-TMO-001 RC-TMO-002 WIRE-BTH-001 RC-ACK-001 RC-RNR-001 WIRE-UD-001"
 	if got := strings.Join(ids, " "); got != want {
 		t.Errorf("order %s\nwant  %s", got, want)
 	}
-	want = "all 9, error 1, fail 2, xpass 1, xfail 1, pass 2, inconclusive 1, not-applicable 1"
+	want = "all 10, fail 2, error 1, xpass 1, invalid 1, xfail 1, pass 2, inconclusive 1, not-applicable 1"
 	if got := strings.Join(chips, ", "); got != want {
 		t.Errorf("filters %s\nwant    %s", got, want)
 	}
 	css := asset("style.css")
-	for s := rule.Pass; s <= rule.Error; s++ {
+	for s := rule.Pass; s <= rule.Fail; s++ {
 		if !strings.Contains(css, fmt.Sprintf("#f-%s:checked", slug(s))) || !strings.Contains(css, ".s-"+slug(s)) {
 			t.Errorf("the style sheet has no filter or colour for %s", s)
 		}

@@ -39,6 +39,26 @@ func TestQualificationShowsEverything(t *testing.T) {
 	}
 }
 
+// TestQualificationOverABadLink never says that the page says nothing about the device above a FAIL, whoever asks for the rule.
+func TestQualificationOverABadLink(t *testing.T) {
+	const nothing = "says nothing about"
+	q := modeltest.Qualification()
+	got := writeQualification(t, q)
+	for _, want := range []string{"<strong>NOT QUALIFIED (link INVALID)</strong>", "FAIL: link INVALID in loss-tail, during the run: late, which takes nothing from what stands"} {
+		if !strings.Contains(got, want) || strings.Contains(got, nothing) {
+			t.Errorf("no %q, or it %q", want, nothing)
+		}
+	}
+	q.Targets, q.Rules[2].Required = nil, false // the FAIL is of a rule that the profile does not ask for
+	if q.Settle(); q.Status != "INVALID" || strings.Contains(writeQualification(t, q), nothing) {
+		t.Errorf("%s, and the page %s the device above a FAIL", q.Status, nothing)
+	}
+	q.Rules[2].Status = "INCONCLUSIVE"
+	if q.Settle(); q.Status != "INVALID" || !strings.Contains(writeQualification(t, q), nothing) {
+		t.Errorf("%s, and the page does not say that it %s the device", q.Status, nothing)
+	}
+}
+
 // What a program says is text, and a page without anything is one as well.
 func TestQualificationOdd(t *testing.T) {
 	q := modeltest.Qualification()

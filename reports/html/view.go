@@ -176,7 +176,7 @@ func rows(r *model.Result) ([]row, []filter) {
 		return cmp.Or(cmp.Compare(urgency(b.Status), urgency(a.Status)), boolOrder(b.Required, a.Required))
 	})
 	filters := []filter{{"All", "all", len(out)}}
-	for i := rule.Error; ; i-- {
+	for i := rule.Fail; ; i-- {
 		s := bySeverity(i)
 		if n := countOf(out, s); n > 0 {
 			filters = append(filters, filter{s.String(), slug(s), n})
@@ -188,7 +188,7 @@ func rows(r *model.Result) ([]row, []filter) {
 }
 
 func newRow(v rule.Verdict, ladders map[string][]rung) row {
-	out := row{Verdict: v, Open: v.Status >= rule.Fail && v.Required}
+	out := row{Verdict: v, Open: (v.Status == rule.Fail || v.Status == rule.XPass || v.Status == rule.Error) && v.Required}
 	for i, f := range v.Findings {
 		out.Findings = append(out.Findings, finding{Finding: f, When: f.At.Micros() + " µs", Ladder: ladders[ladderKey(v.Rule, i)]})
 	}
@@ -227,7 +227,7 @@ func boolOrder(a, b bool) int {
 
 // order lists the statuses from the least to the most urgent for a reader: after what broke comes what held, then what
 // did not arise.
-var order = []rule.Status{rule.NotApplicable, rule.Inconclusive, rule.Pass, rule.XFail, rule.XPass, rule.Fail, rule.Invalid, rule.Error}
+var order = []rule.Status{rule.NotApplicable, rule.Inconclusive, rule.Pass, rule.XFail, rule.Invalid, rule.XPass, rule.Error, rule.Fail}
 
 func urgency(s rule.Status) int { return slices.Index(order, s) }
 

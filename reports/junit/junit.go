@@ -3,6 +3,7 @@
 package junit
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -104,14 +106,20 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 	s.Suites = append(s.Suites, u)
 }
 
-// runCase passes unless the harness broke, the link was not what the Spec says, or none of the work was done.
+// runCase passes unless the harness broke, the link was not what the Spec says, whatever the verdict beside that is, or none of the
+// work was done.
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
-	switch r.Status {
-	case rule.Invalid.String(), rule.Error.String():
-		c.Error = &problem{Message: printable(r.Reason), Type: r.Status, Text: printable(model.Headline(&r.Work))}
-	case rule.Inconclusive.String():
-		c.Failure = &problem{Message: printable(r.Reason), Type: r.Status, Text: printable(model.Headline(&r.Work))}
+	done := printable(model.Headline(&r.Work))
+	switch broke := r.Status == rule.Fail.String() && r.Reason != ""; {
+	case broke || r.Status == rule.Error.String():
+		c.Error = &problem{Message: printable(r.Reason), Type: rule.Error.String(), Text: done}
+	case r.Doubtful():
+		c.Error = &problem{Message: printable(cmp.Or(r.Note(r.Status), r.Reason)), Type: validity.Invalid, Text: done}
+	case r.Status == rule.Invalid.String():
+		c.Error = &problem{Message: printable(r.Reason), Type: r.Status, Text: done}
+	case r.Status == rule.Inconclusive.String():
+		c.Failure = &problem{Message: printable(r.Reason), Type: r.Status, Text: done}
 	}
 	return c
 }
@@ -131,7 +139,7 @@ func ruleCase(r *model.Result, v *rule.Verdict) testcase {
 		c.Failure = &problem{Message: printable(first(v)), Type: status, Text: printable(text)}
 	case rule.XPass:
 		c.Failure = &problem{Message: printable(v.Reason), Type: status}
-	case rule.Inconclusive, rule.NotApplicable, rule.XFail:
+	case rule.Inconclusive, rule.NotApplicable, rule.XFail, rule.Invalid: // the link is a testcase of its own
 		c.Skipped = &problem{Message: printable(status + ": " + v.Reason)}
 	default:
 		c.Error = &problem{Message: printable(v.Reason), Type: status, Text: printable(details(r, v))}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -67,10 +68,12 @@ func scenarioCases(q *model.Qualification) (out []testcase) {
 	for i := range q.Scenarios {
 		s := &q.Scenarios[i]
 		c := testcase{Name: printable(strings.TrimSpace(s.Role + " " + s.Name)), Class: "gauntlet.scenario", Time: "0.000"}
-		switch s.Status {
-		case rule.Invalid.String(), rule.Error.String():
+		switch {
+		case s.Note(s.Status) != "":
+			c.Error = &problem{Message: printable(s.Note(s.Status)), Type: validity.Invalid, Text: printable(s.Again)}
+		case s.Status == rule.Invalid.String() || s.Status == rule.Error.String():
 			c.Error = &problem{Message: printable(s.Reason), Type: s.Status, Text: printable(s.Again)}
-		case rule.NotApplicable.String():
+		case s.Status == rule.NotApplicable.String():
 			c.Skipped = &problem{Message: printable(s.Status + ": " + s.Reason)}
 		}
 		out = append(out, c)

@@ -37,10 +37,12 @@ func Write(w io.Writer, r *model.Result) error {
 
 // heading gives the status and the counts of verdicts.
 func heading(b *bytes.Buffer, r *model.Result) {
-	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Status), code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
+	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Beside(r.Status)), code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
 	fmt.Fprintf(b, "%s.\n\n", escape(model.Headline(&r.Work)))
-	if r.Reason != "" {
-		fmt.Fprintf(b, "**%s**\n\n", escape(r.Reason))
+	for _, why := range []string{r.Reason, r.Note(r.Status)} {
+		if why != "" {
+			fmt.Fprintf(b, "**%s**\n\n", escape(why))
+		}
 	}
 	var counts []string
 	for _, c := range r.Counts() {
@@ -73,7 +75,7 @@ func broken(b *bytes.Buffer, r *model.Result) {
 	shown, left := 0, 0
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		if v.Status < rule.Fail {
+		if v.Status < rule.XPass || v.Status == rule.Invalid {
 			continue
 		}
 		if shown == failuresShown {
@@ -94,6 +96,10 @@ func broken(b *bytes.Buffer, r *model.Result) {
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "- and %d more\n", left)
+	}
+	for _, why := range r.Invalidated() {
+		shown++
+		fmt.Fprintf(b, "- **%s** %s: %s\n", rule.Invalid, quantity.Plural(int64(len(why.Rules)), "rule", "rules"), escape(why.Reason))
 	}
 	if shown > 0 {
 		b.WriteString("\n")

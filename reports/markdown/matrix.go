@@ -93,8 +93,10 @@ func troubles(b *bytes.Buffer, m *model.Matrix) {
 		}
 		shown++
 		fmt.Fprintf(b, "- **%s** %s over %s", escape(c.Status), code(c.Impl), escape(c.Link))
-		if c.Reason != "" {
-			fmt.Fprintf(b, ": %s", escape(c.Reason))
+		for _, why := range []string{c.Reason, c.Note(c.Status)} {
+			if why != "" {
+				fmt.Fprintf(b, ": %s", escape(why))
+			}
 		}
 		if text := c.Requests(); text != "" {
 			fmt.Fprintf(b, "; %s", escape(text))

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
@@ -37,8 +38,9 @@ type ContrastSide struct {
 
 // ContrastRun is one run, measured and explained from its captures alone.
 type ContrastRun struct {
-	Status string   `json:"status"` // of the rules and of the link
-	Reason string   `json:"reason,omitempty"`
+	Status string `json:"status"` // of the rules and of the link
+	Reason string `json:"reason,omitempty"`
+	validity.State
 	Broken []string `json:"broken,omitempty"` // required rules that failed
 	metrics.Summary
 	Reasons datasheet.Reasons `json:"reasons"`

@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
@@ -36,16 +37,17 @@ type MatrixLink struct {
 
 // Cell is one implementation over one link.
 type Cell struct {
-	Impl     string    `json:"impl"`
-	Ends     [2]string `json:"ends,omitzero"` // requester and responder, in a matrix of peers
-	Link     string    `json:"link"`
-	Status   string    `json:"status"`
-	Reason   string    `json:"reason,omitempty"`
-	Attempts int       `json:"attempts"` // runs that were made; more than 1 when the link of earlier ones was INVALID
-	Wall     float64   `json:"wall_seconds"`
-	SpecHash string    `json:"spec_hash"`
-	Folder   string    `json:"folder,omitempty"` // of the last attempt
-	Again    string    `json:"again,omitempty"`  // the command that makes the run again
+	Impl   string    `json:"impl"`
+	Ends   [2]string `json:"ends,omitzero"` // requester and responder, in a matrix of peers
+	Link   string    `json:"link"`
+	Status string    `json:"status"`
+	Reason string    `json:"reason,omitempty"`
+	validity.State
+	Attempts int     `json:"attempts"` // runs that were made; more than 1 when the link of earlier ones was INVALID
+	Wall     float64 `json:"wall_seconds"`
+	SpecHash string  `json:"spec_hash"`
+	Folder   string  `json:"folder,omitempty"` // of the last attempt
+	Again    string  `json:"again,omitempty"`  // the command that makes the run again
 
 	Verdicts []Fact   `json:"verdicts"`         // how many rules have each status
 	Broken   []string `json:"broken,omitempty"` // required rules that failed

@@ -61,13 +61,14 @@ func TestMatrixStatus(t *testing.T) {
 	}{
 		{model.Matrix{Cells: cells(rule.Pass, rule.Pass)}, rule.Pass},
 		{model.Matrix{Cells: cells(rule.Pass, rule.Fail, rule.Pass)}, rule.Fail},
-		{model.Matrix{Cells: cells(rule.Fail, rule.Invalid)}, rule.Invalid},
+		{model.Matrix{Cells: cells(rule.Fail, rule.Invalid)}, rule.Fail},
+		{model.Matrix{Cells: cells(rule.Pass, rule.Invalid)}, rule.Invalid},
 		{model.Matrix{Cells: cells(rule.NotApplicable, rule.Pass, rule.NotApplicable)}, rule.Pass},
 		{model.Matrix{Cells: cells(rule.Pass, rule.NotApplicable, rule.Fail)}, rule.Fail},
 		{model.Matrix{Cells: cells(rule.NotApplicable)}, rule.NotApplicable},
 		{model.Matrix{Cells: []model.Cell{{}}}, rule.Error},
 		{model.Matrix{Cells: cells(rule.Pass), Kills: escaped}, rule.Fail},
-		{model.Matrix{Cells: cells(rule.Invalid), Kills: escaped}, rule.Invalid},
+		{model.Matrix{Cells: cells(rule.Invalid), Kills: escaped}, rule.Fail},
 		{model.Matrix{Cells: cells(rule.Pass), Kills: []model.Kill{{Status: rule.Fail.String()}}}, rule.Pass},
 	} {
 		if c.m.Settle(); c.m.Status != c.want.String() {

@@ -3,8 +3,10 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
@@ -29,9 +31,10 @@ type Qualification struct {
 	Capabilities []Capabilities `json:"capabilities"`
 	Environment  []Fact         `json:"environment"`
 
-	Qualified bool     `json:"qualified"`
-	Status    string   `json:"status"`  // the worst of what counts: PASS and XFAIL qualify
-	Reasons   []string `json:"reasons"` // why it is not qualified, or what it is qualified in spite of
+	Qualified      bool     `json:"qualified"`
+	Status         string   `json:"status"` // the worst of what counts: PASS and XFAIL qualify
+	validity.State          // INVALID when the link of a scenario was in doubt
+	Reasons        []string `json:"reasons"` // why it is not qualified, or what it is qualified in spite of
 
 	Rules     []RuleOutcome     `json:"rules"` // in the order of the catalogue
 	Scenarios []ScenarioOutcome `json:"scenarios"`
@@ -71,11 +74,12 @@ type RuleOutcome struct {
 
 // ScenarioOutcome is one scenario, or one run of a target.
 type ScenarioOutcome struct {
-	Name         string                `json:"name"`
-	Title        string                `json:"title"`
-	Role         string                `json:"role,omitempty"`
-	Status       string                `json:"status"`
-	Reason       string                `json:"reason,omitempty"`
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Role   string `json:"role,omitempty"`
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	validity.State
 	Seed         uint64                `json:"seed"`
 	SpecHash     string                `json:"spec_hash,omitempty"`
 	Folder       string                `json:"folder,omitempty"`
@@ -110,7 +114,7 @@ func status(name string) rule.Status {
 // waived is told and does not count, and a waiver without need does.
 func (q *Qualification) Settle() {
 	worst := rule.Pass
-	q.Reasons = []string{}
+	q.Reasons, q.State = []string{}, validity.State{}
 	add := func(s rule.Status, format string, args ...any) {
 		worst = max(worst, s)
 		q.Reasons = append(q.Reasons, fmt.Sprintf(format, args...))
@@ -124,9 +128,14 @@ func (q *Qualification) Settle() {
 		}
 	}
 	for i := range q.Scenarios {
-		if s := status(q.Scenarios[i].Status); s >= rule.Invalid {
-			add(s, "scenario %s %s: %s", q.Scenarios[i].Name, s, cmp.Or(q.Scenarios[i].Reason, "no verdict"))
+		s := &q.Scenarios[i]
+		switch found := status(s.Status); {
+		case found.Unproven():
+			add(found, "scenario %s %s: %s", s.Name, found, cmp.Or(s.Reason, "no verdict"))
+		case s.Doubtful():
+			add(rule.Invalid, "scenario %s %s: %s", s.Name, s.Status, s.Note(s.Status))
 		}
+		q.doubt(s)
 	}
 	if shown == 0 {
 		add(rule.Inconclusive, "no required rule was seen to hold")
@@ -137,13 +146,24 @@ func (q *Qualification) Settle() {
 	q.Status, q.Qualified = worst.String(), worst == rule.Pass
 }
 
+// doubt takes in what is known of a scenario's link: one that was in doubt says more than all others.
+func (q *Qualification) doubt(s *ScenarioOutcome) {
+	switch {
+	case q.Doubtful() || s.Validity == "":
+	case s.Doubtful():
+		q.State = validity.State{Validity: s.Validity, Doubt: "in " + s.Name + ", " + s.Doubt}
+	default:
+		q.Validity = s.Validity
+	}
+}
+
 // settle adds what speaks against a required rule, and returns its status.
 func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status {
 	s := status(r.Status)
 	switch {
 	case s == rule.XFail:
 		add(rule.Pass, "%s", r.because())
-	case s >= rule.Fail:
+	case s >= rule.XPass:
 		add(s, "%s", r.because())
 	case r.Core && s != rule.Pass:
 		add(rule.Inconclusive, "%s %s: the profile asks to see it hold", r.name(), r.Status)
@@ -205,8 +225,13 @@ func (q *Qualification) Verdict() string {
 	return "NOT QUALIFIED"
 }
 
-// Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault.
-func (q *Qualification) Undecided() bool { return status(q.Status) >= rule.Invalid }
+// Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault, and no FAIL stands.
+func (q *Qualification) Undecided() bool { return status(q.Status).Unproven() }
+
+// Shown reports whether a FAIL stands, be it of a rule that the profile does not ask for.
+func (q *Qualification) Shown() bool {
+	return slices.ContainsFunc(q.Rules, func(r RuleOutcome) bool { return r.Status == rule.Fail.String() })
+}
 
 // Certified counts the link certificates, and those that are valid.
 func (q *Qualification) Certified() (valid, all int) {

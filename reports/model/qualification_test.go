@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
@@ -37,6 +38,11 @@ func TestQualificationStatus(t *testing.T) {
 	scenario := func(status string) model.Qualification {
 		return model.Qualification{Rules: []model.RuleOutcome{passed}, Scenarios: []model.ScenarioOutcome{{Name: "s", Status: status}}}
 	}
+	late := func(status string) model.Qualification {
+		q := scenario(status)
+		q.Scenarios[0].Reason, q.Scenarios[0].State = "late", validity.State{Validity: validity.Invalid, Doubt: "during the run: late"}
+		return q
+	}
 	for i, c := range []struct {
 		q      model.Qualification
 		status string
@@ -56,7 +62,9 @@ func TestQualificationStatus(t *testing.T) {
 		{scenario("INVALID"), "INVALID", "scenario s INVALID: no verdict"},
 		{scenario(""), "ERROR", "scenario s ERROR"},
 		{model.Qualification{}, "INCONCLUSIVE", "no required rule"},
-		{model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}, "ERROR", "no account"},
+		{model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}, "FAIL", "no account"},
+		{late("INVALID"), "INVALID", "scenario s INVALID: late"},
+		{late("FAIL"), "INVALID", "scenario s FAIL: link INVALID during the run: late"}, // of a rule that the profile does not ask for
 	} {
 		c.q.Settle()
 		last := ""
@@ -66,6 +74,18 @@ func TestQualificationStatus(t *testing.T) {
 		if c.q.Status != c.status || !strings.Contains(last, c.reason) || (last == "") != (c.reason == "") || c.q.Qualified != (c.status == "PASS") {
 			t.Errorf("case %d: %s, %v, %q; want %s, %q", i, c.q.Status, c.q.Qualified, c.q.Reasons, c.status, c.reason)
 		}
+	}
+}
+
+// TestFailureOverABadLink stands, is no matter of the harness, and has the state of the link beside it.
+func TestFailureOverABadLink(t *testing.T) {
+	q := modeltest.Qualification()
+	if q.Status != "FAIL" || q.Undecided() || q.Beside(q.Verdict()) != "NOT QUALIFIED (link INVALID)" || q.Doubt != "in loss-tail, during the run: late" {
+		t.Errorf("%s, undecided %v, %q, %+v", q.Status, q.Undecided(), q.Beside(q.Verdict()), q.State)
+	}
+	q.Rules, q.Targets = q.Rules[:2], nil
+	if q.Settle(); q.Status != "INVALID" || !q.Undecided() {
+		t.Errorf("%s, undecided %v: no FAIL stands", q.Status, q.Undecided())
 	}
 }
 

@@ -2,10 +2,12 @@
 package model
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
@@ -35,8 +37,12 @@ type Result struct {
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
 
-	Status       string                `json:"status"` // the worst verdict of a required rule, INVALID or ERROR when the run is, INCONCLUSIVE when it did none of its work
-	Reason       string                `json:"reason,omitempty"`
+	// Status is the worst verdict of a required rule that stands; INVALID or ERROR when none fails and the run proves nothing,
+	// INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	validity.State
+
 	Verdicts     []rule.Verdict        `json:"verdicts"`
 	Certificates []certify.Certificate `json:"certificates"`
 	Warnings     []string              `json:"warnings,omitempty"`
@@ -90,9 +96,31 @@ type Ladder struct {
 	Text    string `json:"text"`
 }
 
+// Invalidation is a reason for which verdicts do not stand.
+type Invalidation struct {
+	Reason string
+	Rules  []string
+}
+
+// Invalidated returns why verdicts are INVALID, each reason once, with the rules that it concerns.
+func (r *Result) Invalidated() (all []Invalidation) {
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Status != rule.Invalid {
+			continue
+		}
+		at := slices.IndexFunc(all, func(x Invalidation) bool { return x.Reason == v.Reason })
+		if at < 0 {
+			at, all = len(all), append(all, Invalidation{Reason: v.Reason})
+		}
+		all[at].Rules = append(all[at].Rules, v.Rule)
+	}
+	return all
+}
+
 // Counts returns how many verdicts have each status, in the order of the statuses.
 func (r *Result) Counts() []Fact {
-	var n [rule.Error + 1]int
+	var n [rule.Fail + 1]int
 	for _, v := range r.Verdicts {
 		n[v.Status]++
 	}

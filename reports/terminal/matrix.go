@@ -81,8 +81,10 @@ func (p *printer) troubles(m *model.Matrix) {
 			continue
 		}
 		fmt.Fprintf(p, "\n%s %s over %s", p.paint(bold+";"+tone(c.Status), c.Status), plain(c.Impl), plain(c.Link))
-		if c.Reason != "" {
-			fmt.Fprintf(p, ": %s", plain(c.Reason))
+		for _, why := range []string{c.Reason, c.Note(c.Status)} {
+			if why != "" {
+				fmt.Fprintf(p, ": %s", plain(why))
+			}
 		}
 		p.WriteString("\n")
 		if text := c.Requests(); text != "" {

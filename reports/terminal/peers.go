@@ -87,8 +87,8 @@ func remark(c *model.Cell) string {
 		return ""
 	}
 	var broken string
-	if c.Status == rule.Fail.String() { // what an INVALID run shows proves nothing
+	if c.Status == rule.Fail.String() {
 		broken = strings.Join(c.Broken, " ")
 	}
-	return c.Status + ": " + strings.TrimSpace(broken+" "+c.Reason)
+	return c.Status + ": " + strings.TrimSpace(broken+" "+c.Reason+" "+c.Note(c.Status))
 }

@@ -19,7 +19,7 @@ func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	if q.Peer != q.Subject {
 		with = " with " + plain(q.Peer)
 	}
-	fmt.Fprintf(p, "%s  %s%s for %s (%s) on %s\n", p.paint(bold+";"+tone(q.Status), q.Verdict()), plain(q.Subject), with, plain(q.Profile), plain(q.Title), plain(q.Bench))
+	fmt.Fprintf(p, "%s  %s%s for %s (%s) on %s\n", p.paint(bold+";"+tone(q.Status), q.Beside(q.Verdict())), plain(q.Subject), with, plain(q.Profile), plain(q.Title), plain(q.Bench))
 	for _, r := range q.Reasons {
 		fmt.Fprintf(p, "  %s\n", plain(r))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -79,14 +80,16 @@ func (p *printer) heading(r *model.Result) {
 	if r.Impl[1] != r.Impl[0] {
 		impls += " and " + r.Impl[1]
 	}
-	fmt.Fprintf(p, "%s  %s on %s, seed %d", p.paint(bold+";"+tone(r.Status), r.Status), plain(impls), plain(r.Bench), r.Seed)
+	fmt.Fprintf(p, "%s  %s on %s, seed %d", p.paint(bold+";"+tone(r.Status), r.Beside(r.Status)), plain(impls), plain(r.Bench), r.Seed)
 	if len(r.SpecHash) >= 12 {
 		fmt.Fprintf(p, ", spec %.12s", r.SpecHash)
 	}
 	p.WriteString("\n")
 	fmt.Fprintf(p, "      %s\n", plain(model.Headline(&r.Work)))
-	if r.Reason != "" {
-		fmt.Fprintf(p, "      %s\n", plain(r.Reason))
+	for _, why := range []string{r.Reason, r.Note(r.Status)} {
+		if why != "" {
+			fmt.Fprintf(p, "      %s\n", plain(why))
+		}
 	}
 	p.WriteString("\n")
 }
@@ -205,7 +208,8 @@ func (p *printer) verdicts(r *model.Result) {
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		switch {
-		case v.Status < rule.Fail:
+		case v.Status < rule.XPass:
+		case v.Status == rule.Invalid: // told together
 		case v.Status == rule.Fail && !v.Required:
 			advice++
 		case shown < failuresShown:
@@ -215,8 +219,17 @@ func (p *printer) verdicts(r *model.Result) {
 			fmt.Fprintf(p, "%s %s: %s\n", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()), plain(v.Rule), plain(v.Title))
 		}
 	}
+	p.invalid(r)
 	if advice > 0 {
 		fmt.Fprintf(p, "\n%s not required, see the report\n", quantity.Plural(int64(advice), "failure is of a rule that is", "failures are of rules that are"))
+	}
+}
+
+// invalid tells what took verdicts away, and how many.
+func (p *printer) invalid(r *model.Result) {
+	for _, why := range r.Invalidated() {
+		fmt.Fprintf(p, "\n%s %s: %s\n", p.paint(bold+";"+tone(validity.Invalid), validity.Invalid),
+			quantity.Plural(int64(len(why.Rules)), "rule rests on what failed", "rules rest on what failed"), plain(why.Reason))
 	}
 }
 

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -8,7 +9,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
@@ -60,8 +60,8 @@ func seconds(s *scenario.Spec) float64 {
 // folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
 func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
 	r, err := run.Repeat(ctx, attempts, func(int) (*model.Result, error) { return run.Execute(ctx, o) })
-	if err == nil && r.Status == rule.Invalid.String() {
-		err = errors.New("INVALID: " + r.Reason)
+	if err == nil && r.Doubtful() {
+		err = errors.New("INVALID: " + cmp.Or(r.Reason, r.Doubt))
 	}
 	return r, err
 }

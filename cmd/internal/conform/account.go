@@ -157,7 +157,7 @@ func listed(words []string) string {
 func (a *account) add(o *suite.Outcome) {
 	a.ran[[2]string{o.Impl, o.Scenario}] = true
 	i := slices.IndexFunc(a.scenarios, func(sc scenarios.Scenario) bool { return sc.Name == o.Scenario })
-	if i < 0 || o.Status >= rule.Invalid {
+	if i < 0 || o.Status.Unproven() {
 		return
 	}
 	for _, tool := range adapters(o.Impl, &a.scenarios[i]) {
@@ -171,7 +171,7 @@ func (a *account) add(o *suite.Outcome) {
 		}
 		d.scenarios++
 		for _, v := range o.Verdicts {
-			if r := a.marked[v.Rule]; r != nil && about(r, o.Impl) && v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
+			if r := a.marked[v.Rule]; r != nil && about(r, o.Impl) && !v.Status.Unproven() && v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
 				d.rules[v.Rule] = true
 			}
 		}

@@ -23,6 +23,8 @@ type Table struct {
 	Done  int         // outcomes so far
 	Worst rule.Status // of them
 
+	doubtful int // outcomes whose link was not what it should be, whatever stands beside that
+
 	peer    string              // of all of them; "" is the implementation itself
 	cells   map[[2]string]*Cell // by rule and implementation
 	bad     []*suite.Outcome    // those that did not pass
@@ -78,6 +80,9 @@ func (t *Table) Cell(id, impl string) *Cell { return t.cells[[2]string{id, impl}
 // Add takes one outcome in.
 func (t *Table) Add(o *suite.Outcome) {
 	t.Done++
+	if o.Doubtful() {
+		t.doubtful++
+	}
 	if t.account != nil {
 		t.account.add(o)
 	}
@@ -94,8 +99,8 @@ func (t *Table) Add(o *suite.Outcome) {
 			continue
 		}
 		c := t.applies(v.Rule, o.Impl)
-		if o.Status >= rule.Invalid {
-			continue // what such a run shows proves nothing, for a rule as little as against it
+		if o.Status == rule.Error || v.Status.Unproven() {
+			continue // what does not stand proves nothing, for a rule as little as against it
 		}
 		if c.Judged() == 0 {
 			c.Status = v.Status
@@ -121,7 +126,7 @@ func (t *Table) Expect(waivers []rule.Waiver, kernel, today string) {
 		refuted := func(w rule.Waiver) bool {
 			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today && c.Stands(&w) == rule.XPass
 		}
-		if c.Status < rule.Fail && slices.ContainsFunc(waivers, refuted) {
+		if c.Status < rule.XPass && slices.ContainsFunc(waivers, refuted) {
 			c.Status = rule.XPass
 			t.Worst = max(t.Worst, rule.XPass)
 		}
@@ -155,7 +160,11 @@ func (t *Table) Print(out io.Writer, short bool) error {
 	for reason, names := range t.reasons() {
 		fmt.Fprintf(out, "%s: %s\n", reason, strings.Join(names, " "))
 	}
-	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s\n", t.Done, t.Done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.Worst))
+	doubt := ""
+	if t.doubtful > 0 {
+		doubt = fmt.Sprintf("; the links of %d were %s", t.doubtful, t.painted(rule.Invalid))
+	}
+	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s%s\n", t.Done, t.Done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.Worst), doubt)
 	return err
 }
 
@@ -256,7 +265,7 @@ func (t *Table) painted(s rule.Status) string {
 	switch {
 	case s == rule.Pass:
 		color = 32
-	case s >= rule.Fail:
+	case s >= rule.XPass:
 		color = 31
 	}
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, s)

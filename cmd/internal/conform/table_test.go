@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // outcome makes what a spec would report: pairs of a rule and its status.
@@ -47,18 +48,33 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableOfInvalidRuns: a run whose link was not what it should be counts neither for a rule nor against it.
+// TestTableOfInvalidRuns: what does not stand counts neither for a rule nor against it, and what stands over a bad link counts.
 func TestTableOfInvalidRuns(t *testing.T) {
 	table := NewTable([]string{"x"}, "", false)
-	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass, "RC-ACK-003": rule.Pass}))
+	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Invalid, "RC-ACK-002": rule.Invalid, "RC-ACK-003": rule.Pass}))
+	table.Add(outcome("x", "three", rule.Error, map[string]rule.Status{"RC-ACK-002": rule.Pass}))
 	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass}))
-	for id, want := range map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive} {
+	for id, want := range map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive, "RC-ACK-003": rule.Pass} {
 		if c := table.Cell(id, "x"); c == nil || c.Status != want || len(c.Broken) > 0 {
 			t.Errorf("%s: %+v, want %s", id, c, want)
 		}
 	}
-	if table.Worst != rule.Invalid || len(table.bad) != 1 {
+	if table.Worst != rule.Error || len(table.bad) != 2 {
 		t.Errorf("worst %s, %d bad", table.Worst, len(table.bad))
+	}
+	table.Add(outcome("x", "four", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Invalid}))
+	if c := table.Cell("RC-ACK-001", "x"); c.Status != rule.Fail || table.Worst != rule.Fail {
+		t.Errorf("%+v, worst %s: a FAIL that stands is hidden", c, table.Worst)
+	}
+	late := outcome("x", "five", rule.Fail, nil)
+	late.State = validity.State{Validity: validity.Invalid, Doubt: "during the run: late"}
+	table.Add(late)
+	var b strings.Builder
+	err := table.Print(&b, true)
+	for _, want := range []string{"five x on sim: FAIL, link INVALID during the run: late\n", "did not: FAIL; the links of 1 were INVALID\n"} {
+		if err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v, no %q in\n%s", err, want, b.String())
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ type usualTrial struct {
 }
 
 // valid reports whether the link was what the Spec says; whatever the rules found, it is then no matter of this machine.
-func (t *usualTrial) valid() bool { return t.result.Status != rule.Invalid.String() }
+func (t *usualTrial) valid() bool { return !t.result.Doubtful() }
 
 func (t *usualTrial) String() string { return quantity.Rate(float64(t.rate)) }
 
@@ -80,12 +80,12 @@ func capacity(run func(rate unit.Rate) (*model.Result, error), show func(share f
 func carries(best, worst *usualTrial) Finding {
 	f := Finding{Name: "capacity", State: "limited", Remedy: "stop what else runs here, or use --bench sim, or --bench lab --deterministic"}
 	if best == nil {
-		f.Found = fmt.Sprintf("README's run is INVALID at %s already: %s", worst, worst.result.Reason)
+		f.Found = fmt.Sprintf("README's run is INVALID at %s already: %s", worst, worst.result.Doubt)
 		return f
 	}
 	f.Found = fmt.Sprintf("README's run is valid up to %s, with %s packets/s through the %s", best, quantity.Count(best.packetsPerSecond()), best.link())
 	if worst != nil {
-		f.Found += fmt.Sprintf("; at %s it is INVALID: %s", worst, worst.result.Reason)
+		f.Found += fmt.Sprintf("; at %s it is INVALID: %s", worst, worst.result.Doubt)
 	}
 	if best.rate >= usualRate {
 		f.State, f.Remedy = "ok", ""

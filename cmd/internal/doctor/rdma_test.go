@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -161,7 +162,7 @@ func TestCapacity(t *testing.T) {
 			r := &model.Result{Status: "FAIL", Summary: metrics.Summary{Packets: int64(rate) / 10_000, ElapsedNs: 1e9},
 				Environment: []model.Fact{{Name: "kernel", Value: "6.1.0"}, {Name: "link", Value: "relay"}}}
 			if rate > c.holds {
-				r.Status, r.Reason = "INVALID", "late"
+				r.Status, r.State = "INVALID", validity.State{Validity: validity.Invalid, Doubt: "late"}
 			}
 			return r, nil
 		}, func(float64, string) {})

@@ -230,7 +230,7 @@ func (c *Comparison) run(ctx context.Context, r one) (*model.ContrastRun, error)
 
 // contrastRun is what a run showed. The requester is at A.
 func contrastRun(r *model.Result, reader *datasheet.Reader) *model.ContrastRun {
-	out := &model.ContrastRun{Status: r.Status, Reason: r.Reason, Summary: r.Summary}
+	out := &model.ContrastRun{Status: r.Status, Reason: r.Reason, State: r.State, Summary: r.Summary}
 	for _, v := range r.Verdicts {
 		if v.Status == rule.Fail && v.Required {
 			out.Broken = append(out.Broken, v.Rule)

@@ -68,6 +68,7 @@ type ruleRow struct {
 	Source   string     `json:"source"`
 	Quote    string     `json:"quote"`
 	Needs    string     `json:"needs"`
+	RestsOn  string     `json:"rests_on"` // the properties of link, capture and host without which its verdict is INVALID
 	Stimulus string     `json:"stimulus"`
 	BlackBox string     `json:"black_box"`
 	Features []string   `json:"features,omitempty"`
@@ -79,7 +80,7 @@ func ruleRows() any {
 	var rows []ruleRow
 	for _, r := range catalogued() {
 		rows = append(rows, ruleRow{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source.Ref, Quote: r.Source.Quote,
-			Needs: r.Needs.String(), Stimulus: r.Stimulus, BlackBox: r.BlackBox, Features: r.Features, Built: r.Unbuilt == "", Missing: r.Unbuilt})
+			Needs: r.Needs.String(), RestsOn: r.RestsOn().String(), Stimulus: r.Stimulus, BlackBox: r.BlackBox, Features: r.Features, Built: r.Unbuilt == "", Missing: r.Unbuilt})
 	}
 	return rows
 }

@@ -298,6 +298,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 func fill(c *model.Cell, r *model.Result, err error) {
 	c.Status, c.Reason = rule.Error.String(), ""
 	if r != nil {
+		c.State = r.State
 		c.Status, c.Reason, c.SpecHash, c.Folder, c.Again = r.Status, r.Reason, r.SpecHash, r.Folder, r.Command
 		c.Verdicts, c.Warnings, c.Summary, c.Broken = r.Counts(), r.Warnings, r.Summary, nil
 		for _, v := range r.Verdicts {

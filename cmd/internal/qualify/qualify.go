@@ -114,7 +114,9 @@ func (s *Session) Verdict(ctx context.Context, progress func(share float64, what
 	q.Started, q.Wall = s.started.UTC().Format(time.RFC3339), time.Since(s.started).Seconds()
 	q.Settle()
 	if ctx.Err() != nil || s.session.Table.Done < len(s.session.Specs) {
-		q.Status, q.Qualified = rule.Error.String(), false
+		if q.Qualified = false; q.Status != rule.Fail.String() {
+			q.Status = rule.Error.String()
+		}
 		q.Reasons = append(q.Reasons, "interrupted before all scenarios and targets had been run")
 	}
 	return q, nil

@@ -133,6 +133,6 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 func (m *measurement) keep(r *model.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "), Title: "run of a target", Status: r.Status, Reason: r.Reason, Seed: r.Seed,
+	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "), Title: "run of a target", Status: r.Status, Reason: r.Reason, State: r.State, Seed: r.Seed,
 		SpecHash: r.SpecHash, Certificates: r.Certificates})
 }

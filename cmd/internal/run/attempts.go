@@ -10,7 +10,7 @@ import (
 )
 
 // Repeat makes a run until it is not INVALID, at most so often, and returns the last result. A run whose link was not what the Spec
-// says proves nothing about the implementation, so it is made again; a failure or an error never is, nor a run in virtual time,
+// says proves too little about the implementation, so it is made again; a failure that stands or an error never is, nor a run in virtual time,
 // which would end the same way, nor one that was interrupted. Attempts are numbered from 1.
 func Repeat(ctx context.Context, most int, once func(attempt int) (*model.Result, error)) (*model.Result, error) {
 	for attempt := 1; ; attempt++ {

@@ -11,8 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -70,6 +75,55 @@ func TestAttempts(t *testing.T) {
 		}
 		if text, err := os.ReadFile(filepath.Join(r.Folder, "result.json")); err != nil || strings.Count(string(text), `"status": "INVALID"`) < len(r.Earlier) {
 			t.Errorf("%s: result.json does not name the attempts before it: %v", c.name, err)
+		}
+	}
+}
+
+// TestFailureOverABadLinkIsNotRepeated keeps the first run of an engine that breaks rules which do not rest on the link.
+func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
+	runs := 0
+	o := options(t, lossy)
+	o.Bench, o.Name, o.Folder = late{bad: 9, runs: &runs}, "netns", filepath.Join(t.TempDir(), "run")
+	for _, v := range brokengbn.Family().Variants {
+		if slices.Contains(v.Catches, "WIRE-ICRC-001") {
+			o.Impls = [2]engine.Implementation{v.Impl, v.Impl}
+		}
+	}
+	r, err := Attempts(t.Context(), o, 3, func(int, *model.Result) { t.Error("it is made again") })
+	must(t, err)
+	if r.Status != "FAIL" || r.Validity != validity.Invalid || r.Doubt != "during the run: late" || runs != 1 || ExitCode(r) != 1 {
+		t.Errorf("%s, %+v after %d runs, exit code %d", r.Status, r.State, runs, ExitCode(r))
+	}
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Status == rule.Fail && v.Rests != validity.Frames {
+			t.Errorf("%s stands and rests on %v", v.Rule, v.Rests)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(r.Folder, "result.json"))
+	for _, want := range []string{`"status": "FAIL"`, `"validity": "INVALID"`, `"validity_reason": "during the run: late"`, `"rests_on": "frames"`} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("result.json has no %s: %v", want, err)
+		}
+	}
+}
+
+// TestJudgedAgain holds the verdicts of a run over a bad link against those of its run folder, which has the certificates.
+func TestJudgedAgain(t *testing.T) {
+	runs := 0
+	o := options(t, lossy)
+	o.Bench, o.Name = late{bad: 1, runs: &runs}, "netns"
+	r, err := Execute(t.Context(), o)
+	must(t, err)
+	for _, path := range []string{r.Folder, filepath.Join(r.Folder, "trace.ndjson")} {
+		again, err := Judge(t.Context(), JudgeOptions{Path: path, Rules: o.Rules, Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
+		must(t, err)
+		if again.Status != "INVALID" || again.Reason != r.Reason || again.State != r.State {
+			t.Errorf("%s: %s, %q, %+v; the run was %s, %q, %+v", path, again.Status, again.Reason, again.State, r.Status, r.Reason, r.State)
+		}
+		for i := range r.Verdicts {
+			if v, was := &again.Verdicts[i], &r.Verdicts[i]; v.Status != was.Status && v.Status != rule.Inconclusive { // the file has no frames
+				t.Errorf("%s: %s is %s, and was %s in the run", path, v.Rule, v.Status, was.Status)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -55,13 +58,14 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	}
 	r := &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: "file", Folder: o.Path, Verdicts: judge.Verdicts(),
+		Command: o.Command, Bench: "file", Folder: o.Path, Verdicts: judge.Verdicts(), Certificates: o.certificates(),
 		Summary: collector.Summary(), Timeline: collector.Timeline(), Sequences: collector.Sequences(),
 	}
 	r.Notes = append(r.Notes, describe(&h))
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
+	rule.Invalidate(r.Verdicts, func(rests validity.Property) string { return certify.Against(r.Certificates, rests) })
 	if len(o.Device.Names) == 0 {
 		o.Device.Names = named(r.Impl)
 	}
@@ -74,13 +78,27 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	return r, o.report(r)
 }
 
+// runFolder is where the trace of a run lies among what else was kept of it; any other trace lies beside nothing of that.
+func (o *JudgeOptions) runFolder() string {
+	if base := filepath.Base(o.Path); base == recording.NDJSONName || base == recording.TapsName {
+		return filepath.Dir(o.Path)
+	}
+	return o.Path
+}
+
+// certificates are those of the link in a run folder: evidence that did not stand then does not stand now.
+func (o *JudgeOptions) certificates() []certify.Certificate {
+	var kept struct{ Certificates []certify.Certificate }
+	text, err := os.ReadFile(filepath.Join(o.runFolder(), "result.json"))
+	if err != nil || json.Unmarshal(text, &kept) != nil {
+		return nil
+	}
+	return kept.Certificates
+}
+
 // metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
 func (o *JudgeOptions) metrics() metrics.Options {
-	dir := o.Path
-	if filepath.Base(dir) == recording.NDJSONName || filepath.Base(dir) == recording.TapsName {
-		dir = filepath.Dir(dir)
-	}
-	s, err := scenario.ReadFile(filepath.Join(dir, "spec.txt"))
+	s, err := scenario.ReadFile(filepath.Join(o.runFolder(), "spec.txt"))
 	if err != nil {
 		return metrics.Options{}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -192,11 +193,11 @@ func newResult(o *Options, started time.Time) *model.Result {
 func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
 	status, reason = idle(r, status, reason)
-	r.Status, r.Reason = status.String(), reason
+	r.Status, r.Reason, r.State = status.String(), reason, certify.State(r.Certificates)
 }
 
-// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure, 3 INVALID or ERROR, or a run that
-// proves nothing.
+// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure that stands, 3 INVALID or ERROR, or a
+// run that proves nothing, where none stands.
 func ExitCode(r *model.Result) int {
 	switch r.Status {
 	case rule.Pass.String():

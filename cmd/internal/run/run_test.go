@@ -22,6 +22,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -235,6 +236,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	verdict := func(s rule.Status, required bool) rule.Verdict { return rule.Verdict{Status: s, Required: required} }
+	slow := []certify.Certificate{{Valid: true}, {When: "after", Reason: "slow"}}
 	for _, c := range []struct {
 		name     string
 		verdicts []rule.Verdict
@@ -247,10 +249,14 @@ func TestStatus(t *testing.T) {
 		{"passes", []rule.Verdict{verdict(rule.Pass, true), verdict(rule.Inconclusive, true), verdict(rule.NotApplicable, true), verdict(rule.XFail, true)}, nil, nil, "PASS", 0},
 		{"a required failure", []rule.Verdict{verdict(rule.Fail, true), verdict(rule.Pass, true)}, nil, nil, "FAIL", 1},
 		{"another failure", []rule.Verdict{verdict(rule.Fail, false)}, nil, nil, "PASS", 0},
-		{"a waived rule passed", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Fail, true)}, nil, nil, "XPASS", 1},
+		{"a waived rule passed", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Pass, true)}, nil, nil, "XPASS", 1},
+		{"nothing hides a failure", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Error, true), verdict(rule.Fail, true)}, nil, nil, "FAIL", 1},
 		{"a rule broke", []rule.Verdict{verdict(rule.Error, true)}, nil, nil, "ERROR", 3},
-		{"invalid link", []rule.Verdict{verdict(rule.Fail, true)}, []certify.Certificate{{Valid: true}, {When: "after", Reason: "slow"}}, nil, "INVALID", 3},
-		{"broken harness", []rule.Verdict{verdict(rule.Fail, true)}, []certify.Certificate{{}}, errors.New("x"), "ERROR", 3},
+		{"invalid link", []rule.Verdict{verdict(rule.Invalid, true), verdict(rule.Pass, true)}, slow, nil, "INVALID", 3},
+		{"invalid link, and nothing rests on it", []rule.Verdict{verdict(rule.Pass, true)}, slow, nil, "INVALID", 3},
+		{"a failure beside an invalid link", []rule.Verdict{verdict(rule.Fail, true), verdict(rule.Invalid, true)}, slow, nil, "FAIL", 1},
+		{"broken harness", []rule.Verdict{verdict(rule.Invalid, true)}, []certify.Certificate{{}}, errors.New("x"), "ERROR", 3},
+		{"a failure beside a broken harness", []rule.Verdict{verdict(rule.Fail, true)}, []certify.Certificate{{}}, errors.New("x"), "FAIL", 1},
 	} {
 		r := &model.Result{Verdicts: c.verdicts, Certificates: c.certs}
 		if settle(r, c.err); r.Status != c.want || ExitCode(r) != c.code {
@@ -258,6 +264,9 @@ func TestStatus(t *testing.T) {
 		}
 		if c.want == "INVALID" && r.Reason != "link certificate after the run: slow" {
 			t.Errorf("reason %q", r.Reason)
+		}
+		if (r.Validity == validity.Invalid) != (len(c.certs) > 0) || c.certs == nil && r.Validity != "" || len(c.certs) == 2 && r.Doubt != "after the run: slow" {
+			t.Errorf("%s: validity %q, %q", c.name, r.Validity, r.Doubt)
 		}
 	}
 }

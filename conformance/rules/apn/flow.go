@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -116,7 +117,7 @@ func (f *flow) cycle() vtime.Duration {
 
 func lineBusy() rule.Rule {
 	return rule.Rule{
-		ID: "APN-QD-003", Level: rule.Must,
+		ID: "APN-QD-003", Level: rule.Must, Rests: validity.Everything,
 		Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
 		Source: rule.Source{Ref: "NTT 4.1", Quote: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
@@ -162,7 +163,7 @@ func hostsOf(c *rule.Context) vtime.Duration { return min(hosts, c.Attr.Path.RTT
 
 func starvedQueue() rule.Rule {
 	return rule.Rule{
-		ID: "APN-QD-004", Level: rule.Must,
+		ID: "APN-QD-004", Level: rule.Must, Rests: validity.Everything,
 		Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
 		Source: rule.Source{Ref: "NTT 2.2", Quote: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
@@ -202,7 +203,7 @@ func (f *flow) rate(cycle vtime.Duration) unit.Rate {
 
 func moderatedQueue() rule.Rule {
 	return rule.Rule{
-		ID: "APN-QD-007", Level: rule.Must,
+		ID: "APN-QD-007", Level: rule.Must, Rests: validity.Everything,
 		Title: "With one completion in m signalled the effective window is between m and the depth",
 		Source: rule.Source{Ref: "perftest", Quote: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
 			"stands for so many requests."},

@@ -8,11 +8,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func controlWord() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-HDR-001", Level: rule.Must,
+		ID: "DIW-HDR-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T per model, L on the last segment only",
 		Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1", Quote: "The DDP and RDMAP versions are 1, reserved bits are set to " +
 			"zero, and L is set in the last segment of a message"},
@@ -47,7 +48,7 @@ func controlWord() rule.Rule {
 
 func headerFields() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-HDR-002", Level: rule.Must,
+		ID: "DIW-HDR-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The tagged header has 14 bytes and the untagged 18, with fields as defined",
 		Source: rule.Source{Ref: "RFC 5041 4", Quote: "The tagged buffer header holds STag and TO, the untagged one QN, MSN and MO; " +
 			"the first message of a queue has MSN 1"},
@@ -93,7 +94,7 @@ func headerFields() rule.Rule {
 
 func noFraming() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-HDR-003", Level: rule.MustNot,
+		ID: "DIW-HDR-003", Level: rule.MustNot, Rests: validity.Frames,
 		Title:  "Datagrams carry no MPA length, no markers and no handshake",
 		Source: paper("IV-B", "It should be noted that datagram-iWARP does not require the MPA [4] layer."),
 		Needs:  rule.TapRequester, Stimulus: "none",
@@ -130,7 +131,7 @@ func framed(b []byte) string {
 
 func crcPresent() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-CRC-001", Level: rule.Must,
+		ID: "DIW-CRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title:  "Every datagram ends with the CRC32c of its segment",
 		Source: paper("IV-B, 6", "Datagram-iWARP always requires the use of Cyclic Redundancy Check (CRC32) when sending messages."),
 		Needs:  rule.TapRequester, Stimulus: "none",
@@ -186,7 +187,7 @@ func crcChecked() rule.Rule {
 
 func datagramLimit() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-SEG-001", Level: rule.Must,
+		ID: "DIW-SEG-001", Level: rule.Must, Rests: validity.Frames,
 		Title:  "A UDP payload has 65507 bytes at most; longer messages are segmented by the stack",
 		Source: paper("IV-B", "Although for UD RDMA operations it is possible to perform reassembly of larger messages in the iWARP stack."),
 		Needs:  rule.TapRequester, Stimulus: "messages of 64 KiB and more",
@@ -206,7 +207,7 @@ func datagramLimit() rule.Rule {
 
 func coverOnce() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-SEG-002", Level: rule.Must,
+		ID: "DIW-SEG-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The segments of a message cover it exactly once, in ascending order when they are sent",
 		Source: rule.Source{Ref: "RFC 5041 5.1", Quote: "The data source segments the message in ascending order of offset, and every " +
 			"byte is in one segment"},

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -16,7 +17,7 @@ import (
 // then all others that did count. The probability is the one at which this very trace lost frames.
 func lossModel() rule.Rule {
 	return define(rule.Rule{
-		ID: "WREC-LOSS-001", Level: rule.Should,
+		ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
 		Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
 		Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can be saved even if some "+
 			"64KB UDP segments are discarded."),

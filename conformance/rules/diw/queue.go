@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -43,7 +44,7 @@ func by(c *rule.Context, e *trace.Event) rule.Blame {
 
 func manyPeers() rule.Rule {
 	return define(rule.Rule{
-		ID: "DIW-QP-002", Level: rule.Must,
+		ID: "DIW-QP-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "One QP serves many peers: each work request has a destination, and a completion reports the source",
 		Source: paper("IV-B, 4", "In addition the completion queue elements need to be altered to include information concerning the "+
 			"source address and port for incoming data."),

@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -128,7 +129,7 @@ const responderState = rule.Probes | rule.Attributes
 // state defines a rule about the receiver's variables.
 func state(id, title, ref, quote, stimulus string, step func(c *rule.Context, prev, cur *snapshot)) rule.Rule {
 	return define(rule.Rule{ID: id, Level: rule.Must, Title: title, Source: rule.Source{Ref: ref, Quote: quote},
-		Needs: responderState, Stimulus: stimulus, New: watch(false, step)})
+		Needs: responderState, Rests: validity.Sequence, Stimulus: stimulus, New: watch(false, step)})
 }
 
 func nothingWithoutLoss() rule.Rule {
@@ -378,7 +379,7 @@ func poolSuffices() rule.Rule {
 				fail(c, cur, rule.Responder, "the pool is exhausted")
 			}
 		})
-	r.Level = rule.Should
+	r.Level, r.Rests = rule.Should, validity.Everything
 	return r
 }
 
@@ -386,7 +387,7 @@ func poolSuffices() rule.Rule {
 
 func placeable() rule.Rule {
 	return define(rule.Rule{
-		ID: "FASR-PLC-001", Level: rule.Must,
+		ID: "FASR-PLC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its receive and its offset",
 		Source: rule.Source{Ref: "FASR IV-D", Quote: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
 			"payload offset [...]. All WRITE packets carry their target remote memory address, which costs 8 bytes."},

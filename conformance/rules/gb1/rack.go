@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -255,7 +256,7 @@ func (e *each) overdue(now vtime.Time) {
 
 func rackOpcode() rule.Rule {
 	return rule.Rule{
-		ID: "GB1-RACK-003", Level: rule.Must,
+		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A RACK is told from an ACK by its opcode; no sequence NAK stands in for it",
 		Source: rule.Source{Ref: "GB1 IV-C2", Quote: "The value of the protocol field is set to 0xFD, so that the sender can distinguish " +
 			"ACK and RACK."},

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -257,7 +258,7 @@ func (f *left) event(e *trace.Event) {
 
 func lengthKept() rule.Rule {
 	return rule.Rule{
-		ID: "GB1-RTX-006", Level: rule.Must,
+		ID: "GB1-RTX-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A short last packet that is sent again has its own length",
 		Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired", Quote: "The payload of a retransmission is that of the packet; m_mtu, as printed, would " +
 			"lengthen the last packet of a message."},

@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -102,7 +103,7 @@ func (g *gaps) close(at vtime.Time) {
 
 func nakOnce() rule.Rule {
 	return rule.Rule{
-		ID: "GBN-NAK-002", Level: rule.MustNot,
+		ID: "GBN-NAK-002", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "No second sequence NAK leaves before the expected packet has arrived",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2", Quote: "After a NAK for PSN sequence error the responder sends no other until it has " +
 			"received the request with the expected PSN."},

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -207,7 +208,7 @@ func timeoutFromUNA() rule.Rule {
 
 func opcodeKept() rule.Rule {
 	return rule.Rule{
-		ID: "GBN-RTX-004", Level: rule.Must,
+		ID: "GBN-RTX-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a MIDDLE and gets no RETH",
 		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1", Quote: "A retried packet repeats the original; the opcode follows from the " +
 			"packet's position in its message, not from where the retry begins."},

@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -50,7 +51,7 @@ func nakInterval() rule.Rule {
 
 func goBackRounded() rule.Rule {
 	return rule.Rule{
-		ID: "GBN-BT0-001", Level: rule.Observation,
+		ID: "GBN-BT0-001", Level: rule.Observation, Rests: validity.Sequence,
 		Title: "With backto0, the requester goes back to the last multiple of the chunk before the missing packet",
 		Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0", Quote: "A NACK moves the sender back to the beginning of the chunk that " +
 			"the missing byte lies in."},

@@ -6,12 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func writePlaceable() rule.Rule {
 	return define(rule.Rule{
-		ID: "IRN-PLC-001", Level: rule.Must,
+		ID: "IRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Every WRITE packet is placeable alone: it has a RETH, with the address of its own first byte",
 		Source: rule.Source{Ref: early, Quote: "The RETH header (containing the remote memory location) is carried only by the first packet of a Write " +
 			"message. IRN requires adding it to every packet."},

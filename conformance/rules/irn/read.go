@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -245,7 +246,7 @@ func (d *data) end(at vtime.Time) {
 
 func readOrder() rule.Rule {
 	return define(rule.Rule{
-		ID: "IRN-RD-004", Level: rule.Must,
+		ID: "IRN-RD-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
 		Source: rule.Source{Ref: early, Quote: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
 			"and is executed only after all before it."},

@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // sendsRequests are what the encoder of requests needs to see.
@@ -264,7 +265,7 @@ func responsesCoded() rule.Rule {
 
 func uncoded() rule.Rule {
 	return define(rule.Rule{
-		ID: "LOWAR-ENC-011", Level: rule.MustNot,
+		ID: "LOWAR-ENC-011", Level: rule.MustNot, Rests: validity.Sequence,
 		Title:  "ACKs, NAKs, READ requests and atomics are not coded",
 		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics)."},
 		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseOut | rule.RepairOut, Stimulus: "READs, atomics and acknowledgements",

@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // sent are the packets of the shim that leave a port, wherever they belong.
@@ -19,7 +20,7 @@ func ofShim(s *rule.Sight) bool {
 
 func header() rule.Rule {
 	return define(rule.Rule{
-		ID:    "LOWAR-HDR-001",
+		ID: "LOWAR-HDR-001", Rests: validity.Frames,
 		Title: "A repair or negotiation packet begins with 0x1F, the destination QPN and its type, and has no BTH",
 		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Quote: "Repair Header replaces the field where OpCode lies within RDMA BTH header " +
 			"with a unique value (0x1F) [...]. It also includes a target QPN field to map LoWAR packets to their connections."},
@@ -54,7 +55,7 @@ func peer(c *rule.Context, s *rule.Sight) uint32 {
 
 func ports() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-HDR-002",
+		ID: "LOWAR-HDR-002", Rests: validity.Sequence,
 		Title:  "The packets of the shim have the UDP ports of their connection",
 		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "LoWAR packets multiplex the UDP port of their connections."},
 		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut, Stimulus: "a write",
@@ -86,7 +87,7 @@ func ports() rule.Rule {
 
 func fields() rule.Rule {
 	return define(rule.Rule{
-		ID:    "LOWAR-HDR-003",
+		ID: "LOWAR-HDR-003", Rests: validity.Sequence,
 		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they agree with each other",
 		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and " +
 			"ISN [...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
@@ -131,7 +132,7 @@ func contradiction(h *roce.Repair, raw []byte) string {
 
 func sealed() rule.Rule {
 	return define(rule.Rule{
-		ID:    "LOWAR-HDR-004",
+		ID: "LOWAR-HDR-004", Rests: validity.Frames,
 		Title: "The packets of the shim have a valid ICRC, in which byte 4, their type, is not masked",
 		Source: rule.Source{Ref: "LOWAR Fig. 8", Quote: "Repair Packet format: Eth Header, IP Header, UDP Header, Repair Header, XOR Payload, " +
 			"ICRC, FCS."},
@@ -152,7 +153,7 @@ func sealed() rule.Rule {
 
 func dataUnchanged() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-TRN-001",
+		ID: "LOWAR-TRN-001", Rests: validity.Sequence,
 		Title:  "Data packets leave as the transport made them: no header is added, no reserved bit is used",
 		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
 		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "a run without loss, compared with go-back-N",

@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -33,7 +34,7 @@ func psnReceived() rule.Rule {
 
 func qpnOfLocal() rule.Rule {
 	return judged(rule.Rule{
-		ID: "PACK-QPN-001", Level: rule.Must,
+		ID: "PACK-QPN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:    "DestQP = Local's QPN as in CM REQ",
 		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
 		Stimulus: "CM set-up", BlackBox: anyNIC,
@@ -107,7 +108,7 @@ func sameAsReal() rule.Rule {
 
 func goodICRC() rule.Rule {
 	return judged(rule.Rule{
-		ID: "PACK-ICRC-001", Level: rule.Must,
+		ID: "PACK-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title:  "Valid ICRC",
 		Source: rule.Source{Ref: "A17", Quote: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
 		Needs:  rule.Bytes, Stimulus: "none", BlackBox: anyNIC,

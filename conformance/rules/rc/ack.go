@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -72,7 +73,7 @@ func (a *ackDemand) end(at vtime.Time) {
 
 func ackIsReceived() rule.Rule {
 	return rule.Rule{
-		ID: "RC-ACK-002", Level: rule.MustNot,
+		ID: "RC-ACK-002", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "An acknowledgement never names a PSN that has not been received in order",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "A positive acknowledgement of a PSN says that this request packet and all " +
 			"before it have been received."},
@@ -98,7 +99,7 @@ func ackIsReceived() rule.Rule {
 
 func ackMonotonic() rule.Rule {
 	return rule.Rule{
-		ID: "RC-ACK-003", Level: rule.Must,
+		ID: "RC-ACK-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Quote: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
 			"recently completed request packet."},
@@ -209,7 +210,7 @@ func ackRequested() rule.Rule {
 
 func responsesInOrder() rule.Rule {
 	return rule.Rule{
-		ID: "RC-ACK-006", Level: rule.Must,
+		ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Responses of a QP are sent in PSN order",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110", Quote: "The responder returns responses in the order in which it received " +
 			"the requests."},

@@ -5,12 +5,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func completionOrder() rule.Rule {
 	return rule.Rule{
-		ID: "RC-CQE-001", Level: rule.Must,
+		ID: "RC-CQE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Work requests complete in the order of posting, once each when signalled",
 		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Quote: "Work completions of a send queue are returned in the order in which the " +
 			"work requests were submitted."},

@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // msnBase converts the MSN on the wire to requests completed since the trace began. It is zero when the attributes are
@@ -35,7 +36,7 @@ func (m *msnBase) count(c *rule.Context, s *rule.Sight) (n psn.MSN, ok bool) {
 
 func msnCounts() rule.Rule {
 	return rule.Rule{
-		ID: "RC-MSN-001", Level: rule.Must,
+		ID: "RC-MSN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1", Quote: "The responder initialises its MSN to zero and increments it when it completes " +
 			"a new request message."},
@@ -69,7 +70,7 @@ func msnCounts() rule.Rule {
 
 func msnOperations() rule.Rule {
 	return rule.Rule{
-		ID: "RC-MSN-002", Level: rule.Must,
+		ID: "RC-MSN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Quote: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
 			"or atomic when its request is executed."},
@@ -142,7 +143,7 @@ func (m *msnMoments) counted(p psn.PSN) (psn.MSN, bool) {
 
 func msnDuplicate() rule.Rule {
 	return rule.Rule{
-		ID: "RC-MSN-003", Level: rule.Must,
+		ID: "RC-MSN-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A duplicate request does not advance the MSN",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1", Quote: "The MSN is incremented for new requests only; a duplicate leaves it " +
 			"as it is."},

@@ -6,12 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func opcodeOrder() rule.Rule {
 	return rule.Rule{
-		ID: "RC-OPC-001", Level: rule.Must,
+		ID: "RC-OPC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A message is ONLY, or FIRST MIDDLE* LAST of one operation, not interleaved with another message",
 		Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Quote: "The packets of a message are sent in order and are not interleaved with " +
 			"those of another message of the same QP."},

@@ -5,12 +5,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func psnConsecutive() rule.Rule {
 	return rule.Rule{
-		ID: "RC-PSN-001", Level: rule.Must,
+		ID: "RC-PSN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per response packet after a READ",
 		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2", Quote: "The requester increments the PSN by one for each request packet, " +
 			"and after an RDMA READ request by the number of response packets expected."},
@@ -34,7 +35,7 @@ func psnConsecutive() rule.Rule {
 
 func psnStart() rule.Rule {
 	return rule.Rule{
-		ID: "RC-PSN-002", Level: rule.Must,
+		ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The first request carries the negotiated starting PSN",
 		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Quote: "The starting PSN of the send queue, given when the QP goes to RTS, " +
 			"is the PSN of the first request packet."},
@@ -148,7 +149,7 @@ func (w *wrapCheck) end(at vtime.Time) {
 
 func psnSpan() rule.Rule {
 	return rule.Rule{
-		ID: "RC-PSN-004", Level: rule.MustNot,
+		ID: "RC-PSN-004", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "The span of unacknowledged PSNs never reaches 2^23",
 		Source: rule.Source{Ref: "IBTA 9.7.2", Quote: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
 			"so that the responder can tell a duplicate from a packet of the future."},
@@ -172,7 +173,7 @@ func psnSpan() rule.Rule {
 
 func psnSameContent() rule.Rule {
 	return rule.Rule{
-		ID: "RC-PSN-005", Level: rule.Must,
+		ID: "RC-PSN-005", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A retransmitted PSN carries the payload, address and position in the message of its first transmission",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Quote: "A retried request packet has the PSN and the content of the packet " +
 			"that it repeats."},

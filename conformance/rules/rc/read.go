@@ -8,12 +8,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func readResponses() rule.Rule {
 	return rule.Rule{
-		ID: "RC-READ-001", Level: rule.Must,
+		ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The responses to a READ carry its PSNs in order, with opcode by position and payload as in requests",
 		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Quote: "The PSN of the first READ response is that of the request, each further " +
 			"response has the next one; all but the last are one path MTU long."},
@@ -309,7 +310,7 @@ func (r *replays) end(at vtime.Time) {
 
 func readDepth() rule.Rule {
 	return rule.Rule{
-		ID: "RC-READ-004", Level: rule.Must,
+		ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "READs and atomics outstanding never exceed the negotiated depth",
 		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Quote: "A requester has no more RDMA READs and atomics outstanding than the responder has " +
 			"resources for, as negotiated at connection time."},

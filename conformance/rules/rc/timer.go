@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -462,7 +463,7 @@ func timerDisabled() rule.Rule {
 
 func timerProfile() rule.Rule {
 	return rule.Rule{
-		ID: "RC-TMO-005", Level: rule.Should,
+		ID: "RC-TMO-005", Level: rule.Should, Rests: validity.Path,
 		Title: "T_tr is at least 1.5 times the round-trip time of the path; otherwise expect spurious timeouts",
 		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Quote: "A timer shorter than the round trip expires before any acknowledgement " +
 			"can return, so every request is sent twice."},

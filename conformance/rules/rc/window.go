@@ -3,12 +3,13 @@ package rc
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func queueDepth() rule.Rule {
 	return rule.Rule{
-		ID: "RC-WIN-001", Level: rule.MustNot,
+		ID: "RC-WIN-001", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "Outstanding messages never exceed the depth of the send queue",
 		Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2", Quote: "The number of work requests outstanding on a send queue is at most " +
 			"the depth given when the QP was created."},
@@ -34,7 +35,7 @@ func queueDepth() rule.Rule {
 
 func queueStall() rule.Rule {
 	return rule.Rule{
-		ID: "RC-WIN-002", Level: rule.Must,
+		ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,
 		Title: "With queue depth q and messages of one packet the requester stalls after q of them, and resumes on the ACK",
 		Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Quote: "With a queue depth of q the sender stops after q messages and sends the next " +
 			"one when an acknowledgement arrives."},

@@ -8,12 +8,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/mpa"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func fpduForm() rule.Rule {
 	return define(rule.Rule{
-		ID: "RCIW-MPA-001", Level: rule.Must,
+		ID: "RCIW-MPA-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over all of it",
 		Source: rule.Source{Ref: "RFC 5044 4", Quote: "Length field, ULPDU and padding together are a multiple of four bytes, the padding is zeros, and the " +
 			"CRC32c that follows covers them and the markers among them."},
@@ -45,7 +46,7 @@ func fpduForm() rule.Rule {
 
 func markersPlaced() rule.Rule {
 	return define(rule.Rule{
-		ID: "RCIW-MPA-002", Level: rule.Must,
+		ID: "RCIW-MPA-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "When the receiver asked for markers, one stands at every 512th byte and points back to the length of its FPDU",
 		Source: rule.Source{Ref: "RFC 5044 4.3", Quote: "Markers are inserted every 512 bytes of the stream, the first before the first FPDU; FPDUPTR is the number " +
 			"of bytes from the ULPDU length field to the marker, and zero for one that precedes it."},

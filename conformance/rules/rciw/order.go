@@ -6,11 +6,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func msnCounts() rule.Rule {
 	return define(rule.Rule{
-		ID: "RCIW-DDP-001", Level: rule.Must,
+		ID: "RCIW-DDP-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The messages of each untagged queue are numbered from 1, one by one, and their segments follow each other",
 		Source: rule.Source{Ref: "RFC 5041 4.3", Quote: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
 			"message."},

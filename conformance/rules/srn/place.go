@@ -4,11 +4,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func placeable() rule.Rule {
 	return define(rule.Rule{
-		ID: "SRN-PLC-001", Level: rule.Must,
+		ID: "SRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Packets say where they go as those of FaSR do: WRITE by address, SEND by the number of the receive and the offset",
 		Source: rule.Source{Ref: "FASR IV-D", Quote: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
 			"payload offset [...]. All WRITE packets carry their target remote memory address, which costs 8 bytes."},

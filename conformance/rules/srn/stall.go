@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -15,7 +16,7 @@ const stateBytes = 12
 
 func stateSize() rule.Rule {
 	return define(rule.Rule{
-		ID: "SRN-QP-001", Level: rule.Must,
+		ID: "SRN-QP-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The SR state of a QP on the chip is 12 bytes, with no bitmap: it does not grow when packets wait",
 		Source: rule.Source{Ref: "FASR V-A", Quote: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
 			"the bitmaps."},

@@ -6,12 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // aethPresence remembers the READs that arrived, since only their length tells how long a response has to be.
 func aethPresence() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-AETH-001", Level: rule.Must,
+		ID: "WIRE-AETH-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
 		Source: rule.Source{Ref: "IBTA 9.3.5, table 35",
 			Quote: "Acknowledgements and the first, last or only packet of a READ response carry an AETH; middle packets do not"},
@@ -57,7 +58,7 @@ func judgeAETH(c *rule.Context, p *roce.Packet, known *reads) {
 
 func aethSyndrome() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-AETH-002", Level: rule.Must,
+		ID: "WIRE-AETH-002", Level: rule.Must, Rests: validity.Frames,
 		Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
 		Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
 			Quote: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes above 4 are reserved"},

@@ -5,11 +5,12 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func bthReserved() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-BTH-001", Level: rule.Must,
+		ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Quote: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
@@ -26,7 +27,7 @@ func bthReserved() rule.Rule {
 // bthDestQP needs no attributes but the numbers, which a bench learns even of foreign devices.
 func bthDestQP() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-BTH-002", Level: rule.Must,
+		ID: "WIRE-BTH-002", Level: rule.Must, Rests: validity.Frames,
 		Title: "DestQP is the QP number of the peer, learnt at set-up",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Quote: "The destination QP field holds the number of the queue pair that the packet is for"},
@@ -49,7 +50,7 @@ func bthDestQP() rule.Rule {
 
 func bthPadding() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-BTH-003", Level: rule.Must,
+		ID: "WIRE-BTH-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Quote: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
@@ -95,7 +96,7 @@ const icrcLen = 4
 // bthPKey judges both directions against the sender's own partition table, not the receiver's.
 func bthPKey() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-BTH-004", Level: rule.Must,
+		ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
 		Title: "P_Key matches the partition of the QP in its low 15 bits",
 		Source: rule.Source{Ref: "IBTA 10.9",
 			Quote: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
@@ -116,7 +117,7 @@ func bthPKey() rule.Rule {
 // bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
 func bthSolicited() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-BTH-005", Level: rule.Must,
+		ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
 		Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
 		Source: rule.Source{Ref: "IBTA 9.2.3",
 			Quote: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},

@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // extension is the feature of transports that speak opcodes of the manufacturer-specific classes.
@@ -25,7 +26,7 @@ func extensionLayout() rule.Rule {
 		{roce.LayoutSOETH, "sn", -1, 0xFF},    // the byte before the sequence number
 	}
 	return rule.Rule{
-		ID: "WIRE-EXT-001", Level: rule.Must,
+		ID: "WIRE-EXT-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
 		Source: rule.Source{Ref: "package roce, extension opcodes",
 			Quote: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
@@ -57,7 +58,7 @@ func extensionLayout() rule.Rule {
 // does not know is a fault of either, and shows here.
 func extensionIdentity() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-EXT-002", Level: rule.Must,
+		ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
 		Title: "Decoding a frame and encoding it again is the identity",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Quote: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
@@ -102,7 +103,7 @@ func difference(raw, again []byte) int {
 func extensionTruncation() rule.Rule {
 	const samples = 24 // frames per half-conversation; a frame costs as many decodings as it has bytes
 	return rule.Rule{
-		ID: "WIRE-EXT-003", Level: rule.Must,
+		ID: "WIRE-EXT-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "The decoder never panics, and rejects every truncation of every valid packet",
 		Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
 			Quote: "A packet shorter than its length fields or its headers say is malformed and is discarded"},

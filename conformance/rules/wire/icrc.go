@@ -5,13 +5,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // icrcValue trusts the observer's own computation, which icrcVectors and the tests of package roce hold to captures.
 func icrcValue() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-ICRC-001", Level: rule.Must,
+		ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Quote: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
@@ -124,7 +125,7 @@ func variant(i, udp int) bool {
 // on the wire taken as a little-endian number.
 func icrcVectors() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-ICRC-003", Level: rule.Must,
+		ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Quote: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},

@@ -4,11 +4,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func payloadLength() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-LEN-001", Level: rule.Must,
+		ID: "WIRE-LEN-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Quote: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
@@ -36,7 +37,7 @@ func payloadLength() rule.Rule {
 // packetCount counts first transmissions, so that recovery is not taken for segmentation.
 func packetCount() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-LEN-002", Level: rule.Must,
+		ID: "WIRE-LEN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A message has as many packets as its length needs, one at least",
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Quote: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},

@@ -6,13 +6,14 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // opcodeLayout covers frames that do not decode for a reason of layout. Wrong lengths of IP and UDP are WIRE-UDP-003's,
 // unknown opcodes WIRE-OPC-002's.
 func opcodeLayout() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-OPC-001", Level: rule.Must,
+		ID: "WIRE-OPC-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Quote: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
@@ -46,7 +47,7 @@ func layoutLength(c *rule.Context, s *rule.Sight) {
 // say which opcodes were agreed. Where the ends are known to be of different kinds, each has its own.
 func opcodeRegistered() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-OPC-002", Level: rule.MustNot,
+		ID: "WIRE-OPC-002", Level: rule.MustNot, Rests: validity.Frames,
 		Title: "No opcode outside the registered set of the transport is emitted",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Quote: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},

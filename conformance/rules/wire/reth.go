@@ -5,11 +5,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func rethLength() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-RETH-001", Level: rule.Must,
+		ID: "WIRE-RETH-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A RETH is on WRITE FIRST and ONLY and on READ_REQUEST; its DMALen is the length of the message, on a READ retry what remains",
 		Source: rule.Source{Ref: "IBTA 9.3.3",
 			Quote: "The RETH of the first or only packet gives address, key and the length in bytes of the whole operation"},
@@ -98,7 +99,7 @@ func (r *announced) add(p *roce.Packet) {
 
 func rethAbsent() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-RETH-002", Level: rule.MustNot,
+		ID: "WIRE-RETH-002", Level: rule.MustNot, Rests: validity.Frames,
 		Title: "WRITE MIDDLE and LAST of the RC class carry no RETH",
 		Source: rule.Source{Ref: "IBTA 9.3.3, table 35",
 			Quote: "Only the first or only packet of an RDMA WRITE has a RETH; the responder counts the address on for the others"},

@@ -3,11 +3,12 @@ package wire
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func udDatagram() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-UD-001", Level: rule.Must,
+		ID: "WIRE-UD-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "UD packets carry a DETH, and a UD message fits one packet",
 		Source: rule.Source{Ref: "IBTA 9.8.3",
 			Quote: "An unreliable datagram is a single packet with a DETH, which names the Q_Key and the source QP"},

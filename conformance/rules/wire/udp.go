@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // layers returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but UDP
@@ -51,7 +52,7 @@ func total(ip []byte) int {
 // endpoint has nothing to say in it, and what a kernel says is not captured.
 func udpPort() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-UDP-001", Level: rule.Must,
+		ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "The UDP destination port is 4791 for every RoCEv2 packet",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Quote: "RoCEv2 packets carry the well-known UDP destination port 4791"},
@@ -77,7 +78,7 @@ func udpPort() rule.Rule {
 // packet from then on, and not for every change.
 func udpSourcePort() rule.Rule {
 	return rule.Rule{
-		ID: "WIRE-UDP-002", Level: rule.Should,
+		ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
 		Title: "The UDP source port is constant per QP and direction",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Quote: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
@@ -110,7 +111,7 @@ func udpSourcePort() rule.Rule {
 func udpLength() rule.Rule {
 	const smallest = 60 // Ethernet fills shorter frames up, without FCS
 	return rule.Rule{
-		ID: "WIRE-UDP-003", Level: rule.Must,
+		ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "UDP length and IP total length agree with the bytes present, ICRC included",
 		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
 			Quote: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
@@ -137,7 +138,7 @@ func udpLength() rule.Rule {
 func ipFragments() rule.Rule {
 	const dontFragment, fragment = 0x4000, 0x3FFF // the latter: more fragments, or an offset
 	return rule.Rule{
-		ID: "WIRE-IP-001", Level: rule.Should,
+		ID: "WIRE-IP-001", Level: rule.Should, Rests: validity.Frames,
 		Title: "IPv4 DF is set and no fragments are produced",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Quote: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},

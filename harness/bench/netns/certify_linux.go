@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
@@ -47,9 +48,11 @@ func prompt(p *party.Parties) (items []certify.Item) {
 		items = append(items, certify.Item{
 			Name: e.Name + " waited", Want: "at most " + most.String(), Got: late.Std().Round(time.Microsecond).String(),
 			Bound: "what rules allow for a reaction; leave more processor time to the run, or lower the rate", OK: late <= most,
+			Property: validity.Lateness,
 		}, certify.Item{
 			Name: e.Name + " receive drops", Want: "0", Got: fmt.Sprint(e.End.Dropped),
 			Bound: "exact: frames that the kernel dropped because the endpoint was slow; lower the rate", OK: e.End.Dropped == 0,
+			Property: validity.Capture,
 		})
 	}
 	return items

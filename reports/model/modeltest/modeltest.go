@@ -21,7 +21,7 @@ func Result() *model.Result {
 		Command: "gauntlet run --impl gbn --bench netns --rate 100M --rtt 20ms --loss 1e-3 --count 200 --seed 7",
 		Bench:   "netns", Impl: [2]string{"gbn", "gbn"}, Spec: "seed 7\nimpl gbn gbn\nlink A>B rate=100M delay=10ms queue=1000\nloss A>B random p=0.001\n",
 		SpecHash: "212eaf2a68a064cfeea4636f5e1b939c503d6d283194a172d911706e4a071832", Seed: 7, Folder: "runs/example", Report: "runs/example/report.html",
-		Summary: summary(), Status: rule.Fail.String(), Verdicts: verdicts(), Certificates: certificates(),
+		Summary: summary(), Status: rule.Fail.String(), Verdicts: verdicts(), Certificates: certificates(), State: certify.State(certificates()),
 		Warnings:    []string{"queue=1000: below twice the bandwidth-delay product of 226 packets per connection"},
 		Notes:       []string{"link: the user-space relay, because this kernel has no sch_netem"},
 		Environment: []model.Fact{{Name: "kernel", Value: "6.18.0"}, {Name: "clock", Value: "monotonic"}},
@@ -71,6 +71,7 @@ func verdicts() []rule.Verdict {
 		verdict("RC-RNR-001", rule.Must, rule.Inconclusive, "A SEND without a receive draws an RNR NAK", "stimulus not seen: a SEND without a posted receive", 0, 0),
 		verdict("RC-TMO-002", rule.Must, rule.XFail, "Timeouts back off", "waived by ops until 2026-06-01: known", 1, 1),
 		verdict("RC-TMO-003", rule.Must, rule.XPass, "The timer restarts", "waived by ops until 2026-06-01, but it holds", 1, 0),
+		verdict("RC-TMO-001", rule.Must, rule.Invalid, "The timer expires in time", "link certificate after the run: B>A delay p99 is 14ms", 2, 1),
 		verdict("NEG-PSN-001", rule.MustNot, rule.Error, "A far PSN is not received", "the check panicked on connection 0: index out of range", 0, 0),
 		verdict("WIRE-UD-001", rule.Must, rule.NotApplicable, "UD packets carry a DETH", "needs feature ud", 0, 0),
 	}

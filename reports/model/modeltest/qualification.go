@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -38,6 +39,7 @@ func Qualification() *model.Qualification {
 			{Name: "loss-middle", Title: "A lost middle packet", Status: "FAIL", Reason: "broken: GBN-NAK-002", Seed: 1, SpecHash: "abcd", Folder: "runs/mine/scenarios/loss-middle",
 				Again: "gauntlet conform --impl exec:./mine", Certificates: []certify.Certificate{{When: "before", Valid: true}, {When: "during", Valid: true}}},
 			{Name: "loss-tail", Title: "A lost tail", Status: "INVALID", Reason: "link certificate during the run: late", Again: "gauntlet conform",
+				State:        validity.State{Validity: validity.Invalid, Doubt: "during the run: late"},
 				Certificates: []certify.Certificate{{When: "during", Reason: "late"}}},
 		},
 		Targets: Perf(),

@@ -1,0 +1,101 @@
+// Package validity names what evidence rests on: the properties of link, capture and host that a bench certifies, and on which
+// a rule declares that its evidence rests. A property that fails takes the verdicts of those rules away, and of no others: a
+// frame with a wrong ICRC is wrong however late the link was.
+package validity
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Property is a set of properties. The empty set stands for all of them, wherever one is declared: what nobody has thought
+// about rests on everything, and concerns everything.
+type Property uint16
+
+// The properties.
+const (
+	Frames   Property = 1 << iota // a frame in the record was on the wire with these bytes; no measurement can fail it
+	Capture                       // the taps show all that passed them, and what they show arriving reached the endpoint
+	Accounts                      // the taps and the link's own counts tell the same of each packet
+	Order                         // the link duplicates, damages and reorders packets as the Spec says
+	Loss                          // it loses packets by the law of the Spec
+	Delay                         // its delay is that of the Spec
+	Rate                          // its rate is that of the Spec
+	Lateness                      // link and endpoints did what was due when it was due
+	Clock                         // the times of all records are of one clock
+
+	end
+)
+
+// The sets that rules declare, each with what the one before has.
+const (
+	// Sequence is for what an endpoint sends and receives, in its order.
+	Sequence = Frames | Capture | Accounts
+	// Reaction is for when an endpoint does what it does. The rate is in it because packets wait in a port for those before them.
+	Reaction = Sequence | Rate | Lateness | Clock
+	// Path is for what becomes of packets between the ends, and how long it takes.
+	Path = Reaction | Delay | Order
+	// Everything is for how much of something there is, which depends on how much is lost.
+	Everything = Path | Loss
+)
+
+var names = [...]string{"frames", "capture", "accounts", "order", "loss", "delay", "rate", "lateness", "clock"}
+
+// everything is how the set of all properties prints.
+const everything = "everything"
+
+// Fails reports whether evidence that rests on p is taken away when the properties in failed do not hold.
+func (p Property) Fails(failed Property) bool { return p.all()&failed.all() != 0 }
+
+// Has reports whether every property of q is in p.
+func (p Property) Has(q Property) bool { return q.all()&^p.all() == 0 }
+
+// all resolves the empty set.
+func (p Property) all() Property {
+	if p == 0 {
+		return Everything
+	}
+	return p
+}
+
+// String lists the properties: "frames, capture, lateness", or "everything".
+func (p Property) String() string {
+	if p.all() == Everything {
+		return everything
+	}
+	var list []string
+	for i, name := range names {
+		if p&(1<<i) != 0 {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// MarshalText writes what String prints, so that JSON holds names.
+func (p Property) MarshalText() ([]byte, error) {
+	if p >= end {
+		return nil, fmt.Errorf("validity: properties %#x: want a set below %#x", uint16(p), uint16(end))
+	}
+	return []byte(p.String()), nil
+}
+
+// UnmarshalText reads it back.
+func (p *Property) UnmarshalText(text []byte) error {
+	*p = 0
+	if string(text) == everything {
+		*p = Everything
+		return nil
+	}
+next:
+	for word := range strings.SplitSeq(string(text), ", ") {
+		for i, name := range names {
+			if word == name {
+				*p |= 1 << i
+				continue next
+			}
+		}
+		return fmt.Errorf("validity: property %q: want one of %v", word, names)
+	}
+	return nil
+}
