@@ -80,9 +80,7 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	}
 	evidence, err := r.Bench.Run(ctx, r.Job)
 	if w, ok := sink.(Waiter); ok {
-		if waitErr := w.Wait(); err == nil {
-			err = waitErr
-		}
+		err = bench.Graver(err, w.Wait())
 	}
 	o := &Outcome{Features: r.declared().Features}
 	if evidence != nil {

@@ -42,8 +42,8 @@ func fails(v *rule.Verdict) bool {
 }
 
 // Settle returns the status of a run and, unless it passed or failed, the reason: the worst verdict of a required rule;
-// INVALID when the link or the capture was not what the Spec says; ERROR when the run broke with err. It is a function
-// apart from Outcome because waivers may have changed the verdicts meanwhile.
+// INVALID when the link or the capture was not what the Spec says; FAIL when err is the fault of an end, see bench.Fault; ERROR when
+// the run broke with any other err. It is a function apart from Outcome because waivers may have changed the verdicts meanwhile.
 func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status, reason string) {
 	for i := range verdicts {
 		if v := &verdicts[i]; fails(v) {
@@ -56,8 +56,15 @@ func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err err
 			reason = cmp.Or(reason, "link certificate "+c.When+" the run: "+c.Reason)
 		}
 	}
-	if err != nil {
-		return rule.Error, strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors, in a line
+	if err == nil {
+		return status, reason
 	}
-	return status, reason
+	text := strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors, in a line
+	if bench.FaultOf(err) == nil {
+		return rule.Error, text
+	}
+	if reason != "" {
+		text = reason + "; " + text
+	}
+	return max(status, rule.Fail), text
 }

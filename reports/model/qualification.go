@@ -76,6 +76,7 @@ type ScenarioOutcome struct {
 	Role         string                `json:"role,omitempty"`
 	Status       string                `json:"status"`
 	Reason       string                `json:"reason,omitempty"`
+	Fault        string                `json:"fault,omitempty"` // side of the end that crashed, stalled or was not done
 	Seed         uint64                `json:"seed"`
 	SpecHash     string                `json:"spec_hash,omitempty"`
 	Folder       string                `json:"folder,omitempty"`
@@ -124,7 +125,7 @@ func (q *Qualification) Settle() {
 		}
 	}
 	for i := range q.Scenarios {
-		if s := status(q.Scenarios[i].Status); s >= rule.Invalid {
+		if s := status(q.Scenarios[i].Status); s >= rule.Invalid || s == rule.Fail && q.Scenarios[i].Fault != "" {
 			add(s, "scenario %s %s: %s", q.Scenarios[i].Name, s, cmp.Or(q.Scenarios[i].Reason, "no verdict"))
 		}
 	}

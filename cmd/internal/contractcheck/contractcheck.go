@@ -134,7 +134,7 @@ func verdict(r *model.Result, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Status == rule.Error.String():
+	case r.Fault != nil || r.Status == rule.Error.String():
 		return errors.New(r.Reason)
 	}
 	for _, v := range r.Verdicts {

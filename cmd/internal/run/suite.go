@@ -12,6 +12,9 @@ func ForSuite(r *model.Result) *suite.Result {
 		return nil
 	}
 	out := &suite.Result{Reason: r.Reason, Verdicts: r.Verdicts, Seed: r.Seed, SpecHash: r.SpecHash, Folder: r.Folder}
+	if r.Fault != nil {
+		out.Fault = r.Fault.Side
+	}
 	if err := out.Status.UnmarshalText([]byte(r.Status)); err != nil {
 		out.Status, out.Reason = rule.Error, err.Error()
 	}
