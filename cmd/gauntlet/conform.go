@@ -24,6 +24,7 @@ type conformFlags struct {
 	list, quiet bool
 	waivers     waiverFlag
 	guest       guestFlags
+	limits      limitFlags
 }
 
 func conformCommand() *cobra.Command {
@@ -52,6 +53,9 @@ With --peer rxe soft-RoCE is at both ends and this program at neither: what is j
 			if err := onBench(c, o.Bench); err != nil {
 				return usage(err)
 			}
+			if err := f.limits.check(c, o.Where()); err != nil {
+				return usage(err)
+			}
 			f.guest.Carry(append(strings.Split(o.Impl, ","), o.Peer, o.Device)...)
 			if guest.Elsewhere(o.Bench) && !f.list {
 				return f.guest.again(c.Context(), 1, guest.Existing(f.waivers.names), given(o.Folder, o.Select.JUnit, o.Select.JSON))
@@ -72,6 +76,7 @@ With --peer rxe soft-RoCE is at both ends and this program at neither: what is j
 	d.StringVar(&o.Select.JSON, "json", "", "write a JSON report with all verdicts and findings to this file")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder for each scenario below this one (default: keep none)")
 	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	f.limits.define(c, &o.Limit, &o.Still)
 	f.waivers.define(c)
 	d.BoolVar(&f.list, "list", false, "list what would run, and run nothing")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/selfcheck"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
@@ -36,6 +38,8 @@ type matrixFlags struct {
 	broken, peers, json, quiet                 bool
 	waivers                                    waiverFlag
 	guest                                      guestFlags
+	limits                                     limitFlags
+	most, still                                time.Duration // of a cell
 }
 
 func matrixCommand() *cobra.Command {
@@ -76,6 +80,7 @@ With --broken the engines that are wrong on purpose run as well, in virtual time
 	d.Uint64Var(&f.seed, "seed", 1, "seed of every cell")
 	d.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
 	d.IntVar(&f.attempts, "attempts", conform.Attempts, "runs of a cell until its link is valid; other outcomes are not repeated")
+	f.limits.define(c, &f.most, &f.still)
 	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
 	d.StringVar(&f.out, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
@@ -162,6 +167,9 @@ func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
 	if err := onBench(c, f.bench); err != nil {
 		return nil, err
 	}
+	if err := f.limits.check(c, f.bench); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.Flags().Changed("jobs") && f.bench != "sim" && f.jobs != 1:
 		return nil, fmt.Errorf("--jobs %d: cells of the %s bench run one after the other, in real time; leave it out", f.jobs, f.bench)
@@ -171,7 +179,10 @@ func (f *matrixFlags) options(c *cobra.Command) (*matrix.Options, error) {
 	if f.bench != "sim" {
 		f.jobs = 1
 	}
-	o := &matrix.Options{More: f.with, Seed: f.seed, Name: f.bench, Link: f.link, Rules: rules.All(), Jobs: f.jobs, Attempts: f.attempts, Store: f.store,
+	if f.most > 0 {
+		f.with = append(f.with, "run limit="+vtime.FromStd(f.most).String())
+	}
+	o := &matrix.Options{More: f.with, Still: vtime.FromStd(f.still), Seed: f.seed, Name: f.bench, Link: f.link, Rules: rules.All(), Jobs: f.jobs, Attempts: f.attempts, Store: f.store,
 		Command: commandLine(), Version: build.Version(), Commit: build.Commit()}
 	var err error
 	if o.Links, err = matrix.FindLinks(f.links); err != nil {

@@ -30,6 +30,7 @@ type qualifyFlags struct {
 	json, quiet    bool
 	waivers        waiverFlag
 	guest          guestFlags
+	limits         limitFlags
 }
 
 func qualifyCommand() *cobra.Command {
@@ -66,6 +67,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.options.Folder, "out", "", "report folder (default: a new one below runs/)")
 	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	f.limits.define(c, &k.Limit, &k.Still)
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
 	d.BoolVar(&f.json, "json", false, jsonHelp)
@@ -111,6 +113,9 @@ func (f *qualifyFlags) check(c *cobra.Command) (err error) {
 		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds, k.Attempts, mostSeeds)
 	}
 	if err := onBench(c, k.Bench); err != nil {
+		return err
+	}
+	if err := f.limits.check(c, k.Where()); err != nil {
 		return err
 	}
 	o.Profile, err = profiles.Find(f.profile)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/shorthand"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -32,6 +34,8 @@ type runFlags struct {
 	json, quiet                            bool
 	waivers                                waiverFlag
 	guest                                  guestFlags
+	limits                                 limitFlags
+	still                                  time.Duration
 }
 
 func runCommand() *cobra.Command {
@@ -45,7 +49,9 @@ The common case is given by flags, everything by a Spec file; flags change what 
 
 On a real bench the link is measured as well. A run whose link was not what the Spec says is INVALID and proves nothing, so it is
 made again, --attempts times in all, each in a folder of its own: --out, --out with -attempt-2 behind it, and so on. The result is
-that of the last and names those before it. No other outcome is repeated, and nothing in virtual time is.`,
+that of the last and names those before it. No other outcome is repeated, and nothing in virtual time is.
+
+` + limitsHelp,
 		Example: `  gauntlet run --impl gbn --bench netns --rate 100M --rtt 20ms --loss 1e-3 --msg 64KiB --count 200 --seed 7
   gauntlet run --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --qd 512 --duration 10s
   gauntlet run --bench sim --burst enter=1e-4,len=8,loss=0.3 --fault 'drop A psn=+2 tx=1' --count 10`,
@@ -93,6 +99,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.IntVar(&w.CQMod, "cqmod", 1, "one signalled completion in so many")
 	d.IntVar(&w.Count, "count", 0, "messages per connection (default 100, or with many connections so many that all have 10000; none with --duration)")
 	d.DurationVar(&w.Duration, "duration", 0, "run for so long instead of a count")
+	f.limits.define(c, &w.Limit, &f.still)
 	d.IntVar(&w.Timeout, "timeout", -1, "local ACK timeout code (default: 14, or what covers 1.5 RTT)")
 	d.Uint64Var(&w.Seed, "seed", 1, "seed of every random stream")
 	d.StringArrayVar(&w.Params, "param", nil, "parameter of the scheme, name=value; may be repeated")
@@ -124,6 +131,9 @@ func (f *runFlags) check(c *cobra.Command) error {
 		}
 	}
 	if err := onBench(c, f.bench); err != nil {
+		return err
+	}
+	if err := f.limits.check(c, f.bench); err != nil {
 		return err
 	}
 	if f.store < 1 {
@@ -168,7 +178,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	}
 	bar := progress.New(os.Stderr, !f.quiet && !f.json)
 	result, err := run.Attempts(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
+		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link, Still: vtime.FromStd(f.still),
 		Store: f.store, Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known,
 	}, f.attempts, func(attempt int, r *model.Result) {

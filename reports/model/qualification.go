@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -154,6 +155,10 @@ func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status 
 
 // settleTargets adds the numbers that are outside their bounds, or of which that is not certain.
 func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
+	unmeasured := rule.Error
+	if slices.ContainsFunc(q.TargetRuns, func(s ScenarioOutcome) bool { return s.Fault != "" && s.Status == rule.Fail.String() }) {
+		unmeasured = rule.Fail // because the subject did not come to the end of a run
+	}
 	for i := range q.Targets.Claims {
 		for k := range q.Targets.Claims[i].Measured {
 			m := &q.Targets.Claims[i].Measured[k]
@@ -163,7 +168,7 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 			case suite.Open:
 				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %.3g at least; more --seeds would tell", m.Title(), m.Estimate.Value, value(m.Low))
 			case suite.Unknown:
-				add(rule.Error, "target %s ERROR: %s", m.Title(), m.Trouble)
+				add(unmeasured, "target %s %s: %s", m.Title(), unmeasured, m.Trouble)
 			}
 		}
 	}

@@ -106,8 +106,12 @@ func halted(err, halt error) error {
 		return halt
 	}
 	joined := fmt.Errorf("%w; %s", halt, strings.TrimPrefix(err.Error(), "netns: "))
-	if f := bench.FaultOf(halt); f != nil {
-		return faultAt(f.Side, f.Program, joined)
+	first, f := bench.FaultOf(err), bench.FaultOf(halt)
+	switch {
+	case f == nil:
+		return joined
+	case first != nil && first.Side == f.Side: // what it had left says more
+		joined = fmt.Errorf("%w; %s", err, strings.TrimPrefix(halt.Error(), "netns: "))
 	}
-	return joined
+	return faultAt(f.Side, f.Program, joined)
 }

@@ -55,7 +55,7 @@ func (e *Party) Left() string {
 		return "it did not say idle, with no requests of its own to make"
 	case e.done >= e.work || e.Share >= 1:
 		return fmt.Sprintf("it did not say idle, with all of its %d requests completed", e.work)
-	case e.Caps.Tells("cqe"):
+	case e.Caps.Tells("cqe") && !e.Caps.Tells("file"): // in lines
 		return fmt.Sprintf("%d of %d requests completed", e.done, e.work)
 	}
 	return fmt.Sprintf("%.0f %% of %d requests completed, as far as it tells", 100*e.Share, e.work)
