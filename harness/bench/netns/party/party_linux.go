@@ -197,8 +197,9 @@ func (e *Party) Tell(o *contract.Order) error {
 // Order sends an order and waits for its answer. A program that does not read the order in time is killed.
 func (e *Party) Order(o *contract.Order, want string) (contract.Report, error) {
 	timer := time.AfterFunc(child.Patience, func() { _ = e.Kill() })
-	defer timer.Stop()
-	if err := e.Tell(o); err != nil {
+	err := e.Tell(o)
+	timer.Stop()
+	if err != nil {
 		return contract.Report{}, err
 	}
 	return e.await(want)
