@@ -192,6 +192,7 @@ func TestSettle(t *testing.T) {
 	verdict := func(s rule.Status, required bool) []rule.Verdict {
 		return []rule.Verdict{{Status: s, Required: required}}
 	}
+	crash := &bench.Fault{Side: trace.B, Program: "exec:./mine", Err: errors.New("it ended")}
 	bad := []certify.Certificate{{Valid: true}, {When: "after", Reason: "rate"}, {When: "later", Reason: "delay"}}
 	for _, c := range []struct {
 		verdicts     []rule.Verdict
@@ -208,6 +209,9 @@ func TestSettle(t *testing.T) {
 		{verdict(rule.XPass, false), nil, nil, rule.XPass, ""},
 		{verdict(rule.Error, false), nil, nil, rule.Error, ""},
 		{verdict(rule.Fail, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
+		{nil, nil, crash, rule.Fail, "it ended"},
+		{verdict(rule.Error, true), nil, crash, rule.Error, "it ended"},
+		{nil, bad, crash, rule.Invalid, "link certificate after the run: rate; it ended"},
 		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Error, "no such device; no such device"},
 	} {
 		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status || reason != c.reason {
