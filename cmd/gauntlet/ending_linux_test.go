@@ -175,13 +175,14 @@ func killed(role string) func(*testing.T, *pending) {
 	return func(t *testing.T, p *pending) { must(t, syscall.Kill(p.find(t, role), syscall.SIGKILL)) }
 }
 
-// The kernel ends the children of a process that could not.
+// The kernel ends the children of a process that could not, and its run is known as one that was killed.
 func TestNothingSurvivesSIGKILL(t *testing.T) {
 	for impl, processes := range map[string]int{"gbn": 3, "pseudoack": 5} {
 		p := begin(t, impl, processes)
 		must(t, p.cmd.Process.Kill())
 		_ = p.cmd.Wait()
 		p.gone(t)
+		killedRun(t, p.dir)
 	}
 }
 

@@ -295,6 +295,47 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// killedRun checks that a folder is known as that of a run that was killed.
+func killedRun(t *testing.T, dir string) {
+	t.Helper()
+	o := gauntlet(t, filepath.Dir(dir), "judge", dir, "--json")
+	if r := o.result(t); o.code != 3 || r.Status != "INCOMPLETE" || !strings.Contains(r.Reason, "the run was killed before it ended") {
+		t.Errorf("judge: exit %d, %s %q", o.code, r.Status, r.Reason)
+	}
+	for _, command := range []string{"judge", "ladder", "datasheet"} {
+		o := gauntlet(t, filepath.Dir(dir), command, dir)
+		said := o.stderr
+		if command == "judge" {
+			said = o.stdout
+		}
+		if o.code != 3 || !strings.Contains(said, "INCOMPLETE") || strings.Contains(o.stdout, "PASS  ") {
+			t.Errorf("%s: exit %d, %s%s", command, o.code, o.stdout, o.stderr)
+		}
+	}
+}
+
+// A run in virtual time that is killed in the middle leaves a part of its trace, which is judged and is no PASS.
+func TestKilledRun(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "r")
+	c := command(t, t.TempDir(), "run", "--duration", "10000s", "--quiet", "--out", dir)
+	must(t, c.Start())
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if info, err := os.Stat(filepath.Join(dir, "trace.ndjson")); err == nil && info.Size() > 1<<20 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no trace within a minute")
+		}
+	}
+	must(t, c.Process.Kill())
+	_ = c.Wait()
+	killedRun(t, dir)
+	if r := gauntlet(t, t.TempDir(), "judge", dir, "--json").result(t); r.Packets == 0 || len(r.Verdicts) == 0 {
+		t.Errorf("%d packets were judged, %d verdicts", r.Packets, len(r.Verdicts))
+	}
+}
+
 func TestLists(t *testing.T) {
 	for _, what := range []string{"impls", "rules", "scenarios", "links", "matrix"} {
 		text := gauntlet(t, t.TempDir(), "list", what)

@@ -1,9 +1,11 @@
 package suite
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -30,5 +32,31 @@ func TestOutcomeOfOneSide(t *testing.T) {
 	}
 	if b := o.Of(trace.B); b.Status != rule.Fail || len(b.Verdicts) != 1 {
 		t.Errorf("of B: %+v", b)
+	}
+}
+
+// TestFaultOfAnEnd: an end that kept the run from its end has failed, whatever the verdicts; its peer has not.
+func TestFaultOfAnEnd(t *testing.T) {
+	broken := rule.Verdict{Rule: "R-1", Status: rule.Fail, Required: true, Total: 1, Against: [2]int{1, 0}}
+	for _, c := range []struct {
+		verdicts []rule.Verdict
+		a, b     rule.Status
+		says     string
+	}{
+		{nil, rule.Inconclusive, rule.Fail, "B crashed"},
+		{[]rule.Verdict{broken}, rule.Fail, rule.Fail, "B crashed; broken: R-1"},
+	} {
+		r := &Result{Status: rule.Fail, Reason: "B crashed", Fault: "B", Verdicts: c.verdicts}
+		o := judge("x", "netns", &scenarios.Scenario{Name: "one"}, r, nil, true)
+		if o.Status != rule.Fail || o.Reason != c.says || o.Fault != "B" {
+			t.Errorf("%s %q, %q", o.Status, o.Reason, o.Fault)
+		}
+		a, b := o.Of(trace.A), o.Of(trace.B)
+		if a.Status != c.a || a.Fault != "" || a.Status == rule.Inconclusive && !strings.HasPrefix(a.Reason, "ended by the peer: ") {
+			t.Errorf("of A: %s %q, %q", a.Status, a.Reason, a.Fault)
+		}
+		if b.Status != c.b || b.Fault != "B" {
+			t.Errorf("of B: %s %q, %q", b.Status, b.Reason, b.Fault)
+		}
 	}
 }
