@@ -218,6 +218,9 @@ func TestFullDisk(t *testing.T) {
 			if o.code != exitBroken || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 {
 				t.Errorf("exit %d, %q; want %q", o.code, o.stderr, c.says)
 			}
+			if strings.HasPrefix(c.name, "run folder") {
+				killedRun(t, filepath.Join(dir, "kept", "r"))
+			}
 			for _, name := range c.read {
 				name = strings.Replace(name, "tiny", "kept", 1)
 				if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(raw) == 0 {

@@ -29,6 +29,9 @@ func judgeCommand() *cobra.Command {
 
 A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.
 
+The folder of a run that was killed or interrupted, or whose trace is cut short, is INCOMPLETE: what there is is judged, a rule that
+it breaks is a FAIL with exit code 1, and all else is exit code 3.
+
 ` + pipeHelp,
 		Example: `  gauntlet judge runs/20261121-034219-gbn-netns-d4df216b
   gauntlet judge nic.pcapng.gz --report nic.html

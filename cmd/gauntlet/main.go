@@ -1,7 +1,7 @@
 // Command gauntlet checks how RDMA transports recover from loss on wide-area links, and how fast.
 //
 // Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 the link or capture was not
-// what the scenario says (INVALID), or the harness broke (ERROR).
+// what the scenario says (INVALID), the harness broke (ERROR), or what is judged is of a run that was killed (INCOMPLETE).
 package main
 
 import (
@@ -34,7 +34,7 @@ func root() *cobra.Command {
 		Long: `Gauntlet runs RDMA transports over emulated lossy wide-area links, records every packet at both ends, judges the
 trace by the rules of the protocol, measures goodput and flow completion time, and writes a report.
 
-Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID or ERROR.
+Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 INVALID, ERROR or INCOMPLETE.
 
 With --json a command prints one JSON document and nothing else: its result, or, when it came to none, an object whose status is
 ERROR and whose error is the line on standard error, with format, version, commit, command and exit, the exit code.`,
