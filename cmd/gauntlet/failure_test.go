@@ -82,7 +82,7 @@ func TestAResultStaysAlone(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "short.txt"), []byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
 	for args, code := range map[string]int{
 		"run short.txt --json": 1,
-		"matrix --json --impl gbn --links clean --with run\xa0limit=1ms --out m":                                    1,
+		"matrix --json --impl gbn --links clean --with run\xa0limit=1ms --out m":                                     1,
 		"matrix --json --impl gbn --links clean --out n --html /dev/null/x/y.html":                                   3,
 		"atlas --json --rtt 1ms --loss 1e-2 --burst 1 --rate 10M --impl gbn,irn --seeds 1 --quiet --out /dev/null/x": 3,
 	} {
