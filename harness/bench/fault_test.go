@@ -41,7 +41,9 @@ func TestPatience(t *testing.T) {
 		{"no timer", func(j *Job) { j.Spec.QP[0].RTO, j.Spec.QP[0].Timeout = 0, 0 }, 10 * vtime.Second},
 		{"far away", func(j *Job) { j.Spec.Link.AB.Delay, j.Spec.Link.BA.Delay = 4*vtime.Second, 4*vtime.Second }, 32 * vtime.Second},
 		{"slow line", func(j *Job) { j.Spec.Link.BA.Rate = 1000 }, 4 * unit.Rate(1000).Time(1024+roce.Overhead)},
-		{"TCP", func(j *Job) { j.Impls[0].NewStream = func(engine.QP, engine.Memory) (engine.Stream, error) { return nil, nil } }, 150 * vtime.Second},
+		{"TCP", func(j *Job) {
+			j.Impls[0].NewStream = func(engine.QP, engine.Memory) (engine.Stream, error) { return nil, nil }
+		}, 150 * vtime.Second},
 		{"seldom", func(j *Job) { j.Spec.Loads[0].Every = 20 * vtime.Second }, 40 * vtime.Second},
 		{"now and then", func(j *Job) {
 			l := &j.Spec.Loads[0]
