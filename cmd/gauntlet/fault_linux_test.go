@@ -44,7 +44,7 @@ func TestProgramAtFault(t *testing.T) {
 		{"stalls", stalls, "A", "--count 400 --no-progress 3s", "nothing moved for 3s"},
 		{"never idle", neverIdle, "A", "--count 20 --no-progress 3s", "it did not say idle, with all of its 20 requests completed, "},
 		{"never idle", neverIdle, "B", "--count 20 --no-progress 3s", "it did not say idle, with no requests of its own to make, "},
-		{"late", unharmed, "A", "--count 400 --limit 2s --attempts 5", "of 400 requests completed, as far as it tells, "},
+		{"late", unharmed, "A", "--count 400 --limit 1s --rate 2M --rtt 100ms --attempts 20", "of 400 requests completed, as far as it tells, "},
 	} {
 		t.Run(c.name+" "+c.side, func(t *testing.T) {
 			bad := harmed(t, "bad", c.script)
