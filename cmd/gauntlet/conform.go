@@ -22,6 +22,7 @@ type conformFlags struct {
 	list, quiet bool
 	waivers     waiverFlag
 	guest       guestFlags
+	limits      limitFlags
 }
 
 func conformCommand() *cobra.Command {
@@ -33,6 +34,9 @@ func conformCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := &f.options
 			if err := onBench(c, o.Bench); err != nil {
+				return usage(err)
+			}
+			if err := f.limits.check(c, o.Where()); err != nil {
 				return usage(err)
 			}
 			f.guest.Carry(append(strings.Split(o.Impl, ","), o.Peer, o.Device)...)
@@ -55,6 +59,7 @@ func conformCommand() *cobra.Command {
 	d.StringVar(&o.Select.JSON, "json", "", "write a JSON report with all verdicts and findings to this file")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder for each scenario below this one (default: keep none)")
 	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	f.limits.define(c, &o.Limit, &o.Still)
 	f.waivers.define(c)
 	d.BoolVar(&f.list, "list", false, "list what would run, and run nothing")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")

@@ -186,13 +186,14 @@ func killed(role string) func(*testing.T, *pending) {
 	return func(t *testing.T, p *pending) { must(t, syscall.Kill(p.find(t, role), syscall.SIGKILL)) }
 }
 
-// The kernel ends the children of a process that could not.
+// The kernel ends the children of a process that could not, and its run is known as one that was killed.
 func TestNothingSurvivesSIGKILL(t *testing.T) {
 	for impl, processes := range map[string]int{"gbn": 3, "pseudoack": 5} {
 		p := begin(t, impl, processes)
 		must(t, p.cmd.Process.Kill())
 		_ = p.cmd.Wait()
 		p.gone(t)
+		killedRun(t, p.dir)
 	}
 }
 
@@ -227,6 +228,9 @@ func TestFullDisk(t *testing.T) {
 			o := finish(t, cmd)
 			if o.code != exitBroken || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 {
 				t.Errorf("exit %d, %q; want %q", o.code, o.stderr, c.says)
+			}
+			if strings.HasPrefix(c.name, "run folder") {
+				killedRun(t, filepath.Join(dir, "kept", "r"))
 			}
 			for _, name := range c.read {
 				name = strings.Replace(name, "tiny", "kept", 1)

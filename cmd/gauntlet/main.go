@@ -1,7 +1,7 @@
 // Command gauntlet checks how RDMA transports recover from loss on wide-area links, and how fast.
 //
 // Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 the link or capture was not
-// what the scenario says (INVALID), or the harness broke (ERROR).
+// what the scenario says (INVALID), the harness broke (ERROR), or what is judged is of a run that was killed (INCOMPLETE).
 package main
 
 import (

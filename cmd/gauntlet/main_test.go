@@ -139,6 +139,13 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"run --impl gbn,nope", 2, `"nope": unknown`},
 		{"run --impl gbn,gbn,gbn", 2, "unexpected word"},
 		{"run --bench nope", 2, `--bench "nope": want one of sim, netns`},
+		{"run --limit 0s", 2, "--limit 0s: want more than 0s and at most 24h0m0s"},
+		{"run --limit soon", 2, `invalid argument "soon" for "--limit"`},
+		{"run --limit 5s --duration 10s", 2, "for=10s is beyond limit=5s"},
+		{"run --no-progress 5s", 2, "--no-progress: means nothing on the sim bench"},
+		{"matrix --bench netns --no-progress -1s", 2, "--no-progress -1s: want more than 0s"},
+		{"conform --limit 48h", 2, "--limit 48h0m0s: want more than 0s and at most 24h0m0s"},
+		{"qualify --impl gbn --profile rc-gbn --limit -1s", 2, "--limit -1s: want more than 0s"},
 		{"run --loss 120%", 2, "outside 0 to 1"},
 		{"run --loss=", 2, "p has no value"},
 		{"run --burst x", 2, "loss burst"},
@@ -324,16 +331,62 @@ func TestWarnsOfASmallQueue(t *testing.T) {
 	}
 }
 
-// A run whose time limit is shorter than its work is an ERROR that keeps what it has.
+// A run whose work is not done within its limit, of the Spec or of a flag, is a FAIL that keeps what it has.
 func TestLimit(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "s.txt"), []byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
-	o := gauntlet(t, dir, "run", "s.txt", "--json", "--out", "r")
-	if r := o.result(t); o.code != 3 || r.Status != "ERROR" || r.Packets == 0 || !strings.Contains(o.stderr, "limit reached") {
-		t.Errorf("exit %d, %s, %d packets, %q", o.code, r.Status, r.Packets, o.stderr)
+	for out, args := range map[string][]string{"r": {"s.txt"}, "f": {"--rate", "1M", "--msg", "1MiB", "--limit", "100ms"}} {
+		o := gauntlet(t, dir, append([]string{"run", "--json", "--out", out}, args...)...)
+		if r := o.result(t); o.code != 1 || r.Status != "FAIL" || r.Packets == 0 || !strings.Contains(r.Reason, "limit reached") || r.Fault == nil {
+			t.Errorf("exit %d, %s, %d packets, %q", o.code, r.Status, r.Packets, r.Reason)
+		}
+		if names := left(t, filepath.Join(dir, out)); !slices.Equal(names, inFolder) {
+			t.Errorf("folder: %v", names)
+		}
+		if o = gauntlet(t, dir, "judge", out); o.code != 1 || !strings.Contains(o.stdout, "limit reached") {
+			t.Errorf("judged again: exit %d, %s", o.code, o.stdout)
+		}
 	}
-	if names := left(t, filepath.Join(dir, "r")); !slices.Equal(names, inFolder) {
-		t.Errorf("folder: %v", names)
+}
+
+// killedRun checks that a folder is known as that of a run that was killed.
+func killedRun(t *testing.T, dir string) {
+	t.Helper()
+	o := gauntlet(t, filepath.Dir(dir), "judge", dir, "--json")
+	if r := o.result(t); o.code != 3 || r.Status != "INCOMPLETE" || !strings.Contains(r.Reason, "the run was killed before it ended") {
+		t.Errorf("judge: exit %d, %s %q", o.code, r.Status, r.Reason)
+	}
+	for _, command := range []string{"judge", "ladder", "datasheet"} {
+		o := gauntlet(t, filepath.Dir(dir), command, dir)
+		said := o.stderr
+		if command == "judge" {
+			said = o.stdout
+		}
+		if o.code != 3 || !strings.Contains(said, "INCOMPLETE") || strings.Contains(o.stdout, "PASS  ") {
+			t.Errorf("%s: exit %d, %s%s", command, o.code, o.stdout, o.stderr)
+		}
+	}
+}
+
+// A run in virtual time that is killed in the middle leaves a part of its trace, which is judged and is no PASS.
+func TestKilledRun(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "r")
+	c := command(t, t.TempDir(), "run", "--duration", "10000s", "--quiet", "--out", dir)
+	must(t, c.Start())
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if info, err := os.Stat(filepath.Join(dir, "trace.ndjson")); err == nil && info.Size() > 1<<20 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no trace within a minute")
+		}
+	}
+	must(t, c.Process.Kill())
+	_ = c.Wait()
+	killedRun(t, dir)
+	if r := gauntlet(t, t.TempDir(), "judge", dir, "--json").result(t); r.Packets == 0 || len(r.Verdicts) == 0 {
+		t.Errorf("%d packets were judged, %d verdicts", r.Packets, len(r.Verdicts))
 	}
 }
 

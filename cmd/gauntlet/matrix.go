@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/selfcheck"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
@@ -36,6 +38,8 @@ type matrixFlags struct {
 	output            outputFlags
 	waivers           waiverFlag
 	guest             guestFlags
+	limits            limitFlags
+	most, still       time.Duration // of a cell
 }
 
 func matrixCommand() *cobra.Command {
@@ -58,6 +62,7 @@ func matrixCommand() *cobra.Command {
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every cell")
 	d.IntVar(&o.Jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
 	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "runs of a cell until its link is valid; other outcomes are not repeated")
+	f.limits.define(c, &f.most, &f.still)
 	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
 	d.StringVar(&o.Folder, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&o.Store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
@@ -114,6 +119,13 @@ func (f *matrixFlags) read(c *cobra.Command) (err error) {
 	if err := o.Limit(c.Flags().Changed("jobs")); err != nil {
 		return err
 	}
+	if err := f.limits.check(c, o.Name); err != nil {
+		return err
+	}
+	if f.most > 0 {
+		o.More = append(o.More, "run limit="+vtime.FromStd(f.most).String())
+	}
+	o.Still = vtime.FromStd(f.still)
 	o.Rules, o.Command, o.Version, o.Commit = rules.All(), build.CommandLine(), build.Version(), build.Commit()
 	if o.Links, err = matrix.FindLinks(f.links); err != nil {
 		return err

@@ -30,6 +30,7 @@ type qualifyFlags struct {
 	output  outputFlags
 	waivers waiverFlag
 	guest   guestFlags
+	limits  limitFlags
 }
 
 func qualifyCommand() *cobra.Command {
@@ -55,6 +56,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.options.Folder, "out", "", "report folder (default: a new one below runs/)")
 	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	f.limits.define(c, &k.Limit, &k.Still)
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
 	f.output.define(c, "no progress line")
@@ -85,6 +87,10 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 // check looks at the flags, and finds the profile.
 func (f *qualifyFlags) check(c *cobra.Command) error {
 	if err := onBench(c, f.options.Conform.Bench, "bench", "color", "link"); err != nil {
+		return err
+	}
+	k := &f.options.Conform
+	if err := f.limits.check(c, k.Where()); err != nil {
 		return err
 	}
 	return f.options.Find(f.profile)

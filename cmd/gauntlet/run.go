@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/shorthand"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -32,6 +34,8 @@ type runFlags struct {
 	output                          outputFlags
 	waivers                         waiverFlag
 	guest                           guestFlags
+	limits                          limitFlags
+	still                           time.Duration
 }
 
 func runCommand() *cobra.Command {
@@ -39,6 +43,7 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [SPEC]",
 		Short: "Run a workload over an emulated link, judge it and report",
+		Long:  limitsHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := f.words.Read(args, c.Flags().Changed)
@@ -83,6 +88,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.IntVar(&w.CQMod, "cqmod", 1, "one signalled completion in so many")
 	d.IntVar(&w.Count, "count", 0, "messages per connection (default 100, or with many connections so many that all have 10000; none with --duration)")
 	d.DurationVar(&w.Duration, "duration", 0, "run for so long instead of a count")
+	f.limits.define(c, &w.Limit, &f.still)
 	d.IntVar(&w.Timeout, "timeout", -1, "local ACK timeout code (default: 14, or what covers 1.5 RTT)")
 	d.Uint64Var(&w.Seed, "seed", 1, "seed of every random stream")
 	d.StringArrayVar(&w.Params, "param", nil, "parameter of the scheme, name=value; may be repeated")
@@ -104,6 +110,9 @@ func (f *runFlags) define(c *cobra.Command) {
 // check looks at the flags that are not of the Spec.
 func (f *runFlags) check(c *cobra.Command) error {
 	if err := onBench(c, f.bench, "bench", "codec", "color", "link"); err != nil {
+		return err
+	}
+	if err := f.limits.check(c, f.bench); err != nil {
 		return err
 	}
 	if f.store < 1 {
@@ -139,7 +148,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	bar := progress.New(os.Stderr, !f.output.quiet && !f.output.json)
 	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
-		Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
+		Still: vtime.FromStd(f.still), Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))

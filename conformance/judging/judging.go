@@ -80,9 +80,7 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	}
 	evidence, err := r.Bench.Run(ctx, r.Job)
 	if w, ok := sink.(Waiter); ok {
-		if waitErr := w.Wait(); err == nil {
-			err = waitErr
-		}
+		err = bench.Graver(err, w.Wait())
 	}
 	o := &Outcome{Features: r.declared().Features}
 	if evidence != nil {
@@ -91,7 +89,7 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	for _, j := range judges {
 		o.Verdicts = append(o.Verdicts, j.Verdicts()...)
 	}
-	o.invalidate(err)
+	Invalidate(o.Verdicts, o.Evidence.Certificates, err)
 	return o, err
 }
 

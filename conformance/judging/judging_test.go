@@ -192,6 +192,7 @@ func TestSettle(t *testing.T) {
 	verdict := func(s rule.Status, required bool) []rule.Verdict {
 		return []rule.Verdict{{Status: s, Required: required}}
 	}
+	crash := &bench.Fault{Side: trace.B, Program: "exec:./mine", Err: errors.New("it ended")}
 	bad := []certify.Certificate{{Valid: true}, {When: "after", Reason: "rate"}, {When: "later", Reason: "delay"}}
 	for _, c := range []struct {
 		verdicts     []rule.Verdict
@@ -212,6 +213,10 @@ func TestSettle(t *testing.T) {
 		{verdict(rule.Fail, true), bad, nil, rule.Fail, ""}, // it stands, or it would be INVALID
 		{verdict(rule.Invalid, true), bad, errors.Join(errBench, errBench), rule.Error, "no such device; no such device"},
 		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Fail, "no such device; no such device"},
+		{nil, nil, crash, rule.Fail, "it ended"},
+		{verdict(rule.Error, true), nil, crash, rule.Error, "it ended"},
+		{nil, bad, crash, rule.Invalid, "link certificate after the run: rate; it ended"},
+		{verdict(rule.Fail, true), bad, crash, rule.Fail, "it ended"},
 	} {
 		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status || reason != c.reason {
 			t.Errorf("%+v: %v, %q", c, status, reason)

@@ -1,12 +1,10 @@
 package judging
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
@@ -43,28 +41,26 @@ func fails(v *rule.Verdict) bool {
 	return v.Status == rule.XPass || v.Status == rule.Error || v.Status == rule.Fail && v.Required
 }
 
-// invalidate makes INVALID what does not stand: verdicts whose evidence rests on a property that failed; and, when the bench
-// broke, all but those of frames that speak for themselves, because nobody knows what else it did.
-func (o *Outcome) invalidate(err error) {
-	rule.Invalidate(o.Verdicts, func(rests validity.Property) string {
-		if why := certify.Against(o.Evidence.Certificates, rests); why != "" || !breaks(err) || !rests.Fails(broken) {
-			return why
+// Invalidate makes INVALID what does not stand: verdicts whose evidence rests on a property that failed; and, when the bench
+// broke with err, all but those of frames that speak for themselves, because nobody knows what else it did. The fault of an end takes
+// nothing away: the trace is good as far as it goes.
+func Invalidate(verdicts []rule.Verdict, certificates []certify.Certificate, err error) {
+	rule.Invalidate(verdicts, func(rests validity.Property) string {
+		why := certify.Against(certificates, rests)
+		if why == "" && err != nil && bench.FaultOf(err) == nil && rests.Fails(broken) {
+			return "the run broke: " + line(err)
 		}
-		return "the run broke: " + line(err)
+		return why
 	})
 }
 
 // broken is what cannot be relied on when a bench broke.
 const broken = validity.Everything &^ validity.Frames
 
-// breaks reports whether err takes evidence away. The limit of a run in virtual time does not: its trace is whole as far as it
-// goes, and who did not come to an end is the implementation.
-func breaks(err error) bool { return err != nil && !errors.Is(err, sim.ErrLimit) }
-
 // Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when the verdict of a required rule stands
 // that fails it, whatever else went wrong; ERROR when the run broke with err; INVALID when link, capture or host were not what the
-// Spec says; else the worst verdict that counts. It is a function apart from Outcome because waivers may have changed the
-// verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
+// Spec says; FAIL when err is the fault of an end; else the worst verdict that counts. It is a function apart from Outcome because
+// waivers may have changed the verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
 func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status, reason string) {
 	for i := range verdicts {
 		if v := &verdicts[i]; fails(v) {
@@ -74,10 +70,17 @@ func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err err
 	if state := certify.State(certificates); state.Doubtful() && status < rule.Invalid {
 		status, reason = rule.Invalid, "link certificate "+state.Doubt
 	}
-	if err != nil {
-		status, reason = max(status, rule.Error), line(err)
+	switch {
+	case err == nil:
+		return status, reason
+	case bench.FaultOf(err) == nil:
+		return max(status, rule.Error), line(err)
+	case status < rule.Invalid:
+		status = rule.Fail
+	case reason != "":
+		return status, reason + "; " + line(err)
 	}
-	return status, reason
+	return status, line(err)
 }
 
 // line is an error in one line, joined ones set apart.

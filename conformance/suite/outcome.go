@@ -27,6 +27,7 @@ type Result struct {
 	Seed     uint64
 	SpecHash string
 	Folder   string // run folder, "" when nothing was kept
+	Fault    string // side of the end that kept the run from its end, and so failed whatever the verdicts; "" of a run that came to it
 
 	validity.State
 }
@@ -48,7 +49,8 @@ type Outcome struct {
 	// Verdicts are those of the rules that the scenario names and of all others that had something to judge.
 	Verdicts []Verdict      `json:"verdicts"`
 	Findings []rule.Finding `json:"findings"`
-	Unseen   []string       `json:"-"` // rules that apply to the implementation and had nothing to judge here
+	Unseen   []string       `json:"-"`               // rules that apply to the implementation and had nothing to judge here
+	Fault    string         `json:"fault,omitempty"` // side of the end that crashed, stalled or was not done; "" where none did
 }
 
 // Verdict is one rule's verdict on one scenario.
@@ -124,6 +126,13 @@ func (o *Outcome) settle(r *Result, named []string, strict bool) {
 		}
 	}
 	unseen = append(unseen, missing(r.Verdicts, named)...)
+	if r.Fault != "" {
+		o.Status, o.Reason, o.Fault = rule.Fail, r.Reason, r.Fault
+		if len(failed) > 0 {
+			o.Reason += "; broken: " + strings.Join(failed, " ")
+		}
+		return
+	}
 	switch {
 	case !stands && broke != "":
 		o.Status, o.Reason = rule.Error, broke
@@ -156,8 +165,13 @@ func (o *Outcome) Of(side trace.Side) *Outcome {
 			of.Findings = append(of.Findings, f)
 		}
 	}
+	if o.Fault == peer.String() {
+		of.Fault = ""
+	}
 	switch {
-	case o.Status != rule.Fail || failed:
+	case o.Status != rule.Fail || failed || of.Fault != "":
+	case o.Fault != "":
+		of.Status, of.Reason = rule.Inconclusive, "ended by the peer: "+o.Reason
 	case o.Doubtful():
 		of.Status, of.Reason = rule.Invalid, "link INVALID "+o.Doubt
 	default:

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -50,5 +51,31 @@ func TestOutcomeOfIdleRun(t *testing.T) {
 		"  R-2 packet 4, A>B SEND_ONLY psn=+2: psn=+1 expected (requester, connection 0, 0.000 us)\n  R-2 … and 6 more"
 	if o.Status != rule.Fail || o.String() != want {
 		t.Errorf("%v: %s", o.Status, o)
+	}
+}
+
+// TestFaultOfAnEnd: an end that kept the run from its end has failed, whatever the verdicts; its peer has not.
+func TestFaultOfAnEnd(t *testing.T) {
+	broken := rule.Verdict{Rule: "R-1", Status: rule.Fail, Required: true, Total: 1, Against: [2]int{1, 0}}
+	for _, c := range []struct {
+		verdicts []rule.Verdict
+		a, b     rule.Status
+		says     string
+	}{
+		{nil, rule.Inconclusive, rule.Fail, "B crashed"},
+		{[]rule.Verdict{broken}, rule.Fail, rule.Fail, "B crashed; broken: R-1"},
+	} {
+		r := &Result{Status: rule.Fail, Reason: "B crashed", Fault: "B", Verdicts: c.verdicts}
+		o := judge("x", "netns", &scenarios.Scenario{Name: "one"}, r, nil, true)
+		if o.Status != rule.Fail || o.Reason != c.says || o.Fault != "B" {
+			t.Errorf("%s %q, %q", o.Status, o.Reason, o.Fault)
+		}
+		a, b := o.Of(trace.A), o.Of(trace.B)
+		if a.Status != c.a || a.Fault != "" || a.Status == rule.Inconclusive && !strings.HasPrefix(a.Reason, "ended by the peer: ") {
+			t.Errorf("of A: %s %q, %q", a.Status, a.Reason, a.Fault)
+		}
+		if b.Status != c.b || b.Fault != "B" {
+			t.Errorf("of B: %s %q, %q", b.Status, b.Reason, b.Fault)
+		}
 	}
 }

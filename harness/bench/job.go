@@ -7,6 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Job is one run as a bench sees it. NewJob makes it, and a bench runs no other.
@@ -17,6 +18,9 @@ type Job struct {
 	Taps  string                   // folder for the captures; "" keeps none
 	Bytes bool                     // virtual time: encode every packet (real benches always do)
 	Link  string                   // real benches: "auto", "netem" or "relay"
+
+	// NoProgress is how long a run in real time may stand still while work is left; 0 is a default, see Patience.
+	NoProgress vtime.Duration
 
 	// Open is called once, before the first record, and returns where the trace goes.
 	Open func(trace.Header) (trace.Sink, error)

@@ -67,7 +67,7 @@ type Spec struct {
 	Posts      []Post
 	Turns      Turns
 	For        vtime.Duration // the run stops here even with work outstanding; 0 runs until the work is done
-	Limit      vtime.Duration // the run is an ERROR when it lasts longer than this
+	Limit      vtime.Duration // who is not done by then is to blame, and the run is a FAIL; an ERROR where that is the harness
 }
 
 // MaxQPs bounds the connections of one run.

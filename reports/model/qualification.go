@@ -79,6 +79,7 @@ type ScenarioOutcome struct {
 	Role   string `json:"role,omitempty"`
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
+	Fault  string `json:"fault,omitempty"` // side of the end that crashed, stalled or was not done
 	validity.State
 	Seed         uint64                `json:"seed"`
 	SpecHash     string                `json:"spec_hash,omitempty"`
@@ -130,7 +131,7 @@ func (q *Qualification) Settle() {
 	for i := range q.Scenarios {
 		s := &q.Scenarios[i]
 		switch found := status(s.Status); {
-		case found.Unproven():
+		case found.Unproven() || found == rule.Fail && s.Fault != "":
 			add(found, "scenario %s %s: %s", s.Name, found, cmp.Or(s.Reason, "no verdict"))
 		case s.Doubtful():
 			add(rule.Invalid, "scenario %s %s: %s", s.Name, s.Status, s.Note(s.Status))
@@ -173,6 +174,10 @@ func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status 
 
 // settleTargets adds the numbers that are outside their bounds, or of which that is not certain.
 func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
+	unmeasured := rule.Error
+	if slices.ContainsFunc(q.TargetRuns, func(s ScenarioOutcome) bool { return s.Fault != "" && s.Status == rule.Fail.String() }) {
+		unmeasured = rule.Fail // because the subject did not come to the end of a run
+	}
 	for i := range q.Targets.Claims {
 		for k := range q.Targets.Claims[i].Measured {
 			m := &q.Targets.Claims[i].Measured[k]
@@ -182,7 +187,7 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 			case suite.Open:
 				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %.3g at least; more --seeds would tell", m.Title(), m.Estimate.Value, value(m.Low))
 			case suite.Unknown:
-				add(rule.Error, "target %s ERROR: %s", m.Title(), m.Trouble)
+				add(unmeasured, "target %s %s: %s", m.Title(), unmeasured, m.Trouble)
 			}
 		}
 	}

@@ -43,6 +43,9 @@ func TestQualificationStatus(t *testing.T) {
 		q.Scenarios[0].Reason, q.Scenarios[0].State = "late", validity.State{Validity: validity.Invalid, Doubt: "during the run: late"}
 		return q
 	}
+	crashed, unmeasured := scenario("FAIL"), model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}
+	crashed.Scenarios[0].Fault, crashed.Scenarios[0].Reason = "A", "it crashed"
+	unmeasured.TargetRuns = []model.ScenarioOutcome{{Status: "FAIL", Fault: "A"}}
 	for i, c := range []struct {
 		q      model.Qualification
 		status string
@@ -59,6 +62,8 @@ func TestQualificationStatus(t *testing.T) {
 		{rule("ERROR", true, false), "ERROR", "ERROR"},
 		{rule("nonsense", true, false), "ERROR", "nonsense"},
 		{scenario("FAIL"), "PASS", ""}, // of a rule that the profile does not ask for
+		{crashed, "FAIL", "scenario s FAIL: it crashed"},
+		{unmeasured, "FAIL", "no account"},
 		{scenario("INVALID"), "INVALID", "scenario s INVALID: no verdict"},
 		{scenario(""), "ERROR", "scenario s ERROR"},
 		{model.Qualification{}, "INCONCLUSIVE", "no required rule"},

@@ -41,6 +41,7 @@ type Result struct {
 	// INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
+	Fault  *Fault `json:"fault,omitempty"` // of the end that kept the run from its end, nil of a run that came to it
 	validity.State
 
 	Verdicts     []rule.Verdict        `json:"verdicts"`
@@ -74,6 +75,17 @@ func NewProcessor(used [2]time.Duration, payload int64) *Processor {
 		p.NsPerGB[side] = int64(float64(t) * 1e9 / float64(payload))
 	}
 	return &p
+}
+
+// Incomplete is the status of a trace that is judged again and whose run did not come to its end: what there is has been judged,
+// and breaks no rule.
+const Incomplete = "INCOMPLETE"
+
+// Fault says which end crashed, stalled or was not done when the run had to end.
+type Fault struct {
+	Side    string `json:"side"`    // "A" or "B"
+	Program string `json:"program"` // what stands there: "exec:./mine", or the tool of a device
+	What    string `json:"what"`    // in one line
 }
 
 // Attempt is a run that was made again.

@@ -67,7 +67,7 @@ func tone(status string) string {
 	switch status {
 	case "PASS":
 		return green
-	case "FAIL", "XPASS", "ERROR", "INVALID":
+	case "FAIL", "XPASS", "ERROR", "INVALID", model.Incomplete:
 		return red
 	case "XFAIL":
 		return yellow

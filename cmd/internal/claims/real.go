@@ -60,8 +60,12 @@ func seconds(s *scenario.Spec) float64 {
 // folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
 func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
 	r, err := run.Repeat(ctx, attempts, func(int) (*model.Result, error) { return run.Execute(ctx, o) })
-	if err == nil && r.Doubtful() {
+	switch {
+	case err != nil:
+	case r.Doubtful():
 		err = errors.New("INVALID: " + cmp.Or(r.Reason, r.Doubt))
+	case r.Fault != nil: // there are no numbers of half a run
+		err = errors.New(r.Reason)
 	}
 	return r, err
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
@@ -29,20 +30,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Options say who is judged, where and how.
 type Options struct {
-	Impl     string // names of implementations, separated by commas; "" is all of this repository
-	Peer     string // name of the implementation at B; "" is the one at A
-	Device   string // judge this device in place of implementations: "rxe", the kernel's soft-RoCE; "" is none
-	Bench    string // name of the bench; a device takes netns in place of sim
-	Link     string // "auto", "netem" or "relay"
-	Folder   string // holds a run folder for each scenario; "" keeps none
-	Attempts int    // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
-	Paint    bool   // the table in colours
+	Impl     string        // names of implementations, separated by commas; "" is all of this repository
+	Peer     string        // name of the implementation at B; "" is the one at A
+	Device   string        // judge this device in place of implementations: "rxe", the kernel's soft-RoCE; "" is none
+	Bench    string        // name of the bench; a device takes netns in place of sim
+	Link     string        // "auto", "netem" or "relay"
+	Folder   string        // holds a run folder for each scenario; "" keeps none
+	Limit    time.Duration // of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
+	Still    time.Duration // how long nothing of a run in real time may move; 0 is a default
+	Attempts int           // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
+	Paint    bool          // the table in colours
 	Select   suite.Options
 
 	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has it. Ended hears
@@ -50,6 +54,21 @@ type Options struct {
 	View   func(*suite.Outcome) *suite.Outcome
 	Judged func(*suite.Outcome)
 	Ended  func(impl, scenario string, r *model.Result)
+}
+
+// Where is the name of the bench that runs: a device is in no simulation.
+func (o *Options) Where() string {
+	if o.Device != "" && o.Bench == "sim" {
+		return "netns"
+	}
+	return o.Bench
+}
+
+// Bound puts the limit into a Spec.
+func (o *Options) Bound(s *scenario.Spec) {
+	if o.Limit > 0 {
+		s.Limit = max(vtime.FromStd(o.Limit), s.For)
+	}
 }
 
 // Attempts is how often a run is made, unless told otherwise, whose link was not what it should have been. Of two hundred runs in a
@@ -70,9 +89,7 @@ type Session struct {
 
 // New finds who is to be judged. Programs are asked what they can do, which needs the bench and its privilege.
 func New(o Options) (*Session, error) {
-	if o.Device != "" && o.Bench == "sim" {
-		o.Bench = "netns" // a device is in no simulation
-	}
+	o.Bench = o.Where()
 	s := &Session{Options: o, Known: registry.Catalogue{}, Runner: &registry.OnDemand{Name: o.Bench}}
 	var err error
 	if o.Device != "" {
@@ -212,6 +229,7 @@ func (s *Session) job(b bench.Bench, impl string, spec *scenario.Spec) (*device.
 }
 
 func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec, attempt int) (*model.Result, error) {
+	s.Bound(spec)
 	job, err := s.job(s.Runner, impl, spec)
 	if err != nil {
 		return nil, err
@@ -221,7 +239,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 		folder = run.AttemptFolder(filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name)), attempt)
 	}
 	r, err := run.Execute(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link,
+		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link, Still: vtime.FromStd(s.Still),
 		Command: Again(impl, s.Peer, s.Bench, sc.Name),
 		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true,
 	})

@@ -117,7 +117,7 @@ func (c *check) talk(side int) func(context.Context) (string, error) {
 			return "", err
 		}
 		r, err := run.Repeat(ctx, c.Attempts, func(int) (*model.Result, error) { return c.run(ctx, s) })
-		if r != nil && r.Status == rule.Invalid.String() {
+		if r != nil && r.Status == rule.Invalid.String() && r.Fault == nil {
 			return "", fault.Broken(errors.New("INVALID: " + r.Reason))
 		}
 		return "", verdict(r, err)
@@ -155,6 +155,8 @@ func verdict(r *model.Result, err error) error {
 	switch {
 	case err != nil:
 		return err
+	case r.Fault != nil: // one that takes the processor from the link may have spoilt it
+		return errors.New(r.Fault.What)
 	case r.Status == rule.Error.String():
 		return errors.New(r.Reason)
 	}

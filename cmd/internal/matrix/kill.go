@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -115,7 +114,7 @@ func (h *hunt) judge(ctx context.Context, b *Broken, name string, impl engine.Im
 		Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: [2]engine.Implementation{impl, impl}, Rules: o.Rules,
 		Codec: run.CodecOn, Version: o.Version, Commit: o.Commit,
 	})
-	if err != nil && !errors.Is(err, sim.ErrLimit) {
+	if err != nil {
 		return nil, err
 	}
 	all := verdicts{}

@@ -25,6 +25,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -53,11 +54,12 @@ type Options struct {
 	Name     string // of the bench
 	Link     string // netns: "auto", "netem" or "relay"
 	Rules    []rule.Rule
-	Waivers  []rule.Waiver // of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
-	Folder   string        // holds the run folders; "" keeps none
-	Store    int           // packet records kept of a run; 0 takes the default of package run
-	Jobs     int           // cells at once, 1 at least
-	Attempts int           // runs of a cell until its link is valid, 1 at least; other outcomes are not repeated
+	Waivers  []rule.Waiver  // of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
+	Folder   string         // holds the run folders; "" keeps none
+	Store    int            // packet records kept of a run; 0 takes the default of package run
+	Jobs     int            // cells at once, 1 at least
+	Still    vtime.Duration // how long nothing of a run in real time may move; 0 is a default
+	Attempts int            // runs of a cell until its link is valid, 1 at least; other outcomes are not repeated
 	Command  string
 	Version  string
 	Commit   string
@@ -288,7 +290,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 		folder = run.AttemptFolder(filepath.Join(o.Folder, row.folder(), link.Name), attempt)
 	}
 	return run.Execute(ctx, run.Options{
-		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Store: o.Store,
+		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Still: o.Still, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
 		Waivers: rule.WaivedIn("", o.Waivers), Several: true,
 	})

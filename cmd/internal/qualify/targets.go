@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -124,7 +125,9 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 			return targets.Run{}, err
 		}
 	}
-	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls, Codec: run.CodecAuto, Link: m.session.Link, Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
+	m.session.Bound(s)
+	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls, Codec: run.CodecAuto, Link: m.session.Link,
+		Still: vtime.FromStd(m.session.Still), Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
 	m.keep(r)
 	return targets.Run{Summary: r.Summary, Spec: s}, err
 }
@@ -133,6 +136,11 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 func (m *measurement) keep(r *model.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "), Title: "run of a target", Status: r.Status, Reason: r.Reason, State: r.State, Seed: r.Seed,
+	fault := ""
+	if r.Fault != nil && r.Fault.Program == m.session.Impl {
+		fault = r.Fault.Side
+	}
+	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "), Title: "run of a target",
+		Status: r.Status, Reason: r.Reason, State: r.State, Fault: fault, Seed: r.Seed,
 		SpecHash: r.SpecHash, Certificates: r.Certificates})
 }

@@ -54,14 +54,21 @@ func Sheets(ctx context.Context, paths ...string) ([]*datasheet.Sheet, error) {
 
 // readTrace reads one trace.
 func readTrace(ctx context.Context, path string) (h trace.Header, reader *datasheet.Reader, err error) {
-	in, err := openInput(ctx, path)
-	if err != nil {
+	e := endingOf(path)
+	if err := e.err(); err != nil { // what came later might say otherwise
 		return h, nil, err
 	}
-	defer in.close()
-	h = in.header
-	reader = datasheet.NewReader(&h)
-	return h, reader, in.play(trace.NewTimeline(&h, reader))
+	in, err := openInput(ctx, path)
+	if err == nil {
+		defer in.close()
+		h = in.header
+		reader = datasheet.NewReader(&h)
+		err = in.play(trace.NewTimeline(&h, reader))
+	}
+	if e.tolerates(err) {
+		err = e.err()
+	}
+	return h, reader, err
 }
 
 // deviceName is the implementation or the address of a device, or where it is.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,11 +13,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
-	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
@@ -41,55 +40,53 @@ type JudgeOptions struct {
 // foreignScheme is what a device is taken for that this project did not make: commodity RoCEv2 recovers by go-back-N.
 const foreignScheme = "gbn"
 
-// Judge judges a trace that exists already. The status of the result is that of its verdicts; an error that is Unreadable means
-// that the trace could not be read to the end.
+// Judge judges a trace that exists already. The status of the result is that of its verdicts; that of a run folder whose run did not
+// come to its end is FAIL or model.Incomplete. An error that is Unreadable means that the trace could not be read to the end.
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
-	in, err := openInput(ctx, o.Path)
-	if err != nil {
+	e := endingOf(o.Path)
+	in, err := openInput(ctx, e.trace(o.Path))
+	r := &model.Result{
+		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
+		Command: o.Command, Bench: "file", Folder: o.Path,
+	}
+	switch {
+	case e.tolerates(err): // there is nothing to judge
+		e.settle(r)
+		return r, o.report(r)
+	case err != nil:
 		return nil, err
 	}
 	defer in.close()
 	h := in.header
 	judge := rule.NewJudge(h, o.Rules, o.declared(&h))
 	collector := metrics.NewCollector(&h, o.metrics())
-	if err := in.play(trace.NewTimeline(&h, trace.Views{judge, collector})); err != nil {
+	if err := in.play(trace.NewTimeline(&h, trace.Views{judge, collector})); err != nil && !e.tolerates(err) {
 		return nil, err
 	}
-	r := &model.Result{
-		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: "file", Folder: o.Path, Verdicts: judge.Verdicts(), Certificates: o.certificates(),
-		Summary: collector.Summary(), Timeline: collector.Timeline(), Sequences: collector.Sequences(),
-	}
+	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(), collector.Sequences()
+	r.Certificates = o.certificates()
 	r.Notes = append(r.Notes, describe(&h))
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
-	rule.Invalidate(r.Verdicts, func(rests validity.Property) string { return certify.Against(r.Certificates, rests) })
+	judging.Invalidate(r.Verdicts, r.Certificates, e.harness())
 	if len(o.Device.Names) == 0 {
 		o.Device.Names = named(r.Impl)
 	}
 	rule.Waive(r.Verdicts, o.Waivers, o.Device, Today())
-	if err := Ladders(r, h, in.play, centres(r.Verdicts)); err != nil {
+	if err := Ladders(r, h, in.play, centres(r.Verdicts)); err != nil && !e.tolerates(err) {
 		return nil, err
 	}
 	r.Wall = time.Since(started).Seconds()
-	settle(r, nil)
+	e.settle(r)
 	return r, o.report(r)
-}
-
-// runFolder is where the trace of a run lies among what else was kept of it; any other trace lies beside nothing of that.
-func (o *JudgeOptions) runFolder() string {
-	if base := filepath.Base(o.Path); base == recording.NDJSONName || base == recording.TapsName {
-		return filepath.Dir(o.Path)
-	}
-	return o.Path
 }
 
 // certificates are those of the link in a run folder: evidence that did not stand then does not stand now.
 func (o *JudgeOptions) certificates() []certify.Certificate {
 	var kept struct{ Certificates []certify.Certificate }
-	text, err := os.ReadFile(filepath.Join(o.runFolder(), "result.json"))
+	text, err := os.ReadFile(filepath.Join(runFolder(o.Path), "result.json"))
 	if err != nil || json.Unmarshal(text, &kept) != nil {
 		return nil
 	}
@@ -98,7 +95,7 @@ func (o *JudgeOptions) certificates() []certify.Certificate {
 
 // metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
 func (o *JudgeOptions) metrics() metrics.Options {
-	s, err := scenario.ReadFile(filepath.Join(o.runFolder(), "spec.txt"))
+	s, err := scenario.ReadFile(filepath.Join(runFolder(o.Path), "spec.txt"))
 	if err != nil {
 		return metrics.Options{}
 	}
@@ -173,12 +170,16 @@ type LadderOptions struct {
 // ladderMost bounds a drawing; a longer one is not for people.
 const ladderMost = 20_000
 
-// Ladder draws a part of a trace.
+// Ladder draws a part of a trace. Of a run that was cut off it draws what there is, and returns an error that says so.
 func Ladder(ctx context.Context, w io.Writer, o LadderOptions) error {
 	if o.Count < 1 || o.Count > ladderMost {
 		return fmt.Errorf("count %d: want 1 to %d", o.Count, ladderMost)
 	}
-	in, err := openInput(ctx, o.Path)
+	e := endingOf(o.Path)
+	in, err := openInput(ctx, e.trace(o.Path))
+	if e.tolerates(err) {
+		return e.err()
+	}
 	if err != nil {
 		return err
 	}
@@ -188,11 +189,12 @@ func Ladder(ctx context.Context, w io.Writer, o LadderOptions) error {
 		return fmt.Errorf("connection %d: the trace has %d, numbered from 0", o.Conn, len(h.Conns))
 	}
 	s := &section{from: o.From, count: o.Count, conn: o.Conn}
-	if err := in.play(s); err != nil {
+	if err := in.play(s); err != nil && !e.tolerates(err) {
 		return err
 	}
-	return ladder.Draw(w, &h, s.Records, s.Events, ladder.Options{Absolute: o.Absolute, Everything: o.Everything,
+	err = ladder.Draw(w, &h, s.Records, s.Events, ladder.Options{Absolute: o.Absolute, Everything: o.Everything,
 		AllEvents: o.Everything, OneConn: o.Conn >= 0, Conn: o.Conn, First: o.From})
+	return cmp.Or(err, e.err())
 }
 
 // section collects count records of a connection from an index on, and the events between them.

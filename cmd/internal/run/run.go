@@ -21,6 +21,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -36,10 +37,11 @@ type Options struct {
 	Folder  string                      // run folder, made if it does not exist; "" keeps nothing
 	Keep    func(*scenario.Spec) string // names the run folder of the Spec as it is run, in place of Folder; may be nil
 	Codec   Codec
-	Link    string // "auto", "netem" or "relay"
-	Store   int    // packet records kept in trace.ndjson; 0 takes DefaultStore
-	Command string // for the report: how to repeat the run
-	Version string // of the tool
+	Link    string         // "auto", "netem" or "relay"
+	Still   vtime.Duration // how long nothing may move, see bench.Job.NoProgress; 0 is a default
+	Store   int            // packet records kept in trace.ndjson; 0 takes DefaultStore
+	Command string         // for the report: how to repeat the run
+	Version string         // of the tool
 	Commit  string
 
 	Earlier []model.Attempt // of this run, see Attempts
@@ -75,7 +77,8 @@ type Refused struct{ error }
 // Unwrap returns the cause.
 func (r *Refused) Unwrap() error { return r.error }
 
-// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A
+// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A run that an
+// end kept from its end, see bench.Fault, is no error: its result is a FAIL with the reason. A
 // bench that cannot run the Spec on this machine is asked first; the error is then Refused, and nothing is left behind.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
@@ -91,6 +94,9 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	err = p.close(r, outcome, err)
 	r.Wall = time.Since(started).Seconds()
 	settle(r, err)
+	if r.Fault != nil {
+		err = nil // the result says it
+	}
 	if finishErr := p.folder.finish(r); err == nil && finishErr != nil {
 		err = finishErr
 		settle(r, err)
@@ -109,7 +115,7 @@ func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 	if o.Keep != nil {
 		o.Folder = o.Keep(o.Spec)
 	}
-	job.Bytes, job.Link, job.Progress = o.codec(), o.Link, o.Progress
+	job.Bytes, job.Link, job.NoProgress, job.Progress = o.codec(), o.Link, o.Still, o.Progress
 	play := &judging.Run{Job: job, Bench: guarded{o.Bench}, Rules: o.Rules, Judges: judges, Sink: p.open}
 	if err := play.Check(); err != nil {
 		return nil, err
@@ -193,16 +199,19 @@ func newResult(o *Options, started time.Time) *model.Result {
 func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
 	status, reason = idle(r, status, reason)
-	r.Status, r.Reason, r.State = status.String(), reason, certify.State(r.Certificates)
+	r.Status, r.Reason, r.Fault, r.State = status.String(), reason, nil, certify.State(r.Certificates)
+	if f := bench.FaultOf(err); f != nil {
+		r.Fault = &model.Fault{Side: f.Side.String(), Program: f.Program, What: f.Error()}
+	}
 }
 
-// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure that stands, 3 INVALID or ERROR, or a
-// run that proves nothing, where none stands.
+// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure that stands, 3 INVALID, ERROR, INCOMPLETE,
+// or a run that proves nothing, where none stands.
 func ExitCode(r *model.Result) int {
 	switch r.Status {
 	case rule.Pass.String():
 		return 0
-	case rule.Invalid.String(), rule.Error.String(), rule.Inconclusive.String():
+	case rule.Invalid.String(), rule.Error.String(), rule.Inconclusive.String(), model.Incomplete:
 		return 3
 	}
 	return 1
@@ -258,15 +267,11 @@ func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, erro
 func (p *pipeline) close(r *model.Result, o *judging.Outcome, err error) error {
 	take(r, &o.Evidence)
 	if p.belt != nil {
-		if storeErr := p.store.close(); err == nil {
-			err = storeErr
-		}
+		err = bench.Graver(err, p.store.close())
 		r.Verdicts = o.Verdicts
 		p.fill(r)
 		r.Processor = model.NewProcessor(o.Evidence.Processor, r.PayloadBytes)
-		if ladderErr := drawLadders(r, p.folder); err == nil {
-			err = ladderErr
-		}
+		err = bench.Graver(err, drawLadders(r, p.folder))
 	}
 	var stack *panicked
 	if errors.As(err, &stack) {

@@ -13,6 +13,9 @@ func ForSuite(r *model.Result) *suite.Result {
 	}
 	out := &suite.Result{Reason: r.Reason, Requests: model.Headline(&r.Work), Verdicts: r.Verdicts, Seed: r.Seed, SpecHash: r.SpecHash, Folder: r.Folder,
 		State: r.State}
+	if r.Fault != nil {
+		out.Fault = r.Fault.Side
+	}
 	if err := out.Status.UnmarshalText([]byte(r.Status)); err != nil {
 		out.Status, out.Reason = rule.Error, err.Error()
 	}

@@ -34,6 +34,7 @@ type Words struct {
 	CQMod      int           // one signalled completion in this many
 	Count      int           // messages per QP; 0 is a default, or none with Duration
 	Duration   time.Duration // 0 is as long as the messages take
+	Limit      time.Duration // in which it has to be done; 0 is that of the Spec, or of the defaults an hour beyond Duration
 	Timeout    int           // local ACK timeout code; -1 is a default
 	Seed       uint64
 	Params     []string // name=value
@@ -110,6 +111,9 @@ func (w *Words) lines(given func(string) bool) ([]string, error) {
 	}
 	if w.Duration != 0 {
 		out = append(out, fmt.Sprintf("run for=%s limit=%s", vtime.FromStd(w.Duration), vtime.FromStd(w.Duration+time.Hour)))
+	}
+	if w.Limit != 0 {
+		out = append(out, "run limit="+vtime.FromStd(w.Limit).String())
 	}
 	for _, p := range w.Params {
 		out = append(out, "param "+p)

@@ -44,12 +44,21 @@ func (s *session) startContainers(ctx context.Context) (err error) {
 	return nil
 }
 
-// died says that one of them has ended, and why: its namespace then cannot be had.
-func (c containers) died() error {
-	for _, p := range c {
-		if !p.Lives() {
-			return p.Death("in a container ended at once")
+// died says that one of them has ended, and why: its namespace then cannot be had. That of a program under test is its fault.
+func (s *session) died() error {
+	for _, side := range []trace.Side{trace.A, trace.B} {
+		p := s.containers[side.String()]
+		if p == nil || p.Lives() {
+			continue
 		}
+		err := p.Death("in a container ended at once")
+		if fault := faultOf(side, &s.job.Impls[side]); fault != nil {
+			return fault(err)
+		}
+		return err
+	}
+	if p := s.containers["X"]; p != nil && !p.Lives() {
+		return p.Death("in a container ended at once")
 	}
 	return nil
 }

@@ -145,6 +145,16 @@ func (l legs) busy() (bool, error) {
 	return false, nil
 }
 
+// seen counts the frames that the taps have seen so far.
+func (l legs) seen() (n uint64) {
+	for _, leg := range l {
+		for _, t := range leg.taps {
+			n += t.Seen()
+		}
+	}
+	return n
+}
+
 // health collects the ends of links and taps, which have no reason to end before the run.
 func (l legs) health() <-chan error {
 	failed := make(chan error, 4*len(l)) // room for all: nobody may listen any more

@@ -105,10 +105,10 @@ func (s *session) build(context.Context) (err error) {
 	s.network, err = topology.Open(topology.Options{Box: s.acts != nil, Bridge: choice.Alone, Name: s.bench.Expose,
 		Janitor: s.bench.janitor, Own: s.bench.own(), Of: s.containers.homes()})
 	if err != nil {
-		return cmp.Or(s.containers.died(), err)
+		return cmp.Or(s.died(), err)
 	}
 	s.later(s.network.Close)
-	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base, Fact: s.fact}, s.spec)
+	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base, Fact: s.fact, Fault: faultAt}, s.spec)
 	if err != nil {
 		return err
 	}

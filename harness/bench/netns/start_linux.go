@@ -56,7 +56,7 @@ func (s *session) join(n *topology.Namespace, role string, side trace.Side, devi
 	}
 	order := setup(s.spec, side)
 	order.Device, order.Report, order.Streams = strings.Join(devices, " "), path, streams
-	e, err := party.Start(c, party.Options{Name: nameOf(role, side, impl), Side: side, Report: events,
+	e, err := party.Start(c, party.Options{Name: nameOf(role, side, impl), Side: side, Fault: faultOf(side, impl), Report: events,
 		Orders: append([]contract.Order{order}, drive.Orders(s.spec, side)...)})
 	if err != nil {
 		return nil, err
@@ -66,6 +66,14 @@ func (s *session) join(n *topology.Namespace, role string, side trace.Side, devi
 		s.fact(e.Name+" TCP", cmp.Or(e.Ready.TCP, engine.LiteTCP))
 	}
 	return e, nil
+}
+
+// faultOf marks the errors for which what is at a side is to blame; nil where a program of the harness is.
+func faultOf(side trace.Side, impl *engine.Implementation) func(error) error {
+	if !scenario.Foreign(impl.Name) {
+		return nil
+	}
+	return func(err error) error { return faultAt(side, impl.Name, err) }
 }
 
 // nameOf is what errors and the report call a program.

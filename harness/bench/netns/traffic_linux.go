@@ -43,6 +43,8 @@ type traffic struct {
 	devices  *device.Tools
 	failed   <-chan error // of links and taps that have ended
 	progress func(share float64, what string)
+	patience vtime.Duration // how long nothing may move
+	moved    moved
 }
 
 // traffic lets the run begin, and waits until its work is done or its time is over.
@@ -56,7 +58,7 @@ func (s *session) traffic(ctx context.Context) error {
 		return err
 	}
 	t := &traffic{spec: s.spec, settling: settling(s.job.Impls), clock: s.clock, at: &s.at, legs: s.legs, parties: &s.parties,
-		devices: s.devices, failed: s.failed, progress: s.progress}
+		devices: s.devices, failed: s.failed, progress: s.progress, patience: s.job.Patience()}
 	err := s.devices.Begin(ctx, s.clock, s.at.epoch)
 	if err == nil {
 		err = t.await(ctx)
@@ -93,9 +95,15 @@ func (t *traffic) await(ctx context.Context) error {
 		if err := t.listen(ctx, tick.C); err != nil {
 			return err
 		}
+		if err := t.devices.Crashed(); err != nil {
+			return err
+		}
+		if err := t.stalled(); err != nil {
+			return err
+		}
 	}
 	if t.spec.For == 0 && !t.idle() {
-		return fmt.Errorf("netns: limit reached before the work was done (%s%s%s); %s", vtime.Duration(t.at.cut), t.parties.Unfinished(), t.devices.Unfinished(), t.remedy())
+		return t.late(fmt.Errorf("%w (%s)", errLimit, vtime.Duration(t.at.cut)))
 	}
 	return t.drain(ctx, tick.C)
 }
@@ -117,25 +125,17 @@ func (t *traffic) over() bool {
 // idle reports whether all have nothing left to do.
 func (t *traffic) idle() bool { return t.devices.Idle() && t.parties.Idle() }
 
-// remedy is what to do where the time was too short. A tool may try for ever, so that more time is of no use to it.
-func (t *traffic) remedy() string {
-	if t.devices != nil {
-		return "that is all a device is given; ask it for fewer messages, or for such as the link can carry"
-	}
-	return "raise it with run limit="
-}
-
 // listen waits for whatever happens next.
 func (t *traffic) listen(ctx context.Context, tick <-chan time.Time) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case a, ok := <-t.parties.Ends[0].Said():
-		return t.parties.Ends[0].Heard(a, ok)
+		return t.parties.Ends[0].Hear(a, ok)
 	case a, ok := <-t.parties.Ends[1].Said():
-		return t.parties.Ends[1].Heard(a, ok)
+		return t.parties.Ends[1].Hear(a, ok)
 	case a, ok := <-t.parties.Box.Said():
-		return t.parties.Box.Heard(a, ok)
+		return t.parties.Box.Hear(a, ok)
 	case err := <-t.failed:
 		return err
 	case <-tick:

@@ -49,7 +49,11 @@ func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
 	if err = w.Run(); err == nil {
 		err = context.Cause(ctx)
 	}
-	return w.evidence(&job.Impls), err
+	ev := w.evidence(&job.Impls)
+	if err != nil {
+		ev.Incomplete = "" // the error says why the work was not done
+	}
+	return ev, err
 }
 
 // share estimates how much of the run is done.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -148,7 +149,7 @@ func (w *World) Event(e *trace.Event) {
 }
 
 // Run runs the world until nothing can happen any more, Spec.For is over, or a limit is reached; the last returns
-// ErrLimit, and the trace up to then has been delivered.
+// ErrLimit in a bench.Fault, and the trace up to then has been delivered.
 func (w *World) Run() error {
 	for side := range w.end {
 		w.end[side].Start(0)
@@ -186,9 +187,9 @@ func (w *World) loop() (atRest bool, err error) {
 			if w.spec.For > 0 && until == vtime.Time(w.spec.For) {
 				return false, nil
 			}
-			return false, fmt.Errorf("sim: %w (%s of virtual time)", ErrLimit, w.spec.Limit)
+			return false, w.overdue(fmt.Sprintf("%s of virtual time", w.spec.Limit))
 		case w.steps == w.opts.Steps:
-			return false, fmt.Errorf("sim: %w (%d events)", ErrLimit, w.steps)
+			return false, w.overdue(fmt.Sprintf("%d events", w.steps))
 		}
 		w.steps++
 		w.now = max(w.now, at)
@@ -200,6 +201,19 @@ func (w *World) loop() (atRest bool, err error) {
 		}
 		w.act(act)
 	}
+}
+
+// overdue is the fault of the engine that does not come to its end: A, unless only B has work left.
+func (w *World) overdue(after string) error {
+	side, text := trace.A, "all work done, and no rest"
+	for s := range w.end {
+		if !w.end[s].Idle() {
+			side, text = trace.Side(s), fmt.Sprintf("%.0f %% of its work done", 100*w.end[s].Share())
+			break
+		}
+	}
+	err := fmt.Errorf("sim: %w (%s): %s at %s: %s", ErrLimit, after, w.spec.Impl[side], side, text)
+	return &bench.Fault{Side: side, Program: w.spec.Impl[side], Err: err}
 }
 
 // progressEvery is the number of events between two calls of Progress: some hundred calls per second.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -56,5 +57,42 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCrashedTool: a tool that a signal has ended is to blame, at its side. One that gives up, one that is at work and one that the
+// bench has ended are not.
+func TestCrashedTool(t *testing.T) {
+	tools := func(script string) *Tools {
+		r := &running{side: trace.B, tool: &dut.Tool{Program: "ib_write_bw"}, command: exec.Command("sh", "-c", script), said: &contract.Log{}, exited: make(chan struct{})}
+		must(t, r.command.Start())
+		go func() {
+			r.how = r.command.Wait()
+			close(r.exited)
+		}()
+		return &Tools{first: r, site: Site{Fault: func(side trace.Side, program string, err error) error {
+			return fmt.Errorf("fault of %s at %s: %w", program, side, err)
+		}}}
+	}
+	for script, want := range map[string]string{
+		"kill -SEGV $$": "fault of ib_write_bw at B: netns: ib_write_bw at B ended in the middle of the run: signal: segmentation fault",
+		"exit 1":        "", "exit 0": "",
+	} {
+		ts := tools(script)
+		<-ts.first.exited
+		if err := ts.Crashed(); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+	ts := tools("sleep 60")
+	if err := ts.Crashed(); err != nil {
+		t.Errorf("at work: %v", err)
+	}
+	ts.first.kill()
+	if err := ts.Crashed(); err != nil {
+		t.Errorf("ended by the bench: %v", err)
+	}
+	if err := (*Tools)(nil).Crashed(); err != nil {
+		t.Errorf("no tools: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,8 +28,10 @@ type running struct {
 	done    chan struct{} // closed when an active tool has done its work, or has ended
 	over    chan struct{} // closed when the run is
 	clock   *packetio.Clock
-	doneAt  vtime.Time // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
-	goneAt  vtime.Time // when it had ended, set before exited is closed
+	doneAt  vtime.Time  // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
+	goneAt  vtime.Time  // when it had ended, set before exited is closed
+	how     error       // how it ended, likewise
+	killed  atomic.Bool // by the bench
 	found   inspected
 	watched *completions // nil when they are not
 }
@@ -49,7 +52,7 @@ func (r *running) start(t *topology.Topology, at dut.Setting) error {
 		stepBack(r.command.Process.Pid)
 	}
 	go func() {
-		_ = r.command.Wait() // how it ended is in what it said
+		r.how = r.command.Wait()
 		r.goneAt = r.clock.Now()
 		close(r.exited)
 	}()
@@ -111,6 +114,7 @@ func (r *running) close() error {
 
 // kill ends the tool at once, also one that is paused.
 func (r *running) kill() {
+	r.killed.Store(true)
 	_ = r.command.Process.Kill()
 	<-r.exited
 }
@@ -121,6 +125,24 @@ func (r *running) cutShort() {
 	if r != nil && r.tool.Active && !r.idle() {
 		r.kill()
 	}
+}
+
+// crashed is the error of a tool that a signal has ended, other than by the bench; nil of any other. One that gives up says so and
+// ends with an exit code.
+func (r *running) crashed() error {
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.exited:
+	default:
+		return nil
+	}
+	var exit *exec.ExitError
+	if r.killed.Load() || !errors.As(r.how, &exit) || exit.ExitCode() >= 0 {
+		return nil
+	}
+	return fmt.Errorf("netns: %s at %s ended in the middle of the run: %w%s", r.tool.Program, r.side, r.how, r.said.Last())
 }
 
 // end waits a little for the end of the tool, and ends it if it does not come.

@@ -30,6 +30,9 @@ type Site struct {
 	Network *topology.Topology
 	Base    int64                    // time zero of the bench, CLOCK_MONOTONIC
 	Fact    func(name, value string) // notes something for the report
+
+	// Fault marks an error for which a program at a side is to blame.
+	Fault func(side trace.Side, program string, err error) error
 }
 
 // Introduce makes the RDMA devices of d, starts the tools, and returns a copy of the Spec with their numbers. The caller
@@ -139,13 +142,29 @@ func sleep(ctx context.Context, clock *packetio.Clock, until vtime.Time) error {
 // Idle reports whether the tool has done what it was told.
 func (t *Tools) Idle() bool { return t == nil || t.first.idle() }
 
+// Crashed is the error of a tool that a signal has ended; nil while there is none. The tool is to blame, or the device under it.
+func (t *Tools) Crashed() error {
+	if t == nil {
+		return nil
+	}
+	for _, r := range []*running{t.first, t.second} {
+		if err := r.crashed(); err != nil {
+			return t.site.Fault(r.side, r.tool.Program, err)
+		}
+	}
+	return nil
+}
+
 // Unfinished says which tool is not done; "" when it is.
 func (t *Tools) Unfinished() string {
 	if t.Idle() {
 		return ""
 	}
-	return fmt.Sprintf("; %s at %s is not done", t.first.tool.Program, t.first.side)
+	return fmt.Sprintf("%s at %s is not done", t.first.tool.Program, t.first.side)
 }
+
+// Fault is an error for which the tool that works is to blame, or the device under it.
+func (t *Tools) Fault(err error) error { return t.site.Fault(t.first.side, t.first.tool.Program, err) }
 
 // Leave pauses the tools for good, because the run is over.
 func (t *Tools) Leave() {

@@ -41,17 +41,6 @@ func (p *Parties) Idle() bool {
 	return !slices.ContainsFunc(p.All(), func(e *Party) bool { return !e.Idle })
 }
 
-// Unfinished names the programs that have work left, and how much they had to say: one that talks without end has no time to
-// work.
-func (p *Parties) Unfinished() (text string) {
-	for _, e := range p.All() {
-		if !e.Idle {
-			text += fmt.Sprintf("; %s is not idle after %d lines", e.Name, e.Lines)
-		}
-	}
-	return text
-}
-
 // Share is how much of the work of the endpoints is done, from 0 to 1.
 func (p *Parties) Share() float64 {
 	share := 1.0

@@ -15,7 +15,7 @@ func TestPartiesAddUp(t *testing.T) {
 	p := &Parties{Ends: [2]*Party{a, b}, Box: box}
 	say := func(e *Party, r contract.Report) {
 		t.Helper()
-		if err := e.Heard(Answer{Report: r}, true); err != nil {
+		if err := e.Hear(Answer{Report: r}, true); err != nil {
 			t.Error(err)
 		}
 	}
@@ -25,8 +25,11 @@ func TestPartiesAddUp(t *testing.T) {
 	if got := p.Share(); got != 0.25 || p.Idle() {
 		t.Errorf("share %v, idle %t", got, p.Idle())
 	}
-	if got := p.Unfinished(); got != "; endpoint B is not idle after 2 lines; box is not idle after 0 lines" {
-		t.Errorf("%q", got)
+	if got := p.Late(); len(got) != 2 || got[0] != b || got[1] != box {
+		t.Errorf("%v", got)
+	}
+	if got := p.Moved(); got != 2 { // A is idle, B has done a quarter
+		t.Errorf("%d moves", got)
 	}
 	say(b, contract.Report{Event: contract.SaysIdle})
 	if p.Idle() {
@@ -51,7 +54,7 @@ func TestReportsAreHeldToTheRun(t *testing.T) {
 	}{{start + 500, 0, ""}, {start + 500, 2, "qp 2; it has 0 to 1"}, {start - 1, 0, "before the start"}, {start + 1<<50, 1, "has not come yet"}} {
 		e := named("endpoint A")
 		e.qps, e.started = 2, start
-		err := e.Heard(Answer{Report: contract.Report{Event: contract.SaysCompleted, OnQP: c.qp, At: c.at, Operation: "SEND", Status: "success"}}, true)
+		err := e.Hear(Answer{Report: contract.Report{Event: contract.SaysCompleted, OnQP: c.qp, At: c.at, Operation: "SEND", Status: "success"}}, true)
 		if c.want == "" {
 			if err != nil || len(e.told) != 1 || e.told[0].At != 500_000 {
 				t.Errorf("%v, %+v", err, e.told)

@@ -25,6 +25,8 @@ type Party struct {
 	Share    float64         // of its work that is done, from 0 to 1
 	Idle     bool            // it has nothing left to do
 	Lines    int             // that it has said
+	Moved    int             // of them, those that say that something happened
+	Heard    time.Time       // when it said the last of them
 	Ready    contract.Report // when it could begin
 	End      contract.Report // and when it stopped
 	Counters map[string]int64
@@ -34,8 +36,11 @@ type Party struct {
 	answers chan Answer
 	report  *os.File // what it reports, where it has a file for that
 	qps     int
-	started int64         // what its reports count from, CLOCK_MONOTONIC
-	told    []trace.Event // what it reported as lines
+	fault   func(error) error // marks what the program is to blame for; nil is a program of the harness
+	started int64             // what its reports count from, CLOCK_MONOTONIC
+	told    []trace.Event     // what it reported as lines
+	work    int               // requests that it was told to make
+	done    int               // of them, those that it reported completed
 }
 
 // Answer is what a program says, or why it says nothing that can be used.
@@ -46,17 +51,19 @@ type Answer struct {
 
 // Options say who a program is.
 type Options struct {
-	Name   string           // in errors
-	Side   trace.Side       // of an endpoint
-	Report *os.File         // where it reports, if not in lines; it stays the caller's
-	Orders []contract.Order // the first is setup; all that comes before prepare
+	Name   string            // in errors
+	Side   trace.Side        // of an endpoint
+	Fault  func(error) error // marks an error for which the program is to blame; nil of a program of the harness
+	Report *os.File          // where it reports, if not in lines; it stays the caller's
+	Orders []contract.Order  // the first is setup; all that comes before prepare
 }
 
 // Start tells a program that has been started what to do, and waits until it is ready. The party ends the program, also when
 // there is an error.
 func Start(c *child.Child, o Options) (*Party, error) {
 	c.Name = o.Name
-	e := &Party{Child: c, Side: o.Side, report: o.Report, orders: json.NewEncoder(c.Stdin), answers: make(chan Answer, 16), Counters: map[string]int64{}}
+	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report, orders: json.NewEncoder(c.Stdin),
+		answers: make(chan Answer, 16), Counters: map[string]int64{}}
 	hurry(c.PID)
 	go e.listen()
 	if err := e.prepare(o.Orders); err != nil {
@@ -115,13 +122,13 @@ func (e *Party) listen() {
 	}
 }
 
-// Heard takes an answer that came while the run went on.
-func (e *Party) Heard(a Answer, ok bool) error {
+// Hear takes an answer that came while the run went on.
+func (e *Party) Hear(a Answer, ok bool) error {
 	if !ok {
-		return e.Death("ended in the middle of the run")
+		return e.blame(e.Death("ended in the middle of the run"))
 	}
 	_, err := e.note(&a)
-	return err
+	return e.blame(err)
 }
 
 // note takes an answer that may come at any time; asked is set for one that was asked for.
@@ -130,18 +137,26 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 		return false, fmt.Errorf("netns: %s: %w", e.Name, a.err)
 	}
 	e.Lines++
+	e.Heard = time.Now()
 	switch a.Event {
 	case contract.SaysShare:
+		e.moves(a.Share != e.Share)
 		e.Share = a.Share
 	case contract.SaysIdle:
+		e.moves(!e.Idle)
 		e.Idle, e.Share = true, 1
 	case contract.SaysBusy:
+		e.moves(e.Idle)
 		e.Idle = false
 	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived:
 		if err := e.plausible(&a.Report); err != nil {
 			return false, err
 		}
 		e.told = append(e.told, e.event(&a.Report))
+		e.moves(true)
+		if a.Event == contract.SaysCompleted {
+			e.done++
+		}
 	case contract.SaysCounter:
 		e.Counters[a.Variable] = a.Value
 	case contract.SaysState:
@@ -161,19 +176,19 @@ func (e *Party) await(want string) (contract.Report, error) {
 	for a := range e.answers {
 		asked, err := e.note(&a)
 		if err != nil || asked && a.Event == want {
-			return a.Report, err
+			return a.Report, e.blame(err)
 		}
 	}
 	if !timer.Stop() {
-		return contract.Report{}, fmt.Errorf("netns: %s did not say %s within %s and was killed", e.Name, want, child.Patience)
+		return contract.Report{}, e.blame(fmt.Errorf("netns: %s did not say %s within %s and was killed", e.Name, want, child.Patience))
 	}
-	return contract.Report{}, e.Death("ended before it said " + want)
+	return contract.Report{}, e.blame(e.Death("ended before it said " + want))
 }
 
 // Tell sends an order that is not answered.
 func (e *Party) Tell(o *contract.Order) error {
 	if err := e.orders.Encode(o); err != nil {
-		return e.Death("ended in the middle of the run")
+		return e.blame(e.Death("ended in the middle of the run"))
 	}
 	return nil
 }
@@ -181,8 +196,9 @@ func (e *Party) Tell(o *contract.Order) error {
 // Order sends an order and waits for its answer. A program that does not read the order in time is killed.
 func (e *Party) Order(o *contract.Order, want string) (contract.Report, error) {
 	timer := time.AfterFunc(child.Patience, func() { _ = e.Kill() })
-	defer timer.Stop()
-	if err := e.Tell(o); err != nil {
+	err := e.Tell(o)
+	timer.Stop()
+	if err != nil {
 		return contract.Report{}, err
 	}
 	return e.await(want)

@@ -28,6 +28,7 @@ type Tap struct {
 	ignore  func(frame []byte) bool
 	spool   spool
 	stop    atomic.Bool
+	seen    atomic.Uint64 // frames of the run
 	ended   chan struct{} // closed when it watches no longer
 	err     error         // why; read it and dropped after ended
 	dropped uint64        // frames that the kernel dropped because the tap was too slow
@@ -113,6 +114,7 @@ func (t *Tap) keep(p *packetio.Packet) error {
 	if roce.OfKernel(p.Data) || t.ignore != nil && t.ignore(p.Data) {
 		return nil
 	}
+	t.seen.Add(1)
 	return t.spool.write(p)
 }
 
@@ -131,6 +133,9 @@ func (t *Tap) Close() error {
 	})
 	return t.err
 }
+
+// Seen is how many frames it has seen so far.
+func (t *Tap) Seen() uint64 { return t.seen.Load() }
 
 // Ended is closed when the tap watches no longer.
 func (t *Tap) Ended() <-chan struct{} { return t.ended }

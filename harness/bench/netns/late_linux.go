@@ -1,0 +1,117 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// What ends a run whose ends do not come to theirs.
+var (
+	errLimit = errors.New("limit reached before the work was done")
+	errStill = errors.New("nothing moved")
+)
+
+// overdue reports whether the bench has ended a run because an end did not.
+func overdue(err error) bool { return errors.Is(err, errLimit) || errors.Is(err, errStill) }
+
+// moved is what has happened in a run so far, and when the last of it was seen.
+type moved struct {
+	frames uint64 // that the taps saw
+	told   int    // reports of the programs
+	at     vtime.Time
+}
+
+// stalled returns an error when nothing has moved for longer than patience while work is left. A run of a given time ends by itself.
+func (t *traffic) stalled() error {
+	now := t.now()
+	last, next := t.moved, moved{frames: t.legs.seen(), told: t.parties.Moved(), at: t.moved.at}
+	if next.at = max(next.at, planned(t.spec)); next.frames != last.frames || next.told != last.told {
+		next.at = max(next.at, now)
+	}
+	t.moved = next
+	still := now.Sub(next.at)
+	if t.spec.For > 0 || t.idle() || still < t.patience {
+		return nil
+	}
+	t.at.cut = now
+	return t.late(fmt.Errorf("%w for %s", errStill, still.Std().Round(100*time.Millisecond)))
+}
+
+// planned is when the last scripted thing of a Spec happens: until then there may be nothing to do.
+func planned(s *scenario.Spec) vtime.Time {
+	last := lastInjection(s)
+	for i := range s.Posts {
+		last = max(last, vtime.Time(s.Posts[i].At))
+	}
+	return last
+}
+
+// late says who is not done when the run is, with what each has left. What is under test and not done is to blame, unless a process of
+// the harness has stalled; where only the harness is not done, it is.
+func (t *traffic) late(cause error) error {
+	list, text := t.parties.Late(), []string(nil)
+	hung := false
+	for _, e := range list {
+		text = append(text, fmt.Sprintf("%s: %s, %d lines said", e.Name, e.Left(), e.Lines))
+		hung = hung || !e.UnderTest() && time.Since(e.Heard) > mute
+	}
+	if !t.devices.Idle() {
+		text = append(text, t.devices.Unfinished())
+	}
+	err := fmt.Errorf("netns: %s; %w; %s", strings.Join(text, "; "), cause, t.remedy(cause))
+	switch {
+	case hung:
+		return err
+	case !t.devices.Idle():
+		return t.devices.Fault(err)
+	case len(list) > 0 && list[0].UnderTest():
+		return list[0].Fault(err)
+	}
+	return err
+}
+
+// mute is how long a process of the harness never says nothing while it works: it tells how far it is ten times a second.
+const mute = 2 * time.Second
+
+// remedy is what to do where the time was too short. A tool may try for ever, so that more time is of no use to it.
+func (t *traffic) remedy(cause error) string {
+	switch {
+	case errors.Is(cause, errStill):
+		return fmt.Sprintf("if that is no stall, allow more than %s with --no-progress", t.patience.Std().Round(time.Millisecond))
+	case t.devices != nil:
+		return "that is all a device is given; ask it for fewer messages, or for such as the link can carry"
+	}
+	return "raise it with --limit, or run limit= in the Spec"
+}
+
+// faultAt is an error for which a program at a side is to blame.
+func faultAt(side trace.Side, program string, err error) error {
+	return &bench.Fault{Side: side, Program: program, Err: err}
+}
+
+// halted weighs why a run ended against what came of the order to stop. Who does not obey it has kept the other end waiting, and is
+// the cause of a run that was overdue.
+func halted(err, halt error) error {
+	if halt == nil || err != nil && !overdue(err) {
+		return bench.Graver(err, halt)
+	}
+	if err == nil {
+		return halt
+	}
+	joined := fmt.Errorf("%w; %s", halt, strings.TrimPrefix(err.Error(), "netns: "))
+	first, f := bench.FaultOf(err), bench.FaultOf(halt)
+	switch {
+	case f == nil:
+		return joined
+	case first != nil && first.Side == f.Side: // what it had left says more
+		joined = fmt.Errorf("%w; %s", err, strings.TrimPrefix(halt.Error(), "netns: "))
+	}
+	return faultAt(f.Side, f.Program, joined)
+}
