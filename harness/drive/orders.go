@@ -143,6 +143,22 @@ func Ordered(s *scenario.Spec) (n [2]int64, endless bool) {
 	return n, endless
 }
 
+// Region is memory of one side that the peer may reach.
+type Region struct {
+	RKey    uint32
+	VA, Len uint64
+	Access  engine.Access
+}
+
+// RegionsOf returns the memory of one side that its peer may reach on connection i; none where a device stands, which says so itself.
+func RegionsOf(s *scenario.Spec, side trace.Side, i int) []Region {
+	if s.Devices[side].Present() {
+		return nil
+	}
+	return []Region{{Key(side, i), Target(i), RemoteLen(s, side), engine.AllAccess},
+		{ReadOnlyKey(side, i), readOnly(i), readOnlyLen, engine.RemoteRead}}
+}
+
 // Series is requests that one side is told to post on a connection, one after the other. Those of different series may be mixed.
 type Series struct {
 	First    uint64 // ID of the first; the others count from there, unless Scripted

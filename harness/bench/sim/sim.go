@@ -155,6 +155,11 @@ func (w *World) Run() error {
 	}
 	atRest, err := w.loop()
 	w.verify()
+	for side := range w.end {
+		if w.end[side].Idle() {
+			w.Event(&trace.Event{At: w.now, Side: trace.Side(side), Kind: trace.Idle})
+		}
+	}
 	w.out.end(w.watched(atRest))
 	return err
 }

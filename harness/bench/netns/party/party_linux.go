@@ -15,6 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // Party is a program that takes part in the run and keeps the contract, ours or another's: an endpoint or the box. What it has
@@ -37,6 +39,7 @@ type Party struct {
 	qps     int
 	started int64         // what its reports count from, CLOCK_MONOTONIC
 	told    []trace.Event // what it reported as lines
+	since   vtime.Time    // when it became idle, of the run
 }
 
 // Answer is what a program says, or why it says nothing that can be used.
@@ -136,6 +139,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 		e.Share = a.Share
 	case contract.SaysIdle:
 		e.Idle, e.Share = true, 1
+		e.since = vtime.Time(max(0, packetio.Monotonic()-e.started)) * vtime.Time(vtime.Nanosecond)
 	case contract.SaysBusy:
 		e.Idle = false
 	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived:
