@@ -76,15 +76,23 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 
 // metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
 func (o *JudgeOptions) metrics() metrics.Options {
+	if s := o.spec(); s != nil {
+		return Measured(s)
+	}
+	return metrics.Options{}
+}
+
+// spec is the Spec in a run folder; nil for any other trace.
+func (o *JudgeOptions) spec() *scenario.Spec {
 	dir := o.Path
 	if filepath.Base(dir) == recording.NDJSONName || filepath.Base(dir) == recording.TapsName {
 		dir = filepath.Dir(dir)
 	}
 	s, err := scenario.ReadFile(filepath.Join(dir, "spec.txt"))
 	if err != nil {
-		return metrics.Options{}
+		return nil
 	}
-	return Measured(s)
+	return s
 }
 
 // declared is what the traced implementations declare, with the parameters that the trace says they had. A device that is
@@ -111,7 +119,11 @@ func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
 		}
 		impls[side] = impl
 	}
-	return judging.Declared(impls, given)
+	d := judging.Declared(impls, given)
+	if s := o.spec(); s != nil {
+		d.Orders = judging.Orders(s, impls[trace.A].NewBox != nil)
+	}
+	return d
 }
 
 // describe says what kind of trace it is.
