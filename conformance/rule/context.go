@@ -187,7 +187,7 @@ func (r *Rule) AppliesTo(declared []string) bool { return inapplicable(r, declar
 // inapplicable says why r does not apply to an implementation that declares these features; "" when it does.
 func inapplicable(r *Rule, declared []string) string {
 	var missing []string
-	if len(r.Features) == 0 && len(declared) > 0 && !slices.Contains(declared, ofRC) {
+	if len(r.Features) == 0 && !r.Any && len(declared) > 0 && !slices.Contains(declared, ofRC) {
 		missing = append(missing, ofRC)
 	}
 	for _, f := range r.Features {

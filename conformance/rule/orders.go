@@ -3,6 +3,7 @@ package rule
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -12,6 +13,7 @@ type Orders struct {
 	Series  func(conn int, side trace.Side) []Series // what a side is to post on a connection; none for nothing
 	Regions func(conn int, side trace.Side) []Region // the memory of a side that its peer may reach; none when not known
 	Until   vtime.Time                               // the run is stopped then, whatever is left; vtime.Never when it lasts as long as its work
+	Rates   [2]unit.Rate                             // by side, at which it may send, layer 1; 0 when it is not told
 	Managed bool                                     // connections are set up by messages, which may fail
 }
 
@@ -54,6 +56,14 @@ func (c *Context) Until() vtime.Time {
 		return vtime.Never
 	}
 	return c.orders.Until
+}
+
+// RateOf returns the rate that a side is told; 0 when it is not told one, and behind a box.
+func (c *Context) RateOf(side trace.Side) unit.Rate {
+	if c.orders == nil || c.hop != trace.Whole {
+		return 0
+	}
+	return c.orders.Rates[side&1]
 }
 
 // Managed reports whether connections are set up by messages, so that one may never come to be.

@@ -106,6 +106,7 @@ type Rule struct {
 	Needs    Vantage
 	Sees     Class    // sights that the check is called for
 	Features []string // features an implementation must declare, "gbn", "ud"; empty for all RC engines
+	Any      bool     // without Features: for every transport
 	Without  string   // a feature with which the rule does not apply; empty for most
 	Stimulus string   // what must happen for the rule to be exercised, as in the catalogue
 	BlackBox string   // which foreign devices can be judged: "HW,RXE", "ENG"
