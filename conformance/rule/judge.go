@@ -409,7 +409,7 @@ func (j *Judge) Event(e *trace.Event) {
 // what either end declares.
 func begins(e *trace.Event, side trace.Side) bool {
 	switch e.Kind {
-	case trace.Post, trace.CQE:
+	case trace.Post, trace.CQE, trace.Count:
 		return e.Side == side
 	case trace.Receive, trace.Recv:
 		return e.Side != side

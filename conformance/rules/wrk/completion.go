@@ -62,9 +62,9 @@ func errorHasCause() rule.Rule {
 type reasons struct {
 	c      *rule.Context
 	naks   [256]bool  // syndromes that came
-	again  bool       // something was sent again since the last response that moved on, or had been asked for again
+	again  bool       // something was sent again since the latest request that succeeded: a READ may try often, and get some data each time
 	rnr    bool       // an RNR NAK came since then
-	since  vtime.Time // of that response, or of the first request
+	since  vtime.Time // of the first request, or of the latest that succeeded
 	begun  bool
 	failed bool // an error has been told; what follows is flushed
 }
@@ -77,22 +77,19 @@ func (r *reasons) sight(s *rule.Sight) {
 			r.begun, r.since = true, s.At
 		}
 		r.again = r.again || s.Relation != rule.First
-	case !s.Intact():
-	case p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
+	case s.Intact() && p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
 		r.naks[p.AETH.Syndrome] = true
-		if r.rnr = r.rnr || p.AETH.Syndrome.IsRNR(); !p.AETH.Syndrome.IsRNR() && p.PSN != r.c.UNA {
-			r.moved(s)
-		}
-	case p.PSN.In(r.c.UNA, r.c.MAX) || p.Opcode.NumberedApart():
-		r.moved(s)
+		r.rnr = r.rnr || p.AETH.Syndrome.IsRNR()
 	}
 }
 
-func (r *reasons) moved(s *rule.Sight) { r.again, r.rnr, r.since = false, false, s.At }
-
 func (r *reasons) event(e *trace.Event) {
 	c := r.c
-	if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status == engine.StatusSuccess || r.failed {
+	switch {
+	case e.Kind != trace.CQE || !c.Mine(e) || r.failed:
+		return
+	case e.Body.Status == engine.StatusSuccess:
+		r.again, r.rnr, r.since = false, false, e.At
 		return
 	}
 	r.failed = true
@@ -105,7 +102,7 @@ func (r *reasons) event(e *trace.Event) {
 	case status == engine.StatusRetryExceeded && !r.begun:
 		c.Failf(rule.Requester, "wr=%d completes with %v before anything is sent", e.Body.ID, status)
 	case status == engine.StatusRetryExceeded && c.Attr.RetryCount > 0 && !r.again && (timer == 0 || e.At.Sub(r.since) < timer):
-		c.Failf(rule.Requester, "wr=%d completes with %v, and nothing was sent again since the peer last answered", e.Body.ID, status)
+		c.Failf(rule.Requester, "wr=%d completes with %v, and nothing was sent again since the latest that succeeded", e.Body.ID, status)
 	case fatalOf[status] != 0, status == engine.StatusRNRRetryExceeded, status == engine.StatusRetryExceeded:
 		c.Met()
 	}
