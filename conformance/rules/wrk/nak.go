@@ -125,7 +125,7 @@ func (g *guilt) forbidden(p *roce.Packet) bool {
 	if p.Opcode.IsAtomic() {
 		n = 8
 	}
-	if !ok || n == 0 || p.Opcode.Layout()&(roce.LayoutRETH|roce.LayoutAtomicETH) == 0 {
+	if !ok || n == 0 || len(g.regions) == 0 || p.Opcode.Layout()&(roce.LayoutRETH|roce.LayoutAtomicETH) == 0 {
 		return false
 	}
 	for _, r := range g.regions {
