@@ -146,6 +146,8 @@ func (g *guilt) answer(s *rule.Sight) {
 	code := uint8(p.AETH.Syndrome)
 	switch a := p.AETH.Syndrome; {
 	case g.other || c.AtBox || c.Mixed():
+	case !p.PSN.Less(c.EPSN) && !g.illegal && !g.access:
+		// the request that it names has not been seen
 	case a == roce.SyndromeRemoteAccess && len(g.regions) == 0, a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
 		// nobody knows, or it is for others to say which of two faults comes first
 	case a == roce.SyndromeRemoteAccess && !g.access:
