@@ -120,7 +120,10 @@ func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
 		impls[side] = impl
 	}
 	d := judging.Declared(impls, given)
-	if s := o.spec(); s != nil {
+	if s := o.spec(); s != nil && len(h.Conns) > 0 {
+		for side, end := range h.Conns[0].Ends {
+			s.QP[side].QueueDepth = end.QP.QueueDepth // an implementation may have chosen it
+		}
 		d.Orders = judging.Orders(s, impls[trace.A].NewBox != nil)
 	}
 	return d

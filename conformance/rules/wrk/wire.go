@@ -87,6 +87,9 @@ type departure struct {
 // earlyLimit bounds the packets that are kept until their request is posted, as endpoints tell of it.
 const earlyLimit = 1 << 12
 
+// lookAhead is how many orders are compared with a packet that is not of the oldest, far above any queue depth in use.
+const lookAhead = 1 << 10
+
 func newSending(c *rule.Context, judge func(*departure, string, bool)) *sending {
 	return &sending{c: c, book: newBook(c), posted: c.Offers(rule.Completions), judge: judge}
 }
@@ -212,6 +215,9 @@ func (w *sending) compare(t *task, d *departure, off, span int) {
 		return
 	}
 	later := false
+	for n := 0; n < lookAhead && w.order(); n++ {
+		// the orders that stand for posts
+	}
 	for i := w.head + 1; i < len(w.queue) && off == 0 && !later; i++ {
 		o := &w.queue[i]
 		later = o.place && unlike(o, &d.pkt, 0, w.span(&o.wr, &d.pkt), w.c.MTU) == ""
