@@ -21,7 +21,7 @@ import (
 //	# until 100us
 //
 // A count of 0 is without end. "script=1" makes it a scripted request.
-var ordered = regexp.MustCompile(`(?m)^# (order|region|rate|until) (.+)$`)
+var ordered = regexp.MustCompile(`(?m)^# (order|region|rate|until) ([AB] .+|\d\S*)$`)
 
 // assigned is the orders of connection 0, by side.
 type assigned struct {

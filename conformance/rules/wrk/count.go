@@ -11,7 +11,7 @@ func countsAgree() rule.Rule {
 		Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
 		Source: rule.Source{Ref: ours, Quote: "counter: packets dropped below the transport, by reason."},
 		Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
-		Stimulus: "an endpoint that counts what it drops", BlackBox: hardware,
+		Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			told := false
 			return rule.Check{

@@ -1,6 +1,8 @@
 package wrk
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -12,7 +14,7 @@ func memoryAsOrdered() rule.Rule {
 		ID: "WRK-MEM-001", Level: rule.Must,
 		Title:  "After the run the memory named by the orders has the ordered content, and no other byte of it has changed",
 		Source: rule.Source{Ref: ours, Quote: "Work that is done has put its bytes where the order says, and none elsewhere."},
-		Needs:  rule.Assigned | rule.Completions | rule.Image, Stimulus: "ordered work that is done, and memory that is compared", BlackBox: "RXE",
+		Needs:  rule.Assigned | rule.Completions | rule.Image, Stimulus: "ordered work that is done, and memory that is compared", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			m := content{c: c, book: newBook(c)}
 			return rule.Check{Event: m.event, End: m.end}
@@ -24,6 +26,8 @@ func memoryAsOrdered() rule.Rule {
 type content struct {
 	c        *rule.Context
 	book     *book
+	open     []extent
+	twice    bool // a WRITE was posted over one that had not completed: who places what comes early may leave either
 	astray   bool // a request that was posted is not the one that was ordered
 	reads    bool // READ data go to the requester's memory
 	compared bool
@@ -36,7 +40,10 @@ func (m *content) event(e *trace.Event) {
 	case e.Kind == trace.Post && m.c.Mine(e):
 		want, wrong := m.book.post(e)
 		m.astray = m.astray || wrong != ""
+		m.posted(e)
 		m.reads = m.reads || want.Op == engine.OpRead || want.Op == engine.OpCompareSwap || want.Op == engine.OpFetchAdd
+	case e.Kind == trace.CQE && m.c.Mine(e):
+		m.open = slices.DeleteFunc(m.open, func(x extent) bool { return x.id == e.Body.ID })
 	case e.Kind == trace.Memory && (!m.c.Mine(e) || m.reads):
 		at := 0
 		if m.c.Mine(e) {
@@ -52,6 +59,24 @@ func (m *content) event(e *trace.Event) {
 	}
 }
 
+// extent is what a WRITE that has not completed names.
+type extent struct{ id, from, to uint64 }
+
+// extentLimit bounds the WRITEs that are compared with a new one.
+const extentLimit = 1 << 10
+
+// posted looks for WRITEs that overlap, where that matters.
+func (m *content) posted(e *trace.Event) {
+	if m.twice || !m.c.Direct() || e.Body.Op != engine.OpWrite && e.Body.Op != engine.OpWriteImm {
+		return
+	}
+	now := extent{e.Body.ID, e.VA, e.VA + uint64(e.Len)}
+	m.twice = len(m.open) == extentLimit || slices.ContainsFunc(m.open, func(x extent) bool { return x.from < now.to && now.from < x.to })
+	if !m.twice {
+		m.open = append(m.open, now)
+	}
+}
+
 func (m *content) end(vtime.Time) {
 	c := m.c
 	failed := c.Failed || c.Fatal
@@ -60,7 +85,7 @@ func (m *content) end(vtime.Time) {
 	case !m.compared:
 	case m.outside[0]+m.outside[1] > 0:
 		c.Failf(rule.Responder, "%d bytes changed that no request names", m.outside[0]+m.outside[1])
-	case failed || c.Direct():
+	case failed || m.twice:
 		// of what is half done, or done in any order, nobody can say what it left
 	case m.wrong[0]+m.wrong[1] > 0:
 		c.Failf(rule.Responder, "%d bytes are not what was ordered", m.wrong[0]+m.wrong[1])

@@ -13,7 +13,7 @@ func everythingPosted() rule.Rule {
 		Title:  "Every ordered request is posted, unless the QP failed before for a cause on the wire",
 		Source: rule.Source{Ref: ours, Quote: "An endpoint does all the work that it is given; a queue pair in error takes no more of it."},
 		Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "work that is counted, and an endpoint that is idle",
-		BlackBox: hardware,
+		BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			b, f := newBook(c), causes{c: c}
 			return rule.Check{
@@ -52,7 +52,7 @@ func postedAsOrdered() rule.Rule {
 		ID: "WRK-POST-002", Level: rule.Must,
 		Title:  "Operation, length, address, key and immediate of what is posted are those ordered, in the order ordered",
 		Source: rule.Source{Ref: ours, Quote: "Request k of a work line has the ID wr + k, and acts where the line says."},
-		Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: hardware,
+		Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			b := newBook(c)
 			return rule.Check{Event: func(e *trace.Event) {
@@ -75,7 +75,7 @@ func idleIsDone() rule.Rule {
 		Title:  "An endpoint is idle only when all ordered work is done, or has failed with a reason",
 		Source: rule.Source{Ref: ours, Quote: "idle: all work has completed."},
 		Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "an endpoint that is idle",
-		BlackBox: hardware,
+		BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			b, f := newBook(c), causes{c: c}
 			var o open

@@ -16,7 +16,7 @@ func sentAsPosted() rule.Rule {
 		Source: rule.Source{Ref: "OC; IBTA 9.4", Quote: "The packets of a request carry its operation, its address, key and length, and its " +
 			"immediate."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
-		Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: hardware,
+		Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			return newSending(c, func(d *departure, wrong string, later bool) {
 				switch {
@@ -37,7 +37,7 @@ func sentInOrder() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 10.8.2", Quote: "Work requests of a send queue are started in the order in which they were " +
 			"submitted."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
-		Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: hardware,
+		Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			return newSending(c, func(d *departure, wrong string, later bool) {
 				switch {

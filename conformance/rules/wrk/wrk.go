@@ -28,6 +28,7 @@ func Rules() []rule.Rule {
 
 const (
 	hardware = "HW,RXE" // can be judged on an RNIC and on soft-RoCE
+	telling  = "ENG"    // needs an endpoint that tells what it posts and what completes: engines, and programs that keep the contract
 	ours     = "OC"     // our choice: no standard speaks of orders
 )
 
