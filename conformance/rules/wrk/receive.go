@@ -30,6 +30,7 @@ type messages struct {
 	due    []message
 	posted []uint64 // IDs of receives, oldest first
 	shared bool     // a receive is of several queue pairs
+	failed bool     // the responder's queue pair is in error, for whatever reason
 	over   bool     // more is to be remembered than there is room for, or what comes cannot be told
 }
 
@@ -78,12 +79,17 @@ func (m *messages) event(e *trace.Event) {
 		return
 	}
 	switch e.Kind {
+	case trace.Fatal:
+		m.failed = true
+	case trace.CQE:
+		m.failed = m.failed || e.Body.Status != engine.StatusSuccess
 	case trace.Receive:
 		if m.over = len(m.posted) == queueLimit; !m.over {
 			m.posted = append(m.posted, e.Body.ID)
 		}
 	case trace.Recv:
 		m.shared = m.shared || e.VA != 0
+		m.failed = m.failed || e.Body.Status != engine.StatusSuccess
 		m.received(e)
 	}
 }
@@ -142,8 +148,8 @@ func (m *messages) older(id uint64) int {
 	return 0
 }
 
-func (m *messages) end(at vtime.Time) {
-	if len(m.due) > 0 && !m.c.Fatal && !m.over && at.Sub(m.due[0].at) >= rule.Patience {
+func (m *messages) end(now vtime.Time) {
+	if len(m.due) > 0 && !m.c.Fatal && !m.failed && !at(m.c.PeerPort)[m.c.Index] && !m.over && now.Sub(m.due[0].at) >= rule.Patience {
 		m.c.FailAt(m.due[0].at, m.due[0].record, rule.Responder, "the message that ends here completes no receive")
 	}
 }
