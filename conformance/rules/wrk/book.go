@@ -15,8 +15,11 @@ type book struct {
 	some bool  // anything has been posted
 }
 
+// seriesKey is what the books of a half-conversation share.
+type seriesKey struct{}
+
 func newBook(c *rule.Context) *book {
-	list, _ := c.Ordered()
+	list := c.Shared(seriesKey{}, func() any { list, _ := c.Ordered(); return list }).([]rule.Series)
 	return &book{list: list, next: make([]int, len(list))}
 }
 

@@ -38,9 +38,6 @@ type progress struct {
 func (p *progress) patience() vtime.Duration {
 	a := &p.c.Attr
 	timer := a.TransportTimer()
-	if timer == 0 {
-		return 0
-	}
 	for _, value := range a.Params { // such as a timer of its own
 		if d, err := vtime.ParseDuration(value); err == nil {
 			timer = max(timer, d)
@@ -66,16 +63,17 @@ func (p *progress) alive(at vtime.Time) {
 
 // judge looks at the silence that ends now.
 func (p *progress) judge(at vtime.Time) {
-	patience := p.patience()
-	n, oldest := p.open.owed()
-	if patience == 0 || n == 0 || p.causes.any() || p.open.full {
+	silent, timer := at.Sub(p.last), p.c.Attr.TransportTimer()
+	if timer == 0 || silent < timer/2 { // it runs from when a packet was ready to leave, or was answered
 		return
 	}
-	switch silent := at.Sub(p.last); {
-	case silent > patience:
+	n, oldest := p.open.owed()
+	if n == 0 || p.causes.any() || p.open.full {
+		return
+	}
+	p.c.Met()
+	if silent > p.patience() {
 		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor completed anything for %s", n, oldest, silent)
-	case silent >= p.c.Attr.TransportTimer()/2: // it runs from when a packet was ready to leave, or was answered
-		p.c.Met()
 	}
 }
 
