@@ -24,6 +24,9 @@ type Context struct {
 	total    int
 	against  [2]int // of total, by the side that is to blame
 	broken   string // what the check panicked with
+	orders   *Orders
+	of       int      // connection of the Spec
+	idle     *[2]bool // sides that have said that they have no work left
 }
 
 // place is what is being looked at, shared by all checks of a Judge.
@@ -127,6 +130,7 @@ var needNames = []struct {
 	{Changes, "memory as it was at the start and at the end"},
 	{Datagrams, "the Q_Key of the responder and what it delivers"},
 	{Flushed, "the status of all completions"},
+	{Assigned, "the Spec of the run"},
 }
 
 // String lists what is in v, as verdicts print it: "the responder's tap, completion events".
@@ -195,7 +199,7 @@ func (r *Rule) AppliesTo(declared []string) bool { return inapplicable(r, declar
 // inapplicable says why r does not apply to an implementation that declares these features; "" when it does.
 func inapplicable(r *Rule, declared []string) string {
 	var missing []string
-	if len(r.Features) == 0 && len(declared) > 0 && !slices.Contains(declared, ofRC) {
+	if len(r.Features) == 0 && !r.Any && len(declared) > 0 && !slices.Contains(declared, ofRC) {
 		missing = append(missing, ofRC)
 	}
 	for _, f := range r.Features {

@@ -14,13 +14,13 @@ func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {
 	case !divided:
 		return v
 	case c.Req == trace.B && box == trace.B:
-		return v &^ (TapRequester | Fates | Completions | Done | Ordered | Flushed | Timers)
+		return v &^ (TapRequester | Fates | Completions | Done | Ordered | Flushed | Timers | Assigned)
 	case c.Req == trace.B:
 		return v &^ (TapResponder | Fates | Stores | Checked | Changes | Image | Probes | Regions | Datagrams | Receives | Posted)
 	case box == trace.B:
 		return v &^ (Stores | Checked | Changes | Image | Receives | Posted)
 	}
-	return v &^ (Completions | Done | Ordered | Flushed | Timers)
+	return v &^ (Completions | Done | Ordered | Flushed | Timers | Assigned)
 }
 
 // passing reports a sight, at the box, of what only passes it.

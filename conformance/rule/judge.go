@@ -15,6 +15,7 @@ type Options struct {
 	Features []string // what both ends declare; rules that need another feature are not applicable
 	BlackBox bool     // nothing is known of an end but its packets: what only an endpoint can tell does not apply
 	Findings int      // how many are kept of a rule; 0 is DefaultFindings
+	Orders   *Orders  // what the endpoints were told to do; nil when nobody knows
 	Ends     *[2]End  // what each end is, by side; nil when both declare Features and take every opcode
 }
 
@@ -52,6 +53,7 @@ type Judge struct {
 	sight  Sight
 
 	buffers [2]buffers // of the decoders, by side
+	idle    [2]bool    // sides that have said that they have no work left
 }
 
 // half is a half-conversation with its checks.
@@ -134,6 +136,9 @@ func (j *Judge) start(h *half) {
 	h.started = true
 	h.checks, h.missing = make([]check, len(j.rules)), make([]Vantage, len(j.rules))
 	have := offered(&j.header, &h.conv)
+	if j.opts.Orders != nil && h != j.stray {
+		have |= Assigned
+	}
 	if h == j.stray {
 		have |= Both
 	}
@@ -148,7 +153,8 @@ func (j *Judge) start(h *half) {
 			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
 			continue
 		}
-		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here, packets: &j.seen, most: j.most()}
+		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here, packets: &j.seen, most: j.most(),
+			orders: j.opts.Orders, of: j.connOf(h.conv.Index), idle: &j.idle}
 		h.add(i, ctx)
 	}
 }
@@ -382,7 +388,10 @@ func (h *half) silence(rule int, p any) {
 // Event implements trace.Viewer. An event is shown to both half-conversations of its connection, as far as they have
 // begun: Conversation.Mine tells whose it is.
 func (j *Judge) Event(e *trace.Event) {
-	j.here = place{at: e.At, record: NoRecord}
+	if j.here = (place{at: e.At, record: NoRecord}); e.Kind == trace.Idle {
+		j.idle[e.Side&1] = true
+		return
+	}
 	if e.Conn < 0 || e.Conn >= len(j.halves) {
 		j.report(j.stray, e)
 		return
@@ -406,7 +415,7 @@ func (j *Judge) Event(e *trace.Event) {
 // what either end declares.
 func begins(e *trace.Event, side trace.Side) bool {
 	switch e.Kind {
-	case trace.Post, trace.CQE:
+	case trace.Post, trace.CQE, trace.Count:
 		return e.Side == side
 	case trace.Receive, trace.Recv:
 		return e.Side != side
@@ -451,6 +460,7 @@ func (h *half) tellFrom(list []onEvent, from int, e *trace.Event) (next int) {
 
 // End implements trace.Viewer.
 func (j *Judge) End(at vtime.Time) {
+	j.toOrders()
 	for h := range j.each {
 		h.conv.expire(at)
 		j.here = place{at: at, record: NoRecord}

@@ -49,6 +49,7 @@ const (
 	Changes   // which bytes of the responder's regions are not what they were at the start, which Stores tell as well
 	Datagrams // of a QP for datagrams: its Q_Key, the violations that it counts, and what it delivers
 	Flushed   // how many requests were posted and how many completed, with what status, also after one that failed, a part of Completions
+	Assigned  // what the Spec tells the requester to post
 )
 
 // Both needs the two taps, and Inside is what no tap shows.
@@ -107,6 +108,7 @@ type Rule struct {
 	Rests    validity.Property // properties of link, capture and host that the evidence rests on; 0 is by what it needs, see RestsOn
 	Sees     Class             // sights that the check is called for
 	Features []string          // features an implementation must declare, "gbn", "ud"; empty for all RC engines
+	Any      bool              // without Features: for every transport
 	Without  string            // a feature with which the rule does not apply; empty for most
 	Stimulus string            // what must happen for the rule to be exercised, as in the catalogue
 	BlackBox string            // which foreign devices can be judged: "HW,RXE", "ENG"

@@ -18,9 +18,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/rciw"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/srn"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/wire"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/wrk"
 )
 
 // All returns every rule, in the order of the catalogue. The caller may keep and change the slice.
 func All() []rule.Rule {
-	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), irn.Rules(), fasr.Rules(), lowar.Rules(), apn.Rules(), pack.Rules(), diw.Rules(), rciw.Rules(), srn.Rules())
+	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), irn.Rules(), fasr.Rules(), lowar.Rules(), apn.Rules(), pack.Rules(), diw.Rules(), rciw.Rules(), srn.Rules(), wrk.Rules())
 }

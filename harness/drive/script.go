@@ -73,7 +73,7 @@ func (s *script) post() (conn, half int) {
 		}
 	} else {
 		wr := s.work.layout.scripted(&p)
-		if ok = s.work.post(p.QP, wr, 0); ok {
+		if ok = s.work.post(p.QP, wr, 0) == nil; ok {
 			s.posted = append(s.posted, scriptedWork{Work: Work{WR: wr}, qp: p.QP})
 		}
 	}

@@ -185,7 +185,7 @@ func (t *turns) outgoing(n int) []byte { return t.memory.Edit(t.slotVA(), n) }
 // turn posts the next request.
 func (t *turns) turn(op engine.Op, n uint32, local, remote uint64, key uint32) bool {
 	wr := engine.WorkRequest{ID: uint64(t.posted), Op: op, Len: n, LocalVA: local, RemoteVA: remote, RKey: key}
-	if !t.work.post(0, wr, 0) {
+	if t.work.post(0, wr, 0) != nil {
 		t.failed = fmt.Sprintf("round %d: the engine takes no %s", t.rounds, op)
 		return false
 	}

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,8 @@ type load struct {
 	posted int
 	done   int // completed
 	known  int // completed, as far as the application has been told
+
+	refused bool // the engine takes no such request
 }
 
 // perLoad is how many request IDs a load has; a scripted request has an ID below it (see package scenario).
@@ -113,8 +116,9 @@ func (w *poster) pump(i int) {
 	for k := range q.loads {
 		l := &q.loads[k]
 		for l.posted-l.known < q.attr.QueueDepth && w.more(l) {
-			if !w.post(i, w.layout.request(i, l), l.waited(w.out.now)) {
+			if err := w.post(i, w.layout.request(i, l), l.waited(w.out.now)); err != nil {
 				w.await(q, vtime.Never) // the next completion tries again
+				w.refused(i, l, err)
 				return
 			}
 			l.posted++
@@ -132,18 +136,27 @@ func (w *poster) more(l *load) bool {
 	return w.out.now < w.until
 }
 
-// post hands one work request to the engine; a full queue is not an error here, the next completion tries again.
-func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) bool {
+// refused tells, once, of a load that the engine has no operation for, or no length: without it, work that no transport does would
+// look like work that was forgotten.
+func (w *poster) refused(i int, l *load, err error) {
+	if !l.refused && !errors.Is(err, engine.ErrQueueFull) && !errors.Is(err, engine.ErrQPState) {
+		l.refused = true
+		w.out.count(i, causeNames[refusedPost], 1)
+	}
+}
+
+// post hands one work request to the engine; a full queue is an error like others, after which the next completion tries again.
+func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) error {
 	q := &w.qps[i]
 	if err := q.req.Post(w.out.now, wr); err != nil {
-		return false
+		return err
 	}
 	q.want[requester] = true
 	if !wr.Unsignal {
 		w.pending++
 	}
 	w.out.post(i, &wr, waited)
-	return true
+	return nil
 }
 
 // completed accounts for the completion of a request of a load, and posts what it made room for. It reports whether it was

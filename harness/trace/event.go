@@ -50,9 +50,10 @@ const (
 	Lost                      // an incomplete message was given up: Body.ID, Body.Len
 	Refused                   // something that arrived was dropped and reported: Body.Status
 	Changed                   // bytes of a region are not what they were at the start: VA, Len
+	Idle                      // the endpoint has said that it has no work left, on any connection
 )
 
-var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused", "changed"}
+var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused", "changed", "idle"}
 
 // String returns the lower-case name, which is also the NDJSON spelling.
 func (k EventKind) String() string {

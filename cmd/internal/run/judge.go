@@ -86,7 +86,11 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 // certificates are those of the link in a run folder: evidence that did not stand then does not stand now.
 func (o *JudgeOptions) certificates() []certify.Certificate {
 	var kept struct{ Certificates []certify.Certificate }
-	text, err := os.ReadFile(filepath.Join(runFolder(o.Path), "result.json"))
+	dir := runFolder(o.Path)
+	if dir == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	if err != nil || json.Unmarshal(text, &kept) != nil {
 		return nil
 	}
@@ -95,11 +99,23 @@ func (o *JudgeOptions) certificates() []certify.Certificate {
 
 // metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
 func (o *JudgeOptions) metrics() metrics.Options {
-	s, err := scenario.ReadFile(filepath.Join(runFolder(o.Path), "spec.txt"))
-	if err != nil {
-		return metrics.Options{}
+	if s := o.spec(); s != nil {
+		return Measured(s)
 	}
-	return Measured(s)
+	return metrics.Options{}
+}
+
+// spec is the Spec in a run folder; nil for any other trace.
+func (o *JudgeOptions) spec() *scenario.Spec {
+	dir := runFolder(o.Path)
+	if dir == "" {
+		return nil
+	}
+	s, err := scenario.ReadFile(filepath.Join(dir, "spec.txt"))
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // declared is what the traced implementations declare, with the parameters that the trace says they had. A device that is
@@ -126,7 +142,14 @@ func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
 		}
 		impls[side] = impl
 	}
-	return judging.Declared(impls, given)
+	d := judging.Declared(impls, given)
+	if s := o.spec(); s != nil && len(h.Conns) > 0 {
+		for side, end := range h.Conns[0].Ends {
+			s.QP[side].QueueDepth = end.QP.QueueDepth // an implementation may have chosen it
+		}
+		d.Orders = judging.Orders(s, impls[trace.A].NewBox != nil)
+	}
+	return d
 }
 
 // describe says what kind of trace it is.

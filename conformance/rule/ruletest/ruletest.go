@@ -10,7 +10,8 @@
 // and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
 // "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a line
 // "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture fails the test, and so does one that passes
-// an empty trace. A line "# features sr" declares features beyond those that the rule needs.
+// an empty trace. A line "# features sr" declares features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64"
+// says what an endpoint was told to do (see ordered).
 package ruletest
 
 import (
@@ -76,7 +77,7 @@ func empty(t *testing.T, r *rule.Rule) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := judge(f, r, r.Features, 0); v.Status != rule.Inconclusive {
+	if v := judge(f, r, rule.Options{Features: r.Features}, 0); v.Status != rule.Inconclusive {
 		t.Errorf("an empty trace gives %v, want INCONCLUSIVE", v.Status)
 	}
 }
@@ -148,8 +149,12 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 	if err != nil {
 		return nil, err
 	}
-	features := featuresOf(r, text)
-	v := judge(f, r, features, 0)
+	orders, err := ordersOf(text)
+	if err != nil {
+		return nil, err
+	}
+	opts := rule.Options{Features: featuresOf(r, text), Orders: orders}
+	v := judge(f, r, opts, 0)
 	fails := want == rule.Fail
 	if fails && r.Level == rule.Observation {
 		want = rule.Pass
@@ -161,7 +166,7 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 		problems = append(problems, "a failing fixture without findings")
 	}
 	unclaimed, err := claim(f, text, v.Findings)
-	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, features, vtime.Second).Findings)); diff != "" {
+	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, opts, vtime.Second).Findings)); diff != "" {
 		problems = append(problems, "the same trace a second later gives other findings:\n"+diff)
 	}
 	return append(problems, unclaimed...), err
@@ -242,8 +247,14 @@ func featuresOf(r *rule.Rule, text []byte) []string {
 const allFindings = 1000
 
 // judge runs one rule over a fixture that happens later by shift.
-func judge(f *fixture.Trace, r *rule.Rule, features []string, shift vtime.Duration) rule.Verdict {
-	j := rule.NewJudge(f.Header, []rule.Rule{*r}, rule.Options{Features: features, Findings: allFindings})
+func judge(f *fixture.Trace, r *rule.Rule, opts rule.Options, shift vtime.Duration) rule.Verdict {
+	if o := opts.Orders; o != nil && o.Until != vtime.Never && shift > 0 {
+		later := *o
+		later.Until = later.Until.Add(shift)
+		opts.Orders = &later
+	}
+	opts.Findings = allFindings
+	j := rule.NewJudge(f.Header, []rule.Rule{*r}, opts)
 	f.Play(&shifter{trace.Delayed{Next: trace.NewTimeline(&f.Header, j), By: shift}})
 	return j.Verdicts()[0]
 }

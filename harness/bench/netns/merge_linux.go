@@ -76,6 +76,11 @@ func (s *session) reported(during device.Span) (events []trace.Event, first erro
 		list, err := e.Reported()
 		events, first = append(events, list...), cmp.Or(first, err)
 	}
+	for _, e := range s.parties.Ends {
+		if ev, idle := e.AtRest(); idle {
+			events = append(events, ev)
+		}
+	}
 	for i := range events {
 		if e := &events[i]; e.Side == trace.B {
 			e.Conn += (len(s.legs) - 1) * s.spec.QPs

@@ -156,20 +156,31 @@ func (w *World) Run() error {
 	}
 	atRest, err := w.loop()
 	w.verify()
+	for side := range w.end {
+		if w.end[side].Idle() {
+			w.Event(&trace.Event{At: w.now, Side: trace.Side(side), Kind: trace.Idle})
+		}
+	}
 	w.out.end(w.watched(atRest))
 	return err
 }
 
 // watched returns when observation stops. A world at rest will stay so; it is watched for one more transport timer and
-// round trip, which is what it takes to see that nobody sends without a reason.
+// round trip, which is what it takes to see that nobody sends without a reason; with work left, for as long as shows that nobody will.
 func (w *World) watched(atRest bool) vtime.Time {
 	if !atRest {
 		return w.now
 	}
 	w.now = max(w.now, w.out.latest())
 	timer := max(w.spec.QP[trace.A].TransportTimer(), w.spec.QP[trace.B].TransportTimer())
+	if !w.end[trace.A].Idle() || !w.end[trace.B].Idle() {
+		timer *= stillness
+	}
 	return w.now.Add(timer + w.spec.RTT())
 }
+
+// stillness is for how many of its timers a world at rest is watched in which work is left. No requester waits for so many.
+const stillness = 16
 
 // loop runs until nothing can happen any more (the world is at rest), or the run is cut.
 func (w *World) loop() (atRest bool, err error) {

@@ -24,4 +24,6 @@ func Families() []broken.Family {
 // Uncaught are the rules that no engine can break, by ID, and why.
 var Uncaught = map[string]string{
 	"PACK-SEM-001": "an observation, which the right box brings about already: it acknowledges before the peer has the data",
+	"WRK-POST-002": "what is posted is told by whoever posts; an engine is below that, and only a program of its own can post something else",
+	"WRK-RATE-001": "a port of the simulator is the pace of its endpoint; only a program of its own can be faster",
 }

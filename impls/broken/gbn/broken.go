@@ -2,7 +2,7 @@
 //
 // A variant puts its engine behind a shell that alters, drops, repeats or makes up packets, events and placements
 // (shell.go), gives it other attributes than the QP has, or changes whole frames (frame.go). The files follow the side at
-// fault: requests.go, responses.go, recovery.go, completion.go, hostile.go; what other transports than go-back-N do wrong
+// fault: requests.go, responses.go, recovery.go, completion.go, work.go, hostile.go; what other transports than go-back-N do wrong
 // stands in a file of the transport's name, its scenarios in a folder of it.
 package gbn
 
@@ -40,7 +40,7 @@ func Family() broken.Family {
 		headers(), segments(), numbers(), limits(), chatter(),
 		acknowledgements(), counts(), readAnswers(), notReady(),
 		retransmissions(), repetitions(), gaps(), patience(),
-		completions(), placements(),
+		completions(), placements(), work(),
 		credulous(), serving(), lengths(), unchecked(),
 		frames(), extensions(), goBackOne(), openAPN()) {
 		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios,

@@ -80,7 +80,7 @@ func placements() []recipe {
 					return true
 				}
 			}},
-		{name: "memory-flips", breaks: "flips a bit of what it places", catches: "RC-MEM-001", scenarios: "mixed",
+		{name: "memory-flips", breaks: "flips a bit of what it places", catches: "RC-MEM-001 WRK-MEM-001", scenarios: "mixed",
 			tamper: func(e *end) {
 				e.mem.store = func(va uint64, data []byte, n int) bool {
 					if len(data) > 0 {

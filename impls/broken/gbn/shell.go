@@ -65,6 +65,7 @@ type shell struct {
 	in, out func(p *roce.Packet) bool
 	event   func(ev *engine.Event) bool
 	post    func(wr *engine.WorkRequest) bool
+	full    func() bool // a request is not taken
 	timer   func(at vtime.Time, ok bool) (vtime.Time, bool)
 
 	packets []roce.Packet // made up, to be sent before the engine's own
@@ -179,6 +180,9 @@ type (
 // Post implements engine.Requester.
 func (r requester) Post(now vtime.Time, wr engine.WorkRequest) error {
 	r.now = now
+	if r.full != nil && r.full() {
+		return engine.ErrQueueFull
+	}
 	if r.post != nil && !r.post(&wr) {
 		return nil
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // Party is a program that takes part in the run and keeps the contract, ours or another's: an endpoint or the box. What it has
@@ -39,6 +41,7 @@ type Party struct {
 	fault   func(error) error // marks what the program is to blame for; nil is a program of the harness
 	started int64             // what its reports count from, CLOCK_MONOTONIC
 	told    []trace.Event     // what it reported as lines
+	since   vtime.Time        // when it became idle, of the run
 	work    int               // requests that it was told to make
 	done    int               // of them, those that it reported completed
 }
@@ -145,6 +148,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 	case contract.SaysIdle:
 		e.moves(!e.Idle)
 		e.Idle, e.Share = true, 1
+		e.since = vtime.Time(max(0, packetio.Monotonic()-e.started)) * vtime.Time(vtime.Nanosecond)
 	case contract.SaysBusy:
 		e.moves(e.Idle)
 		e.Idle = false

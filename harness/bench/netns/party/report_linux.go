@@ -14,6 +14,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
+// AtRest is that the program has said that it has no work left; ok is false when it has not.
+func (e *Party) AtRest() (ev trace.Event, ok bool) {
+	if e == nil || !e.Idle {
+		return ev, false
+	}
+	return trace.Event{At: e.since, Side: e.Side, Kind: trace.Idle}, true
+}
+
 // Begin lets the program begin at a time of CLOCK_MONOTONIC.
 func (e *Party) Begin(at int64) error {
 	e.started = at

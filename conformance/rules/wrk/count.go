@@ -1,0 +1,50 @@
+package wrk
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+func countsAgree() rule.Rule {
+	return rule.Rule{
+		ID: "WRK-COUNT-001", Level: rule.Must,
+		Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
+		Source: rule.Source{Ref: ours, Quote: "counter: packets dropped below the transport, by reason."},
+		Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
+		Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
+		New: func(c *rule.Context) rule.Check {
+			told := false
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					if !s.Out && s.ICRC != trace.Good {
+						*damaged(c, s.Tap)++
+					}
+				},
+				Event: func(e *trace.Event) {
+					// Both halves are told: the one whose requester counts speaks.
+					if e.Kind != trace.Count || e.Name != "icrc" || !c.Mine(e) || told {
+						return
+					}
+					if came := *damaged(c, e.Side); e.Value > came && c.Alone {
+						told = true
+						c.Failf(rule.Requester, "it counts %d frames with a wrong ICRC, and %d came", e.Value, came)
+					} else {
+						c.Met()
+					}
+				},
+			}
+		},
+	}
+}
+
+// damagedKey is what the checks of a port share.
+type damagedKey struct{}
+
+// damaged is how many frames reached a side that its ICRC check may drop, on all connections.
+func damaged(c *rule.Context, side trace.Side) *int64 {
+	port := c.Port
+	if side != c.Req {
+		port = c.PeerPort
+	}
+	return port.Shared(damagedKey{}, func() any { return new(int64) }).(*int64)
+}

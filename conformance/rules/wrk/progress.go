@@ -1,0 +1,160 @@
+package wrk
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// boxes is the feature of a transport with a middlebox, which may answer for a peer that never does.
+const boxes = "pack"
+
+func makesProgress() rule.Rule {
+	return rule.Rule{
+		ID: "WRK-PROG-001", Level: rule.Must,
+		Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
+		Source: rule.Source{Ref: ours, Quote: "A request is answered, sent again, or given up: the timer of the transport expires, so many times and no " +
+			"more."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
+		Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
+		New: func(c *rule.Context) rule.Check {
+			p := progress{c: c, causes: causes{c: c}}
+			return rule.Check{Sight: p.sight, Event: p.event, End: p.end}
+		},
+	}
+}
+
+// progress is for how long nothing has been heard or seen of a requester with work outstanding.
+type progress struct {
+	c      *rule.Context
+	causes causes
+	open   open
+	last   vtime.Time
+}
+
+// patience returns for how long a requester with requests outstanding may neither send nor complete anything: four times the timer
+// (IBTA 9.7.6.1.3), and as much again for schemes that wait for longer the more often they have tried.
+func (p *progress) patience() vtime.Duration {
+	a := &p.c.Attr
+	timer := a.TransportTimer()
+	for _, value := range a.Params { // such as a timer of its own
+		if d, err := vtime.ParseDuration(value); err == nil {
+			timer = max(timer, d)
+		}
+	}
+	return 8*timer + 4*a.Path.RTT + p.c.Port.Turn + rule.Patience
+}
+
+func (p *progress) sight(s *rule.Sight) {
+	if s.Point == trace.RequesterIn || s.Point == trace.ResponderOut {
+		p.causes.sight(s)
+	}
+	if s.Point.AtRequester() {
+		p.alive(s.At)
+	}
+}
+
+// alive notes that the requester sends, hears or completes something.
+func (p *progress) alive(at vtime.Time) {
+	p.judge(at)
+	p.last = at
+}
+
+// judge looks at the silence that ends now.
+func (p *progress) judge(at vtime.Time) {
+	silent, timer := at.Sub(p.last), p.c.Attr.TransportTimer()
+	if timer == 0 || silent < timer/2 { // it runs from when a packet was ready to leave, or was answered
+		return
+	}
+	n, oldest := p.open.owed()
+	if n == 0 || p.causes.any() || p.open.full {
+		return
+	}
+	p.c.Met()
+	if silent > p.patience() {
+		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor completed anything for %s", n, oldest, silent)
+	}
+}
+
+func (p *progress) event(e *trace.Event) {
+	if !p.c.Mine(e) {
+		return
+	}
+	p.causes.event(e)
+	switch e.Kind {
+	case trace.Post:
+		p.alive(e.At)
+		p.open.post(e.Body.ID, false)
+	case trace.CQE:
+		p.alive(e.At)
+		p.open.complete(e.Body.ID, true)
+	}
+}
+
+func (p *progress) end(at vtime.Time) { p.judge(at) }
+
+func keepsRate() rule.Rule {
+	return rule.Rule{
+		ID: "WRK-RATE-001", Level: rule.Should,
+		Title:  "An endpoint that is told a rate does not exceed it over one bandwidth-delay product",
+		Source: rule.Source{Ref: ours, Quote: "rate_bps: send no faster."},
+		Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut, Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) { bucketOf(c, s).send(c, s) }}
+		},
+	}
+}
+
+// bucketKey is what the checks of a port share.
+type bucketKey struct{}
+
+// bucket holds what a side has sent beyond its rate.
+type bucket struct {
+	rate  unit.Rate
+	depth float64 // bytes that it may be ahead
+	level float64
+	last  vtime.Time
+	told  bool
+	since uint64 // bytes since the latest verdict
+}
+
+// burst is how far ahead of its rate an endpoint may be however short the path is: a scheduling slot of its host.
+const burst = rule.Drain
+
+// bucketOf returns that of the side that sent.
+func bucketOf(c *rule.Context, s *rule.Sight) *bucket {
+	port, side := c.Port, c.Req
+	if !s.Point.AtRequester() {
+		port, side = c.PeerPort, c.Req.Other()
+	}
+	return port.Shared(bucketKey{}, func() any {
+		rate := c.RateOf(side)
+		window := max(c.Attr.Path.RTT, burst)
+		return &bucket{rate: rate, depth: float64(rate) / 8 * float64(window) / float64(vtime.Second)}
+	}).(*bucket)
+}
+
+// send takes a packet that leaves.
+func (b *bucket) send(c *rule.Context, s *rule.Sight) {
+	if b.rate == 0 || s.Rec.Fate == trace.Injected {
+		return
+	}
+	if b.last != 0 {
+		b.level = max(0, b.level-float64(b.rate)/8*float64(s.At.Sub(b.last))/float64(vtime.Second))
+	}
+	b.last = s.At
+	b.level += float64(s.Rec.WireBytes)
+	b.since += uint64(s.Rec.WireBytes)
+	switch who := rule.Requester; {
+	case b.level > b.depth && !b.told:
+		if !s.Point.AtRequester() {
+			who = rule.Responder
+		}
+		b.told = true
+		c.Failf(who, "it is %.0f bytes ahead of %v, more than %.0f", b.level, b.rate, b.depth)
+	case float64(b.since) > b.depth:
+		b.since = 0
+		c.Met()
+	}
+}

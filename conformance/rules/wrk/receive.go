@@ -1,0 +1,156 @@
+package wrk
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func receivesMatch() rule.Rule {
+	return rule.Rule{
+		ID: "WRK-RCV-001", Level: rule.Must,
+		Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Quote: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
+			"that are left."},
+		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a message that takes a receive",
+		BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			m := messages{c: c}
+			return rule.Check{Sight: m.sight, Event: m.event, End: m.end}
+		},
+	}
+}
+
+// messages are those that arrived whole and must complete a receive, and the receives that wait for them.
+type messages struct {
+	c      *rule.Context
+	first  psn.PSN // of the open message
+	due    []message
+	posted []uint64 // IDs of receives, oldest first
+	shared bool     // a receive is of several queue pairs
+	failed bool     // the responder's queue pair is in error, for whatever reason
+	over   bool     // more is to be remembered than there is room for, or what comes cannot be told
+}
+
+// message is one that arrived whole.
+type message struct {
+	at          vtime.Time
+	record      uint64
+	first, last psn.PSN
+	bytes, imm  uint32
+	send, tells bool // it is a SEND; it has an immediate
+}
+
+func (m *messages) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Point == trace.ResponderOut:
+		if p.AETH.Syndrome.IsRNR() && rule.HasAETH(p.Opcode) {
+			m.refuse(p.PSN)
+		}
+		return
+	case !s.Legal || m.c.Fatal:
+		return
+	case p.Opcode.StartsMessage():
+		m.first = p.PSN
+	}
+	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) {
+		if m.over = m.over || len(m.due) == queueLimit; !m.over {
+			m.due = append(m.due, message{at: s.At, record: s.Index, first: m.first, last: p.PSN, bytes: uint32(m.c.Filled(p) + p.Len),
+				imm: p.Imm, send: p.Opcode.IsSend(), tells: p.Opcode.HasImm()})
+		}
+	}
+}
+
+// refuse forgets the messages that an RNR NAK of p refuses: they come again.
+func (m *messages) refuse(p psn.PSN) {
+	for i := range m.due {
+		if d := &m.due[i]; p.LessEq(d.last) {
+			m.first, m.due = d.first, m.due[:i]
+			return
+		}
+	}
+}
+
+func (m *messages) event(e *trace.Event) {
+	if m.c.Mine(e) || m.over {
+		return
+	}
+	switch e.Kind {
+	case trace.Fatal:
+		m.failed = true
+	case trace.CQE:
+		m.failed = m.failed || e.Body.Status != engine.StatusSuccess
+	case trace.Receive:
+		if m.over = len(m.posted) == queueLimit; !m.over {
+			m.posted = append(m.posted, e.Body.ID)
+		}
+	case trace.Recv:
+		m.shared = m.shared || e.VA != 0
+		m.failed = m.failed || e.Body.Status != engine.StatusSuccess
+		m.received(e)
+	}
+}
+
+// received judges the completion of a receive.
+func (m *messages) received(e *trace.Event) {
+	c := m.c
+	if m.older(e.Body.ID) > 0 && !m.shared {
+		c.Failf(rule.Responder, "receive wr=%d completes before an older one", e.Body.ID)
+		m.over = true
+		return
+	}
+	if e.Body.Status == engine.StatusFlushed {
+		return
+	}
+	if len(m.due) == 0 {
+		if e.Body.Status == engine.StatusSuccess {
+			m.without(e)
+		}
+		return
+	}
+	d := m.due[0]
+	m.due = m.due[:copy(m.due, m.due[1:])]
+	op := e.Body.Op
+	switch send := op == engine.OpSend || op == engine.OpSendImm || op == engine.OpSendInv; {
+	case e.Body.Status != engine.StatusSuccess:
+	case send != d.send, d.tells != hasImm(op):
+		c.Failf(rule.Responder, "receive wr=%d tells of a %v, which is not what arrived", e.Body.ID, op)
+	case e.Body.Len != d.bytes:
+		c.Failf(rule.Responder, "receive wr=%d has %d bytes, %d arrived", e.Body.ID, e.Body.Len, d.bytes)
+	case d.tells && e.Body.Imm != d.imm:
+		c.Failf(rule.Responder, "receive wr=%d has immediate %#x, %#x arrived", e.Body.ID, e.Body.Imm, d.imm)
+	default:
+		c.Met()
+	}
+}
+
+// without judges a receive for which no message is there: a violation only if all that was sent has been seen to arrive, as a tap may
+// have missed what the responder got.
+func (m *messages) without(e *trace.Event) {
+	c := m.c
+	m.over = true
+	if c.Offers(rule.TapRequester) && !c.GapOpen && c.EPSN == c.MAX {
+		c.Failf(rule.Responder, "receive wr=%d completes without a message", e.Body.ID)
+	}
+}
+
+// older takes a receive out and returns how many were posted before it and have not completed; 0 when it is not known.
+func (m *messages) older(id uint64) int {
+	for i, p := range m.posted {
+		if p == id {
+			m.posted = append(m.posted[:i], m.posted[i+1:]...)
+			return i
+		}
+	}
+	return 0
+}
+
+// end blames silence, but of a responder that keeps what comes early: whether it had room for that is not seen.
+func (m *messages) end(now vtime.Time) {
+	if len(m.due) > 0 && !m.c.Fatal && !m.failed && !m.c.Keeps() && !at(m.c.PeerPort)[m.c.Index] && !m.over && now.Sub(m.due[0].at) >= rule.Patience {
+		m.c.FailAt(m.due[0].at, m.due[0].record, rule.Responder, "the message that ends here completes no receive")
+	}
+}

@@ -1,0 +1,236 @@
+package wrk
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func sentAsPosted() rule.Rule {
+	return rule.Rule{
+		ID: "WRK-WIRE-001", Level: rule.Must,
+		Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing appears that was not posted",
+		Source: rule.Source{Ref: "OC; IBTA 9.4", Quote: "The packets of a request carry its operation, its address, key and length, and its " +
+			"immediate."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
+		Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
+		New: func(c *rule.Context) rule.Check {
+			return newSending(c, func(d *departure, wrong string, later bool) {
+				switch {
+				case wrong == "":
+					c.Met()
+				case !later:
+					c.FailAt(d.at, d.record, rule.Requester, wrong)
+				}
+			}).check()
+		},
+	}
+}
+
+func sentInOrder() rule.Rule {
+	return rule.Rule{
+		ID: "WRK-WIRE-002", Level: rule.Must,
+		Title: "Requests of one QP appear in the order in which they were posted",
+		Source: rule.Source{Ref: "IBTA 10.8.2", Quote: "Work requests of a send queue are started in the order in which they were " +
+			"submitted."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
+		Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
+		New: func(c *rule.Context) rule.Check {
+			return newSending(c, func(d *departure, wrong string, later bool) {
+				switch {
+				case wrong == "":
+					c.Met()
+				case later:
+					c.FailAt(d.at, d.record, rule.Requester, "a request is sent before one that was posted earlier: "+wrong)
+				}
+			}).check()
+		},
+	}
+}
+
+// sending follows the requests of a queue pair from where they are posted to where they leave. Every request has PSNs of its own, which
+// follow from what was posted before, so that a packet which no tap has seen moves nothing.
+type sending struct {
+	c      *rule.Context
+	book   *book
+	posted bool // posts are told; otherwise the orders stand for them
+	queue  []task
+	head   int
+	made   int     // of the orders, where those stand for posts
+	at     psn.PSN // of the oldest that has not left whole
+	begun  bool
+	early  []departure // of requests that have not been posted yet
+	lost   bool        // it is not known any more which packet is of which request, or a finding has been made
+	apart  bool        // READs take one PSN
+	reads  bool        // a READ has been seen
+
+	judge func(d *departure, wrong string, later bool)
+}
+
+// task is a request that was posted.
+type task struct {
+	wr    engine.WorkRequest
+	place bool // its address and key are known
+	whole bool // so is everything else about it
+}
+
+// departure is a request packet that left for the first time.
+type departure struct {
+	at     vtime.Time
+	record uint64
+	pkt    roce.Packet
+}
+
+// earlyLimit bounds the packets that are kept until their request is posted, as endpoints tell of it.
+const earlyLimit = 1 << 12
+
+// lookAhead is how many orders are compared with a packet that is not of the oldest, far above any queue depth in use.
+const lookAhead = 1 << 10
+
+func newSending(c *rule.Context, judge func(*departure, string, bool)) *sending {
+	return &sending{c: c, book: newBook(c), posted: c.Offers(rule.Completions), judge: judge}
+}
+
+func (w *sending) check() rule.Check {
+	return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
+}
+
+func (w *sending) event(e *trace.Event) {
+	if e.Kind != trace.Post || !w.c.Mine(e) || !w.posted || w.lost {
+		return
+	}
+	t := task{wr: engine.WorkRequest{ID: e.Body.ID, Op: e.Body.Op, Len: e.Len, Imm: e.Body.Imm, RemoteVA: e.VA, RKey: e.RKey},
+		place: e.VA != 0 || e.RKey != 0}
+	if want, wrong := w.book.post(e); wrong == "" {
+		t.whole = true
+		t.wr.Imm, t.wr.InvKey, t.wr.Compare, t.wr.SwapAdd = want.Imm, want.InvKey, want.Compare, want.SwapAdd
+		if !t.place && want.RemoteVA != 0 {
+			t.place, t.wr.RemoteVA, t.wr.RKey = true, want.RemoteVA, want.RKey
+		}
+	}
+	w.push(t)
+	for len(w.early) > 0 && !w.lost && w.take(&w.early[0]) {
+		w.early = w.early[:copy(w.early, w.early[1:])]
+	}
+}
+
+func (w *sending) push(t task) {
+	if w.head > 256 && w.head > len(w.queue)/2 {
+		w.queue = w.queue[:copy(w.queue, w.queue[w.head:])]
+		w.head = 0
+	}
+	if w.lost = w.lost || len(w.queue) == queueLimit; !w.lost {
+		w.queue = append(w.queue, t)
+	}
+}
+
+// order takes the next of the orders where those stand for posts: of one series, as nobody knows how several are mixed.
+func (w *sending) order() bool {
+	if w.posted || len(w.book.list) != 1 {
+		return false
+	}
+	s := &w.book.list[0]
+	if s.Scripted || s.Abroad || s.Count > 0 && w.made == s.Count {
+		return false
+	}
+	w.push(task{wr: s.Request(w.made), place: true, whole: true})
+	w.made++
+	return true
+}
+
+func (w *sending) sight(s *rule.Sight) {
+	if s.Relation != rule.First || w.lost || !s.Intact() || !w.posted && len(w.book.list) != 1 {
+		return
+	}
+	if !w.begun {
+		w.begun, w.at = true, w.c.Start
+	}
+	d := departure{s.At, s.Index, *s.Pkt}
+	d.pkt.Payload = nil
+	if len(w.early) == 0 && w.take(&d) {
+		return
+	}
+	if w.lost = w.lost || len(w.early) == earlyLimit; !w.lost {
+		w.early = append(w.early, d)
+	}
+}
+
+// take finds the request of a packet, and judges that; it is false while none has been posted.
+func (w *sending) take(d *departure) bool {
+	for !w.lost {
+		if w.head == len(w.queue) && !w.order() {
+			return false
+		}
+		t := &w.queue[w.head]
+		span := w.span(&t.wr, &d.pkt)
+		off := d.pkt.PSN.Sub(w.at)
+		switch {
+		case w.lost || off < 0:
+			return true
+		case off < span:
+			w.compare(t, d, off, span)
+			if off == span-1 || d.pkt.Opcode.EndsMessage() {
+				w.head++
+				w.at = w.at.Add(span)
+			}
+			return true
+		}
+		w.head++
+		w.at = w.at.Add(span)
+	}
+	return true
+}
+
+// span returns how many PSNs a request takes. It is lost when that depends on what has not been seen.
+func (w *sending) span(wr *engine.WorkRequest, p *roce.Packet) int {
+	switch wr.Op {
+	case engine.OpRead:
+		if p.Opcode.IsRead() {
+			w.reads, w.apart = true, p.Opcode.Class() != roce.ClassRC
+		}
+		if w.apart {
+			return 1
+		}
+		if !w.reads && p.PSN != w.at {
+			w.lost = true
+		}
+	case engine.OpCompareSwap, engine.OpFetchAdd:
+		return 1
+	}
+	n := w.c.Packets(wr.Len)
+	w.lost = w.lost || n == 0
+	return max(1, n)
+}
+
+// compare judges a packet that is number off of the request's.
+func (w *sending) compare(t *task, d *departure, off, span int) {
+	wrong := unlike(t, &d.pkt, off, span, w.c.MTU)
+	if wrong == "" {
+		if off == span-1 || d.pkt.Opcode.EndsMessage() {
+			w.judge(d, "", false)
+		}
+		return
+	}
+	later := false
+	for n := 0; n < lookAhead && w.order(); n++ {
+		// the orders that stand for posts
+	}
+	for i := w.head + 1; i < len(w.queue) && off == 0 && !later; i++ {
+		o := &w.queue[i]
+		later = o.place && unlike(o, &d.pkt, 0, w.span(&o.wr, &d.pkt), w.c.MTU) == ""
+	}
+	w.lost = true
+	w.judge(d, wrong, later)
+}
+
+func (w *sending) end(at vtime.Time) {
+	if w.lost || !w.begun {
+		return
+	}
+	if known := w.book.some || w.made > 0; len(w.early) > 0 && known && at.Sub(w.early[0].at) > rule.Patience {
+		w.judge(&w.early[0], "it was not posted: "+w.early[0].pkt.Opcode.String(), false)
+	}
+}

@@ -1,0 +1,74 @@
+package drive
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a Spec orders is what an Endpoint posts at first, as far as its queue is deep.
+func TestSeriesAreWhatAnEndpointPosts(t *testing.T) {
+	for _, text := range []string{
+		"load write msg=1000 count=5\nload write msg=77 count=3\n",
+		"qp count=3 qd=4\nload send msg=64KiB count=4\n",
+		"load write from=B msg=8 count=3\nload read from=A msg=256 count=2\n",
+		"load write cdf=100:0.5,9000:1 count=20\n",
+		"device B qpn=9 key=0x77 buffer=0x5000\ndevice A qpn=8 key=0x66 buffer=0x9000\nload write msg=16 count=2\nload read from=B msg=8 count=2\n",
+		"post-write wr=7 len=100 remote=64\npost-send wr=8 len=10 imm=3\npost-write wr=9 len=4 remote=-8 rkey=bad\nload write msg=16 count=2\n",
+	} {
+		s, err := scenario.Parse(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, side := range []trace.Side{trace.A, trace.B} {
+			var seen posts
+			e, err := New(s, side, gbn.Implementation(), Options{Observer: &seen})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Start(0)
+			told, count := followSeries(s, side)
+			if d := cmp.Diff(told, byWork(seen.list)); d != "" {
+				t.Errorf("%q at %s: -told +posted\n%s", text, side, d)
+			}
+			if n := s.Ordered(side); n.Endless || count != n.Requests {
+				t.Errorf("%q at %s: the series have %d requests, %+v are ordered", text, side, count, n)
+			}
+		}
+	}
+}
+
+// followSeries returns the requests of all series, and how many there are.
+func followSeries(s *scenario.Spec, side trace.Side) (all map[request]bool, n int64) {
+	all = map[request]bool{}
+	for i := range s.QPs {
+		for _, list := range SeriesOf(s, side, i) {
+			for k := range list.Count {
+				wr := list.Request(k)
+				all[request{i, wr.ID, wr.Op.String(), wr.RemoteVA, wr.Len, wr.RKey}] = true
+				n++
+			}
+		}
+	}
+	return all, n
+}
+
+// Turns are posted one by one, on the first connection.
+func TestSeriesOfTurns(t *testing.T) {
+	for text, want := range map[string][2]int64{"turns write msg=64 count=3\n": {3, 3}, "turns rping from=B msg=64 count=2\n": {8, 4}} {
+		s, err := scenario.Parse(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, side := range []trace.Side{trace.A, trace.B} {
+			if _, n := followSeries(s, side); n != want[side] || s.Ordered(side).Requests != n {
+				t.Errorf("%q: %s has %d requests, want %d", text, side, n, want[side])
+			}
+		}
+	}
+}
