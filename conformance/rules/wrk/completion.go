@@ -7,12 +7,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func completesOnce() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-CQE-001", Level: rule.Must,
+		ID: "WRK-CQE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "Every posted signalled request completes once before the run ends, or the run says which did not",
 		Source: rule.Source{Ref: ours, Quote: "A request that was taken completes, well or with an error, and once."},
 		Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
@@ -114,7 +115,7 @@ var fatalOf = map[engine.Status]roce.Syndrome{engine.StatusRemoteInvalid: roce.S
 
 func flushHasCause() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-CQE-003", Level: rule.Must,
+		ID: "WRK-CQE-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "WR_FLUSH_ERR comes only after a fatal cause on that QP, and never for the request that failed",
 		Source: rule.Source{Ref: "IBTA 10.3.1", Quote: "The request that brings a queue pair into error completes with its own status; those behind it " +
 			"are flushed."},

@@ -3,11 +3,12 @@ package wrk
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func countsAgree() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-COUNT-001", Level: rule.Must,
+		ID: "WRK-COUNT-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
 		Source: rule.Source{Ref: ours, Quote: "counter: packets dropped below the transport, by reason."},
 		Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,

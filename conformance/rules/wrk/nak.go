@@ -5,11 +5,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 func nakHasCause() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-NAK-001", Level: rule.Must,
+		ID: "WRK-NAK-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid request only for an illegal one",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2", Quote: "A NAK tells of an error that the responder detected: an invalid request, a violation of " +
 			"access rights, or an error of its own that kept it from completing the request."},

@@ -4,12 +4,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func everythingPosted() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-POST-001", Level: rule.Must,
+		ID: "WRK-POST-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "Every ordered request is posted, unless the QP failed before for a cause on the wire",
 		Source: rule.Source{Ref: ours, Quote: "An endpoint does all the work that it is given; a queue pair in error takes no more of it."},
 		Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "work that is counted, and an endpoint that is idle",
@@ -49,7 +50,7 @@ func (b *book) ends() bool {
 
 func postedAsOrdered() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-POST-002", Level: rule.Must,
+		ID: "WRK-POST-002", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "Operation, length, address, key and immediate of what is posted are those ordered, in the order ordered",
 		Source: rule.Source{Ref: ours, Quote: "Request k of a work line has the ID wr + k, and acts where the line says."},
 		Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
@@ -71,7 +72,7 @@ func postedAsOrdered() rule.Rule {
 
 func idleIsDone() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-IDLE-001", Level: rule.Must,
+		ID: "WRK-IDLE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "An endpoint is idle only when all ordered work is done, or has failed with a reason",
 		Source: rule.Source{Ref: ours, Quote: "idle: all work has completed."},
 		Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "an endpoint that is idle",

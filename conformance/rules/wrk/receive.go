@@ -5,12 +5,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func receivesMatch() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-RCV-001", Level: rule.Must,
+		ID: "WRK-RCV-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Quote: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
 			"that are left."},

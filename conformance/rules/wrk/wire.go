@@ -6,12 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func sentAsPosted() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-WIRE-001", Level: rule.Must,
+		ID: "WRK-WIRE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing appears that was not posted",
 		Source: rule.Source{Ref: "OC; IBTA 9.4", Quote: "The packets of a request carry its operation, its address, key and length, and its " +
 			"immediate."},
@@ -32,7 +33,7 @@ func sentAsPosted() rule.Rule {
 
 func sentInOrder() rule.Rule {
 	return rule.Rule{
-		ID: "WRK-WIRE-002", Level: rule.Must,
+		ID: "WRK-WIRE-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Requests of one QP appear in the order in which they were posted",
 		Source: rule.Source{Ref: "IBTA 10.8.2", Quote: "Work requests of a send queue are started in the order in which they were " +
 			"submitted."},
