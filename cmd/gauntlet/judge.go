@@ -15,10 +15,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
 func judgeCommand() *cobra.Command {
-	var scheme, color, report string
+	var scheme, color, report, at string
 	var asJSON bool
 	var known waiverFlag
 	var device rule.Device
@@ -27,7 +28,13 @@ func judgeCommand() *cobra.Command {
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
 		Long: `Judge a trace by the rules, whoever made it: a run folder, a trace.ndjson, or a pcap or pcapng file of RoCEv2 traffic.
 
-A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so.
+A capture of one port is enough; rules that need the other port, or what only an endpoint knows, say so. The frames of a capture tell
+where it was taken, and the result begins with that; --tap overrules it:
+  auto       what the frames tell
+  requester  at the port of the end that sends the requests
+  responder  at the port of the end that answers them
+  between    anywhere between the two, as on a switch, or unknown: frames are judged one by one, and no rule that needs a port
+  ADDRESS    at the port of the host with this IP address, which asks on some connections and answers on others, perhaps
 
 ` + pipeHelp,
 		Example: `  gauntlet judge runs/20261121-034219-gbn-netns-d4df216b
@@ -42,11 +49,15 @@ A capture of one port is enough; rules that need the other port, or what only an
 			if known := slices.Sorted(maps.Keys(registry.Schemes())); scheme != "" && !slices.Contains(known, scheme) {
 				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
 			}
+			tap, err := recording.ParseTap(at)
+			if err != nil {
+				return usage(fmt.Errorf("--tap %w", err))
+			}
 			list, err := known.read()
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Tap: tap, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
 				Command: commandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)
@@ -55,6 +66,7 @@ A capture of one port is enough; rules that need the other port, or what only an
 		},
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
+	c.Flags().StringVar(&at, "tap", "auto", "where a capture of another program was taken: auto, requester, responder, between, or an IP address")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
 	c.Flags().StringVar(&color, "color", "auto", "colours: auto (on a terminal), always or never")
@@ -62,6 +74,7 @@ A capture of one port is enough; rules that need the other port, or what only an
 	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
 	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
 	completeChoices(c, "color")
+	complete(c, "tap", recording.TapWords...)
 	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
 	return c
 }

@@ -20,6 +20,7 @@ import (
 type Conversation struct {
 	Index    int        // connection in the trace header; -1 for packets that belong to none
 	Alone    bool       // the trace has no other connection
+	Between  bool       // the tap stands between the ports, or nobody knows where: every packet is seen once, as its sender's
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side

@@ -34,6 +34,7 @@ type Result struct {
 	metrics.Summary
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
+	Capture   *Capture   `json:"capture,omitempty"`   // of a capture of another program
 
 	Status       string                `json:"status"` // the worst verdict of a required rule, INVALID or ERROR when the run is
 	Reason       string                `json:"reason,omitempty"`

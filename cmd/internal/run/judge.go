@@ -27,6 +27,7 @@ type JudgeOptions struct {
 	Rules   []rule.Rule
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
+	Tap     recording.Tap                    // where a foreign capture was taken; zero leaves that to its frames
 	Waivers []rule.Waiver
 	Device  rule.Device // what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and NAME-responder at B
 	Report  string      // path of an HTML report; "" writes none
@@ -42,7 +43,7 @@ const foreignScheme = "gbn"
 // that the trace could not be read to the end.
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
-	in, err := openInput(ctx, o.Path)
+	in, err := openTapped(ctx, o.Path, o.Tap)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,11 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		Command: o.Command, Bench: "file", Folder: o.Path, Verdicts: judge.Verdicts(),
 		Summary: collector.Summary(), Timeline: collector.Timeline(), Sequences: collector.Sequences(),
 	}
-	r.Notes = append(r.Notes, describe(&h))
+	if r.Capture = understood(&h, in.seen); r.Capture == nil {
+		r.Notes = append(r.Notes, describe(&h))
+	} else {
+		r.Notes = append(r.Notes, r.Capture.Lines()...)
+	}
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
@@ -122,8 +127,20 @@ func describe(h *trace.Header) string {
 		taps = "one end was tapped: rules that need the other are inconclusive"
 	case [2]bool{}:
 		taps = "no packets"
+		if h.Between {
+			taps = "the tap stood between the ends: rules that need the port of one are inconclusive"
+		}
 	}
 	return fmt.Sprintf("%d connections; %s", len(h.Conns), taps)
+}
+
+// understood is how a foreign capture was understood, as reports say it; nil for other traces.
+func understood(h *trace.Header, c *recording.Capture) *model.Capture {
+	if c == nil {
+		return nil
+	}
+	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns), MTU: c.MTU,
+		Frames: c.Frames, Skipped: c.Skipped, Cut: c.Cut, Dropped: c.Dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

@@ -29,7 +29,7 @@ func extensionLayout() rule.Rule {
 		Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
 		Source: rule.Source{Ref: "package roce, extension opcodes",
 			Quote: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
-		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "engine runs", BlackBox: "ENG",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "engine runs", BlackBox: "ENG",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			o := s.Pkt.Opcode
 			if o.Class() != roce.ClassX && o.Class() != roce.ClassF {
@@ -61,7 +61,7 @@ func extensionIdentity() rule.Rule {
 		Title: "Decoding a frame and encoding it again is the identity",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Quote: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
-		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "fuzz", BlackBox: "ENG",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "fuzz", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var f roce.Frame
 			var again []byte
@@ -106,7 +106,7 @@ func extensionTruncation() rule.Rule {
 		Title: "The decoder never panics, and rejects every truncation of every valid packet",
 		Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
 			Quote: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
-		Needs: rule.Bytes, Sees: rule.Emitted, Stimulus: "fuzz", BlackBox: "ENG",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "fuzz", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var f roce.Frame
 			var tried [256]bool

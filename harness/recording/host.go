@@ -1,0 +1,132 @@
+package recording
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// host is what passed the tap tells about one end: how long it took to react as the tap saw it, and what was lost between the two.
+type host struct {
+	addr    netip.Addr
+	unseen  int     // sequence NAKs for requests of this host that never passed
+	seen    int     // sequence NAKs by this host for requests that had passed
+	gaps    int     // packets of this host that passed late or never, after later ones
+	silent  samples // from a request that this host did not answer to its retransmission
+	answers samples // from a request to the answer of this host
+	react   samples // from a sequence NAK to the retransmission by this host
+	idle    pauses
+}
+
+// sampleLimit bounds what is kept of a kind of time.
+const sampleLimit = 1 << 12
+
+// samples are times of one kind, the first of them.
+type samples []vtime.Duration
+
+func (s *samples) add(d vtime.Duration) {
+	if len(*s) < sampleLimit {
+		*s = append(*s, d)
+	}
+}
+
+// median returns the middle one; 0 when there are none.
+func (s samples) median() vtime.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[len(sorted)/2]
+}
+
+// pause is a time without requests in which an answer passed.
+type pause struct {
+	wait vtime.Duration // from the first answer to the next request
+	all  vtime.Duration
+}
+
+type pauses []pause
+
+func (p *pauses) add(wait, all vtime.Duration) {
+	if len(*p) < sampleLimit {
+		*p = append(*p, pause{wait, all})
+	}
+}
+
+// typical returns the pause that lies in the middle of all the time that they take: few long ones weigh more than many short ones.
+func (p pauses) typical() (middle pause) {
+	sorted := slices.SortedFunc(slices.Values(p), func(a, b pause) int { return int(max(-1, min(1, a.all-b.all))) })
+	var total, sum vtime.Duration
+	for _, x := range sorted {
+		total += x.all
+	}
+	from := 0
+	for from < len(sorted) && sum < total/2 {
+		sum += sorted[from].all
+		from++
+	}
+	longer := sorted[max(0, from-1):]
+	slices.SortFunc(longer, func(a, b pause) int { return int(max(-1, min(1, a.wait-b.wait))) })
+	if len(longer) > 0 {
+		middle = longer[len(longer)/2]
+	}
+	return middle
+}
+
+// lost counts the signs that something was lost between the host and the tap, so that the tap is not at its port. A request is
+// unanswered when that takes much longer than answers do: the answer may have been on its way.
+func (h *host) lost() int {
+	n := h.unseen + h.seen + h.gaps
+	late := 4 * h.answers.median()
+	for _, d := range h.silent {
+		if d > late {
+			n++
+		}
+	}
+	return n
+}
+
+// reaction is how long a host took, as the tap saw it.
+type reaction struct {
+	time vtime.Duration
+	what string
+	in   vtime.Duration // the pause that it is a part of, where chance may have a part in it; else zero
+}
+
+// fewest is how many times of a kind are worth a conclusion where each alone may be chance.
+const fewest = 3
+
+// reaction returns how long h took; ok is false when nothing tells. An answer to a request and a retransmission upon a NAK have a cause;
+// a request after a pause may have one.
+func (h *host) reaction() (r reaction, ok bool) {
+	switch {
+	case len(h.answers) >= fewest:
+		return reaction{time: h.answers.median(), what: "answers"}, true
+	case len(h.react) > 0:
+		return reaction{time: h.react.median(), what: "retransmissions"}, true
+	case len(h.idle) >= fewest:
+		t := h.idle.typical()
+		return reaction{time: t.wait, what: "new data", in: t.all}, true
+	}
+	return r, false
+}
+
+// much is how many times faster the near end has to be than the far one to be told from a tap between them; some, where losses say the
+// same.
+const (
+	much = 8
+	some = 3
+)
+
+// faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part of its pause near,
+// and nearly all of it far; and a near pause lasts as long as the far end takes, or else it was not that for which the host waited.
+func (r reaction) faster(far reaction, factor vtime.Duration) bool {
+	switch {
+	case r.in > 0 && (r.time*much > r.in || r.in*much < far.time):
+		return false
+	case far.in > 0 && (far.in-far.time)*much > far.in:
+		return false
+	}
+	return r.time*factor <= far.time
+}
