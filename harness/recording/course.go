@@ -11,17 +11,18 @@ import (
 type course struct {
 	requester, responder *host
 
-	begun  bool
-	first  psn.PSN // of the requests seen
-	next   psn.PSN // behind the newest
-	holes  []hole  // before next, of requests that were not seen
-	owed   moment  // oldest request that calls for an answer, with all before it seen
-	nak    moment  // sequence NAK whose retransmission has not been seen
-	asked  vtime.Time
-	heard  bool       // an answer passed since the newest request
-	answer vtime.Time // the first such
-	read   psn.PSN    // next response expected of a READ
-	inRead bool
+	begun    bool
+	first    psn.PSN    // of the requests seen
+	newest   psn.PSN    // behind the newest
+	expected psn.PSN    // the request that is next for a responder at the tap, which discards what comes early
+	jump     moment     // first PSN that had not passed when a later one did
+	owed     moment     // oldest request that calls for an answer, with all before it seen
+	nak      moment     // sequence NAK whose retransmission has not passed
+	asked    vtime.Time // the newest request
+	heard    bool       // an answer that ends something passed since then
+	answer   vtime.Time // the newest such
+	read     psn.PSN    // next response expected of a READ
+	inRead   bool
 }
 
 // moment is a PSN and when it passed.
@@ -31,95 +32,57 @@ type moment struct {
 	valid bool
 }
 
-// hole is a run of PSNs that did not pass.
-type hole struct {
-	from, to psn.PSN // to is behind the last
-	at       vtime.Time
-}
+// swapTime is by how much captures of several queues put frames out of order.
+const swapTime = 20 * vtime.Microsecond
 
-const (
-	holeLimit = 32                     // holes remembered of a half-conversation
-	swapTime  = 20 * vtime.Microsecond // what captures of several queues swap, by time
-)
-
-// request follows a request. Span is how many PSNs it takes at least; exact is false when it may take more.
+// request follows a request, which takes span PSNs; exact is false when it may take more, so that nobody knows what comes next.
 func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
-	end := p.PSN.Add(span)
-	fresh := true
-	switch d := p.PSN.Sub(c.next); {
-	case !c.begun:
-		c.begun, c.first, c.next = true, p.PSN, end
-	case d > 0:
-		if len(c.holes) < holeLimit {
-			c.holes = append(c.holes, hole{c.next, p.PSN, at})
-		}
-		c.next = end
-	default:
-		fresh = d == 0
-		if !fresh {
-			c.again(p.PSN, end, at)
-		}
-		c.next = psn.Max(c.next, end)
-	}
 	if !exact {
-		c.begun, c.holes, c.owed, c.nak = false, nil, moment{}, moment{} // where the next one begins is not known
+		c.begun, c.jump, c.owed, c.nak = false, moment{}, moment{}, moment{}
+		return
 	}
-	if fresh && c.heard {
-		c.requester.idle.add(at.Sub(c.answer), at.Sub(c.asked))
+	end := p.PSN.Add(span)
+	switch {
+	case !c.begun:
+		c.begun, c.first, c.newest, c.expected = true, p.PSN, end, end
+	case p.PSN.Less(c.newest):
+		c.again(p.PSN, at)
+	default:
+		if !c.jump.valid && p.PSN != c.newest {
+			c.jump = moment{c.newest, at, true}
+		}
+		if gap := at.Sub(c.asked); c.heard {
+			c.requester.idle.add(at.Sub(c.answer), gap)
+		} else {
+			c.requester.spacing.add(gap)
+		}
+	}
+	c.newest = psn.Max(c.newest, end)
+	if p.PSN.LessEq(c.expected) {
+		c.expected = psn.Max(c.expected, end)
 	}
 	c.asked, c.heard = at, false
-	if !c.owed.valid && len(c.holes) == 0 && (p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
+	if !c.owed.valid && p.PSN.Less(c.expected) && (p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
 		c.owed = moment{p.PSN, at, true}
 	}
 }
 
 // again follows a request whose PSN is behind the newest: one that was missing, or a retransmission.
-func (c *course) again(from, to psn.PSN, at vtime.Time) {
-	if c.nak.valid && from == c.nak.psn {
+func (c *course) again(p psn.PSN, at vtime.Time) {
+	if c.nak.valid && p == c.nak.psn {
 		c.requester.react.add(at.Sub(c.nak.at))
 		c.nak.valid = false
 	}
-	if c.fill(from, to, at) {
-		return
+	if c.jump.valid && p == c.jump.psn {
+		if at.Sub(c.jump.at) > swapTime {
+			c.requester.gaps++
+		}
+		c.jump.valid = false
 	}
-	if c.owed.valid && from == c.owed.psn {
+	if c.owed.valid && p == c.owed.psn {
 		c.responder.silent.add(at.Sub(c.owed.at))
 		c.owed.at = at
 	}
-}
-
-// fill takes PSNs out of the holes; ok reports that some were in one.
-func (c *course) fill(from, to psn.PSN, at vtime.Time) (ok bool) {
-	kept := c.holes[:0]
-	var rest []hole
-	for _, h := range c.holes {
-		if h.to.LessEq(from) || to.LessEq(h.from) {
-			kept = append(kept, h)
-			continue
-		}
-		ok = true
-		if at.Sub(h.at) > swapTime {
-			c.requester.gaps++
-		}
-		if h.from.Less(from) {
-			rest = append(rest, hole{h.from, from, h.at})
-		}
-		if to.Less(h.to) {
-			rest = append(rest, hole{to, h.to, h.at})
-		}
-	}
-	c.holes = append(kept, rest...)
-	return ok
-}
-
-// missing reports whether p is in a hole.
-func (c *course) missing(p psn.PSN) bool {
-	for _, h := range c.holes {
-		if p.In(h.from, h.to) {
-			return true
-		}
-	}
-	return false
 }
 
 // response follows an answer.
@@ -127,19 +90,21 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 	if !c.begun {
 		return
 	}
-	if !c.heard {
+	if !p.Opcode.IsReadResponse() || p.Opcode.EndsMessage() {
 		c.heard, c.answer = true, at
 	}
-	plain := p.Opcode != roce.Acknowledge || p.AETH.Syndrome.IsACK()
-	if p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr {
-		c.sequence(p.PSN, at)
-	}
-	if c.owed.valid && plain && c.owed.psn.LessEq(p.PSN) {
-		c.responder.answers.add(at.Sub(c.owed.at))
+	a := p.AETH.Syndrome
+	switch {
+	case p.Opcode != roce.Acknowledge || a.IsACK():
+		c.acknowledged(p.PSN, at)
+	case a == roce.SyndromePSNSeqErr:
 		c.owed.valid = false
-	}
-	if c.owed.valid && !plain {
-		c.owed.valid = false // what it asks for comes again, and what follows was not looked at
+		c.sequence(p.PSN, at)
+	default: // what it names comes again, and what follows was not looked at
+		c.owed.valid = false
+		if p.PSN.In(c.first, c.expected) {
+			c.expected = p.PSN
+		}
 	}
 	if p.Opcode.IsReadResponse() {
 		if c.inRead && !p.Opcode.StartsMessage() && c.read.Less(p.PSN) {
@@ -149,15 +114,26 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 	}
 }
 
+// acknowledged follows an answer that says that a request was served, and those before it.
+func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
+	if p.In(c.expected, c.newest) {
+		c.expected = p.Next()
+	}
+	if c.owed.valid && c.owed.psn.LessEq(p) {
+		c.responder.answers.add(at.Sub(c.owed.at))
+		c.owed.valid = false
+	}
+}
+
 // sequence follows a sequence NAK.
 func (c *course) sequence(p psn.PSN, at vtime.Time) {
-	if c.nak.valid && c.nak.psn == p || !p.In(c.first, c.next) || len(c.holes) == holeLimit {
+	if c.nak.valid && c.nak.psn == p || !p.In(c.first, c.newest) {
 		return
 	}
 	c.nak = moment{p, at, true}
-	if c.missing(p) {
-		c.requester.unseen++
-	} else {
+	if p.Less(c.expected) {
 		c.responder.seen++
+	} else {
+		c.requester.unseen++
 	}
 }

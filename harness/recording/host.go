@@ -17,6 +17,7 @@ type host struct {
 	answers samples // from a request to the answer of this host
 	react   samples // from a sequence NAK to the retransmission by this host
 	idle    pauses
+	spacing samples // from one new request to the next, with no answer between
 }
 
 // sampleLimit bounds what is kept of a kind of time.
@@ -40,9 +41,9 @@ func (s samples) median() vtime.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// pause is a time without requests in which an answer passed.
+// pause is a time without requests in which an answer passed, the last of a message.
 type pause struct {
-	wait vtime.Duration // from the first answer to the next request
+	wait vtime.Duration // from the last answer to the next request
 	all  vtime.Duration
 }
 
@@ -89,25 +90,26 @@ func (h *host) lost() int {
 
 // reaction is how long a host took, as the tap saw it.
 type reaction struct {
-	time vtime.Duration
-	what string
-	in   vtime.Duration // the pause that it is a part of, where chance may have a part in it; else zero
+	time   vtime.Duration
+	what   string
+	in     vtime.Duration // the pause that it is a part of, where chance may have a part in it; else zero
+	steady bool           // that pause is no longer than other times between requests
 }
 
-// fewest is how many times of a kind are worth a conclusion where each alone may be chance.
+// fewest is how many pauses are worth a conclusion.
 const fewest = 3
 
 // reaction returns how long h took; ok is false when nothing tells. An answer to a request and a retransmission upon a NAK have a cause;
 // a request after a pause may have one.
 func (h *host) reaction() (r reaction, ok bool) {
 	switch {
-	case len(h.answers) >= fewest:
+	case len(h.answers) > 0:
 		return reaction{time: h.answers.median(), what: "answers"}, true
 	case len(h.react) > 0:
 		return reaction{time: h.react.median(), what: "retransmissions"}, true
 	case len(h.idle) >= fewest:
 		t := h.idle.typical()
-		return reaction{time: t.wait, what: "new data", in: t.all}, true
+		return reaction{t.wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0}, true
 	}
 	return r, false
 }
@@ -120,10 +122,14 @@ const (
 )
 
 // faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part of its pause near,
-// and nearly all of it far; and a near pause lasts as long as the far end takes, or else it was not that for which the host waited.
+// and nearly all of it far; and a near pause lasts about as long as the far end takes, or else that was not what the host waited for.
 func (r reaction) faster(far reaction, factor vtime.Duration) bool {
+	part := vtime.Duration(much)
+	if r.steady {
+		part *= 2 // all requests come at such times, whatever is answered
+	}
 	switch {
-	case r.in > 0 && (r.time*much > r.in || r.in*much < far.time):
+	case r.in > 0 && (r.time*part > r.in || r.in*2 < far.time):
 		return false
 	case far.in > 0 && (far.in-far.time)*much > far.in:
 		return false

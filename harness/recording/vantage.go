@@ -183,6 +183,7 @@ func (v *vantage) others(but *host) *host {
 		all.unseen, all.seen, all.gaps = all.unseen+h.unseen, all.seen+h.seen, all.gaps+h.gaps
 		all.silent, all.answers = append(all.silent, h.silent...), append(all.answers, h.answers...)
 		all.react, all.idle = append(all.react, h.react...), append(all.idle, h.idle...)
+		all.spacing = append(all.spacing, h.spacing...)
 	}
 	return &all
 }
@@ -206,7 +207,7 @@ func (v *vantage) explain(h, far *host, near, away reaction) string {
 func (v *vantage) doubt(h *host, reacted bool, near reaction, lost int) string {
 	switch {
 	case lost > 0:
-		return fmt.Sprintf("%d packets were lost between it and %v", lost, h.addr)
+		return fmt.Sprintf("%d signs of a loss between it and %v", lost, h.addr)
 	case !reacted:
 		return fmt.Sprintf("nothing shows how fast %v reacts", h.addr)
 	}
