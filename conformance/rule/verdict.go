@@ -70,8 +70,7 @@ type Verdict struct {
 	Total    int       `json:"total"`              // violations found, those beyond the limit included
 	Against  [2]int    `json:"-"`                  // of Total, those for which A is to blame, and B
 	Findings []Finding `json:"findings,omitempty"` // the first of them, in time order
-
-	doubt string // why it cannot be PASS
+	Doubt    string    `json:"-"`                  // why it cannot be PASS; "" when nothing speaks against that
 }
 
 // newVerdict starts the verdict of r.
@@ -86,8 +85,8 @@ func (v *Verdict) add(c *Context) {
 	v.Total += c.total
 	v.Against[0], v.Against[1] = v.Against[0]+c.against[0], v.Against[1]+c.against[1]
 	v.Findings = append(v.Findings, c.findings...)
-	if v.doubt == "" {
-		v.doubt = c.doubt
+	if v.Doubt == "" {
+		v.Doubt = c.doubt
 	}
 	if c.broken != "" && v.Reason == "" {
 		v.Status, v.Reason = Error, fmt.Sprintf("the check panicked on connection %d: %s", c.Index, c.broken)
@@ -107,8 +106,8 @@ func (v *Verdict) settle(r *Rule, missing Vantage) {
 	case v.Status == Error:
 	case v.Total > 0 && r.Level != Observation:
 		v.Status = Fail
-	case v.doubt != "":
-		v.Status, v.Reason = Inconclusive, v.doubt
+	case v.Doubt != "":
+		v.Status, v.Reason = Inconclusive, v.Doubt
 	case v.Met > 0:
 		v.Status = Pass
 	case missing != 0:

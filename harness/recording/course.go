@@ -18,6 +18,7 @@ type course struct {
 	jump     moment     // first PSN that had not passed when a later one did
 	owed     moment     // oldest request that calls for an answer, with all before it seen
 	nak      moment     // sequence NAK whose retransmission has not passed
+	damaged  moment     // request that passed with a wrong ICRC
 	asked    vtime.Time // the newest request
 	heard    bool       // an answer that ends something passed since then
 	answer   vtime.Time // the newest such
@@ -64,6 +65,14 @@ func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
 	c.asked, c.heard = at, false
 	if !c.owed.valid && p.PSN.Less(c.expected) && (p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
 		c.owed = moment{p.PSN, at, true}
+	}
+}
+
+// spoilt follows a request with a wrong ICRC: it passed, and whoever was to take it could not.
+func (c *course) spoilt(p *roce.Packet, at vtime.Time) {
+	if c.begun && p.PSN == c.newest && !p.Opcode.IsRead() {
+		c.damaged = moment{p.PSN, at, true}
+		c.newest = p.PSN.Next()
 	}
 }
 
@@ -131,9 +140,11 @@ func (c *course) sequence(p psn.PSN, at vtime.Time) {
 		return
 	}
 	c.nak = moment{p, at, true}
-	if p.Less(c.expected) {
+	switch {
+	case c.damaged.valid && c.damaged.psn == p: // lost wherever the tap is
+	case p.Less(c.expected):
 		c.responder.seen++
-	} else {
+	default:
 		c.requester.unseen++
 	}
 }

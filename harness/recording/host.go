@@ -99,19 +99,20 @@ type reaction struct {
 // fewest is how many pauses are worth a conclusion.
 const fewest = 3
 
-// reaction returns how long h took; ok is false when nothing tells. An answer to a request and a retransmission upon a NAK have a cause;
-// a request after a pause may have one.
-func (h *host) reaction() (r reaction, ok bool) {
-	switch {
-	case len(h.answers) > 0:
-		return reaction{time: h.answers.median(), what: "answers"}, true
-	case len(h.react) > 0:
-		return reaction{time: h.react.median(), what: "retransmissions"}, true
-	case len(h.idle) >= fewest:
-		t := h.idle.typical()
-		return reaction{t.wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0}, true
+// reactions returns how long h took, by kind, the best evidence first: an answer to a request and a retransmission upon a NAK have a
+// cause, and a request after a pause may have one. Where there is enough of a kind, the next ones are not asked.
+func (h *host) reactions() (list []reaction) {
+	if len(h.answers) > 0 {
+		list = append(list, reaction{time: h.answers.median(), what: "answers"})
 	}
-	return r, false
+	if len(h.react) > 0 && len(h.answers) < fewest {
+		list = append(list, reaction{time: h.react.median(), what: "retransmissions"})
+	}
+	if len(h.idle) >= fewest && len(h.answers)+len(h.react) < fewest {
+		t := h.idle.typical()
+		list = append(list, reaction{t.wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
+	}
+	return list
 }
 
 // much is how many times faster the near end has to be than the far one to be told from a tap between them; some, where losses say the

@@ -11,7 +11,7 @@ import (
 // Limits of what is remembered to find out which flow answers which. Memory and work are linear in the frames and the flows.
 const (
 	askedLimit     = 1 << 16 // newest requests, of all flows, for which an answer is awaited
-	sameLimit      = 64      // of those, the ones with one PSN between two hosts that an answer is held against
+	sameLimit      = 256     // of those, the ones with one PSN between two hosts that an answer is held against
 	candidateLimit = 16      // flows that a flow may answer
 	voteLimit      = 8       // answers that settle which flow answers which
 )
@@ -27,6 +27,7 @@ type asked struct {
 	key   askedKey
 	flow  *flow
 	older uint64 // number of the one before with the same key; 0 for none
+	taken bool   // an answer was for it, as far as anyone can tell
 }
 
 // requests are the newest ones. Numbers count from 1.
@@ -34,6 +35,7 @@ type requests struct {
 	ring   []asked
 	last   uint64
 	newest map[askedKey]uint64
+	same   []*asked // of the latest look-up
 }
 
 // add remembers a request, in place of the oldest.
@@ -42,7 +44,7 @@ func (q *requests) add(k askedKey, w *flow) {
 		q.newest = map[askedKey]uint64{}
 	}
 	q.last++
-	a := asked{k, w, q.newest[k]}
+	a := asked{key: k, flow: w, older: q.newest[k]}
 	q.newest[k] = q.last
 	if len(q.ring) < askedLimit {
 		q.ring = append(q.ring, a)
@@ -55,17 +57,21 @@ func (q *requests) add(k askedKey, w *flow) {
 	*slot = a
 }
 
-// each yields the flows that sent a request with key k, the newest first.
-func (q *requests) each(k askedKey, yield func(*flow)) {
+// with returns the requests with key k that nothing has answered, the newest first; the list is valid until the next call.
+func (q *requests) with(k askedKey) []*asked {
+	q.same = q.same[:0]
 	n := q.newest[k]
 	for range sameLimit {
 		if n == 0 || n+askedLimit <= q.last {
-			return
+			break
 		}
 		a := &q.ring[(n-1)%askedLimit]
-		yield(a.flow)
+		if !a.taken && !a.flow.answered {
+			q.same = append(q.same, a)
+		}
 		n = a.older
 	}
+	return q.same
 }
 
 // candidate is a flow that another one may answer.
@@ -112,17 +118,38 @@ func (w *flow) settle() {
 	}
 }
 
-// answer votes for the flows that sent the request with the PSN of a response.
+// answer votes for the flows that sent the request with the PSN of a response: those that have waited longest, if there are many. Of
+// their requests, the one that it is most likely for is answered then.
 func (l *learner) answer(w *flow, p psn.PSN) {
 	if w.settled {
 		return
 	}
-	l.asked.each(askedKey{w.key.dst, w.key.src, p}, func(r *flow) {
-		if !r.answered {
-			w.vote(r)
+	list := l.asked.with(askedKey{w.key.dst, w.key.src, p})
+	var likely *asked
+	most := -1
+	for i := range list {
+		a := list[len(list)-1-i]
+		if i < candidateLimit {
+			w.vote(a.flow)
 		}
-	})
+		if n := w.votes(a.flow); n > most {
+			likely, most = a, n
+		}
+	}
+	if likely != nil {
+		likely.taken = true
+	}
 	w.settle()
+}
+
+// votes returns how many answers of w may be for r.
+func (w *flow) votes(r *flow) int {
+	for _, c := range w.answers {
+		if c.flow == r {
+			return c.votes
+		}
+	}
+	return 0
 }
 
 // pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.

@@ -67,10 +67,16 @@ func (v *vantage) watch(sources []capture.Source) error {
 	return nil
 }
 
-// frame takes what one frame shows, unless it is damaged.
+// frame takes what one frame shows.
 func (v *vantage) frame(f *capture.Frame, at vtime.Time) {
 	var h roce.Frame
-	if err := h.Decode(f.Raw); err != nil || f.Kept == len(f.Raw) && !h.ICRCOK(f.Raw) {
+	if err := h.Decode(f.Raw); err != nil {
+		return
+	}
+	whole := f.Kept < len(f.Raw) || h.ICRCOK(f.Raw)
+	p := &h.Packet
+	e, ok := v.ends[flowKey{h.Src, h.Dst, p.DestQP}]
+	if !ok || p.Opcode.NumberedApart() {
 		return
 	}
 	switch f.Way {
@@ -79,12 +85,10 @@ func (v *vantage) frame(f *capture.Frame, at vtime.Time) {
 	case capture.Inward:
 		v.flags[h.Dst]++
 	}
-	p := &h.Packet
-	e, ok := v.ends[flowKey{h.Src, h.Dst, p.DestQP}]
-	if !ok || p.Opcode.NumberedApart() {
-		return
-	}
 	switch {
+	case !whole && p.Opcode.IsRequest():
+		v.courses[e.conn][e.from].spoilt(p, at)
+	case !whole:
 	case p.Opcode.IsRequest():
 		span, exact := v.span(p, e)
 		v.courses[e.conn][e.from].request(p, at, span, exact)
@@ -123,17 +127,16 @@ func (v *vantage) decide() place {
 			continue
 		}
 		far := v.others(h)
-		near, ok1 := h.reaction()
-		away, ok2 := far.reaction()
 		lost, beyond := h.lost(), far.lost()
 		factor := vtime.Duration(much)
 		if beyond > 0 {
 			factor = some
 		}
-		if ok1 && ok2 && lost*2*much <= beyond && near.faster(away, factor) {
+		near, away, ok := nearer(h, far, factor)
+		if ok && lost*2*much <= beyond {
 			return place{h.addr, v.explain(h, far, near, away)}
 		}
-		reasons = append(reasons, v.doubt(h, ok1, near, lost))
+		reasons = append(reasons, v.doubt(h, near, lost))
 	}
 	switch {
 	case len(v.order) < 2:
@@ -142,6 +145,21 @@ func (v *vantage) decide() place {
 		return place{why: "no address is an end of every connection"}
 	}
 	return place{why: strings.Join(reasons, "; ")}
+}
+
+// nearer looks for a kind of reaction by which h is much faster than the hosts at the other ends. Otherwise near is its first kind.
+func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) {
+	for i, r := range h.reactions() {
+		if i == 0 {
+			near = r
+		}
+		for _, away := range far.reactions() {
+			if r.faster(away, factor) {
+				return r, away, true
+			}
+		}
+	}
+	return near, away, false
 }
 
 // flagged goes by the direction of frames where the capture says it: the host that sends what leaves is the one with the tap.
@@ -204,11 +222,11 @@ func (v *vantage) explain(h, far *host, near, away reaction) string {
 }
 
 // doubt says why the tap is not known to be at the port of h.
-func (v *vantage) doubt(h *host, reacted bool, near reaction, lost int) string {
+func (v *vantage) doubt(h *host, near reaction, lost int) string {
 	switch {
 	case lost > 0:
 		return fmt.Sprintf("%d signs of a loss between it and %v", lost, h.addr)
-	case !reacted:
+	case near.what == "":
 		return fmt.Sprintf("nothing shows how fast %v reacts", h.addr)
 	}
 	return fmt.Sprintf("%s after %v from %v", near.what, near.time, h.addr)
