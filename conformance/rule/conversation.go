@@ -176,11 +176,11 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 		c.last[i] = vtime.Never
 	}
 	c.addr = [2]netip.Addr{conn.Ends[trace.A].Addr, conn.Ends[trace.B].Addr}
+	c.MTU = me.QP.MTU // of a foreign capture that of its full packets, 0 when there were none
 	if !c.Known {
 		c.requester.pos.unsure, c.responder.pos.unsure = true, true
 		return
 	}
-	c.MTU = me.QP.MTU
 	c.begin(me.QP.SendPSN)
 }
 

@@ -27,7 +27,6 @@ type learner struct {
 	order  []*flow // as they appeared
 	asked  requests
 	sizes  map[int]int // payload bytes of FIRST and MIDDLE packets
-	most   int         // largest payload
 	reqs   map[commID]*roce.REQ
 	met    []trace.Conn // from connection management, sides not yet decided
 	echoes map[uint64]trace.Side
@@ -102,7 +101,6 @@ func (l *learner) frame(f *capture.Frame) {
 		return
 	}
 	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
-		l.most = max(l.most, p.Len)
 		if !p.Opcode.EndsMessage() && p.Len > 0 {
 			l.sizes[p.Len]++
 		}
@@ -279,7 +277,7 @@ func (l *learner) tied(h *trace.Header) bool {
 	return true
 }
 
-// mtu is the most frequent payload of packets that must be full, or the smallest MTU that holds what was seen.
+// mtu is the most frequent payload of packets that must be full; 0 when there were none.
 func (l *learner) mtu() int {
 	best, count := 0, 0
 	for size, n := range l.sizes {
@@ -287,13 +285,5 @@ func (l *learner) mtu() int {
 			best, count = size, n
 		}
 	}
-	if best > 0 || l.most == 0 {
-		return best
-	}
-	for m := 256; m < 4096; m *= 2 {
-		if l.most <= m {
-			return m
-		}
-	}
-	return 4096
+	return best
 }

@@ -210,24 +210,41 @@ func (v *vantage) others(but *host) *host {
 func (v *vantage) explain(h, far *host, near, away reaction) string {
 	var why []string
 	if far.seen > 0 {
-		why = append(why, fmt.Sprintf("%d NAKs for packets that it saw", far.seen))
+		why = append(why, several(far.seen, "NAK for a packet that it saw", "NAKs for packets that it saw"))
 	}
 	if far.unseen > 0 {
-		why = append(why, fmt.Sprintf("%d NAKs for packets that it never saw", far.unseen))
+		why = append(why, several(far.unseen, "NAK for a packet that it never saw", "NAKs for packets that it never saw"))
 	}
 	if h.lost() > 0 {
-		why = append(why, fmt.Sprintf("%d signs against it", h.lost()))
+		why = append(why, several(h.lost(), "sign against it", "signs against it"))
 	}
-	return strings.Join(append(why, fmt.Sprintf("%s after %v there, %s after %v from the other end", near.what, near.time, away.what, away.time)), "; ")
+	return strings.Join(append(why, fmt.Sprintf("%s after %s there, %s after %s from the other end", near.what, short(near), away.what, short(away))), "; ")
 }
 
 // doubt says why the tap is not known to be at the port of h.
 func (v *vantage) doubt(h *host, near reaction, lost int) string {
 	switch {
 	case lost > 0:
-		return fmt.Sprintf("%d signs of a loss between it and %v", lost, h.addr)
+		return fmt.Sprintf("%s between it and %v", several(lost, "sign of a loss", "signs of losses"), h.addr)
 	case near.what == "":
 		return fmt.Sprintf("nothing shows how fast %v reacts", h.addr)
 	}
-	return fmt.Sprintf("%s after %v from %v", near.what, near.time, h.addr)
+	return fmt.Sprintf("%s after %s from %v", near.what, short(near), h.addr)
+}
+
+// short prints how long a reaction took, to three digits.
+func short(r reaction) string {
+	d, digit := r.time.Std(), time.Duration(1)
+	for d/digit >= 1000 {
+		digit *= 10
+	}
+	return d.Round(digit).String()
+}
+
+// several prints a count with its noun.
+func several(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

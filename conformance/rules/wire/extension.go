@@ -80,7 +80,8 @@ func extensionIdentity() rule.Rule {
 }
 
 // difference returns the first byte in which two frames differ, -1 when there is none. Ethernet padding behind the
-// packet is not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4.
+// packet is not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4, nor the traffic class and the flow label of
+// IPv6, which are the network's.
 func difference(raw, again []byte) int {
 	if len(raw) < len(again) {
 		return len(raw)
@@ -91,7 +92,8 @@ func difference(raw, again []byte) int {
 	ip, udp, _ := layers(raw)
 	checksum := len(raw) - len(ip) + udp + 6
 	for i := range again {
-		if raw[i] != again[i] && (udp != 20 || i != checksum && i != checksum+1) {
+		label := udp == 40 && i >= len(raw)-len(ip) && i < len(raw)-len(ip)+4 // class and flow label of IPv6
+		if raw[i] != again[i] && !label && (udp != 20 || i != checksum && i != checksum+1) {
 			return i
 		}
 	}
