@@ -80,8 +80,8 @@ func extensionIdentity() rule.Rule {
 }
 
 // difference returns the first byte in which two frames differ, -1 when there is none. Ethernet padding behind the
-// packet is not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4, nor the traffic class and the flow label of
-// IPv6, which are the network's.
+// packet is not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4, or that the sender has left out, nor the
+// traffic class and the flow label of IPv6, which are the network's.
 func difference(raw, again []byte) int {
 	if len(raw) < len(again) {
 		return len(raw)
@@ -93,7 +93,8 @@ func difference(raw, again []byte) int {
 	checksum := len(raw) - len(ip) + udp + 6
 	for i := range again {
 		label := udp == 40 && i >= len(raw)-len(ip) && i < len(raw)-len(ip)+4 // class and flow label of IPv6
-		if raw[i] != again[i] && !label && (udp != 20 || i != checksum && i != checksum+1) {
+		without := (i == checksum || i == checksum+1) && (udp == 20 || raw[checksum]|raw[checksum+1] == 0)
+		if raw[i] != again[i] && !label && !without {
 			return i
 		}
 	}
