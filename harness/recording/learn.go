@@ -59,6 +59,8 @@ type flow struct {
 	settled  bool        // it is clear which flow this one answers
 	answered bool        // it is clear which flow answers this one
 	peer     *flow
+	most     int   // largest payload
+	full     sizes // payloads of packets that must be full
 }
 
 func newLearner() *learner {
@@ -101,8 +103,10 @@ func (l *learner) frame(f *capture.Frame) {
 		return
 	}
 	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
+		w.most = max(w.most, p.Len)
 		if !p.Opcode.EndsMessage() && p.Len > 0 {
 			l.sizes[p.Len]++
+			w.full.add(p.Len)
 		}
 	}
 	switch {
@@ -222,6 +226,7 @@ func (l *learner) header() trace.Header {
 // conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
 // comes first.
 func (w *flow) conn(mtu int) trace.Conn {
+	mtu = w.mtu(mtu)
 	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
 		w = w.peer
 	}
