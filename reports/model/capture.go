@@ -22,6 +22,9 @@ type Capture struct {
 	OneTap      bool   `json:"one_tap"`         // what became of packets is not known: no losses, and what was sent again in vain
 }
 
+// OneTap reports whether r is of a foreign capture by one tap, to which what was lost, and what was sent again in vain, is unknown.
+func (r *Result) OneTap() bool { return r.Capture != nil && r.Capture.OneTap }
+
 // Lines says it for people: where the tap stands and why, and what was judged.
 func (c *Capture) Lines() []string {
 	at := map[string]string{"requester": "at the requester's port", "responder": "at the responder's port",

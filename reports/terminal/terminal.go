@@ -150,7 +150,7 @@ func results(r *model.Result) []number {
 		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR; %s",
 			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), quantity.Plural(r.Timeouts, "timeout", "timeouts"))},
 	}
-	if r.Capture != nil && r.Capture.OneTap {
+	if r.OneTap() {
 		rows = oneTap(rows, r)
 	}
 	if p := r.Processor; p != nil {
