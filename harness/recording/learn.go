@@ -236,6 +236,9 @@ func (w *flow) conn(mtu int) trace.Conn {
 		near.QP.QPN, far.QP.DestQPN = r.key.qp, r.key.qp
 		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
 	}
+	if w.requests == 0 {
+		near, far = far, near // answers alone were seen, and they go to whoever asked
+	}
 	return trace.Conn{Ends: [2]trace.End{near, far}}
 }
 

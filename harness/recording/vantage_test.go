@@ -165,3 +165,16 @@ func TestTapByDirectionFlags(t *testing.T) {
 		}
 	}
 }
+
+// Of a connection of which only answers were seen, the end that they go to is the requester.
+func TestAnswersAlone(t *testing.T) {
+	f := tracetest.Parse(t, "B>A ACK psn=+0 msn=1\n", 0)
+	l, err := learn([]capture.Source{&tracetest.Frames{List: tracetest.FramesAt(f, trace.A)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := l.header()
+	if len(h.Conns) != 1 || h.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr || h.Conns[0].Ends[trace.A].QP.QPN != f.Header.Conns[0].Ends[trace.A].QP.QPN {
+		t.Errorf("%+v", h.Conns)
+	}
+}
