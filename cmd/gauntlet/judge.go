@@ -15,10 +15,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
 func judgeCommand() *cobra.Command {
-	var scheme, report string
+	var scheme, report, at string
 	var output outputFlags
 	var known waiverFlag
 	var device rule.Device
@@ -34,11 +35,15 @@ func judgeCommand() *cobra.Command {
 			if known := slices.Sorted(maps.Keys(registry.Schemes())); scheme != "" && !slices.Contains(known, scheme) {
 				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
 			}
+			tap, err := recording.ParseTap(at)
+			if err != nil {
+				return usage(fmt.Errorf("--tap %w", err))
+			}
 			list, err := known.read()
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Tap: tap, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
 				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)
@@ -47,12 +52,14 @@ func judgeCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
+	c.Flags().StringVar(&at, "tap", "auto", "where a capture of another program was taken: auto, requester, responder, between, or an IP address")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
 	colorFlag(c, &output.color)
 	known.define(c)
 	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
 	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
+	complete(c, "tap", recording.TapWords...)
 	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
 	return c
 }

@@ -149,3 +149,26 @@ func TestBadPipesAreUsage(t *testing.T) {
 		}
 	}
 }
+
+// The result of a foreign capture begins with where it was taken, and the user may know better.
+func TestJudgeSaysWhereTheTapIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, capture := taped(t, dir)
+	must(t, os.WriteFile(filepath.Join(dir, "B.pcap"), capture, 0o644))
+	for _, c := range []struct {
+		args string
+		tap  string
+		told bool
+	}{{"", "requester", false}, {"--tap auto", "requester", false}, {"--tap between", "between", true}, {"--tap responder", "responder", true}} {
+		args := append([]string{"judge", "B.pcap"}, strings.Fields(c.args)...)
+		r := gauntlet(t, dir, append(args, "--json")...).result(t)
+		if r.Capture == nil || r.Capture.Tap != c.tap || r.Capture.Told != c.told || r.Capture.Connections != 2 || r.Capture.Frames == 0 || !r.Capture.OneTap {
+			t.Errorf("%s: %+v", c.args, r.Capture)
+		}
+		o := gauntlet(t, dir, append(args, "--color", "never")...)
+		if !strings.Contains(o.stdout, "\ntap: ") || !strings.Contains(o.stdout, "\ncapture: 2 connections, ") || !strings.Contains(o.stdout, "unknown") {
+			t.Errorf("%s: %s", c.args, o.stdout)
+		}
+	}
+}

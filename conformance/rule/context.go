@@ -24,6 +24,7 @@ type Context struct {
 	total    int
 	against  [2]int // of total, by the side that is to blame
 	broken   string // what the check panicked with
+	doubt    string // why the rule cannot pass
 	orders   *Orders
 	of       int      // connection of the Spec
 	idle     *[2]bool // sides that have said that they have no work left
@@ -39,6 +40,10 @@ type place struct {
 
 // DefaultFindings bounds the findings of a rule, and so what one check keeps; the count goes on.
 const DefaultFindings = 5
+
+// Doubt says that something was seen for which another party may be to blame than the one that the rule speaks of: unless it is broken
+// elsewhere, the rule is inconclusive, and this is why.
+func (c *Context) Doubt(text string) { c.doubt = text }
 
 // Met says that the situation the rule speaks of has arisen.
 func (c *Context) Met() { c.met++ }
@@ -170,6 +175,7 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		{h.Reports&trace.ReportProbes != 0, Probes | Regions | Datagrams},
 		{h.Bytes, Bytes},
 		{c.Known, Attributes},
+		{true, Frames},
 	} {
 		if o.has {
 			v |= o.bit
@@ -179,6 +185,20 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		v &^= TapResponder // without bytes nobody knows what was recovered, and so what the responder received
 	}
 	return v
+}
+
+// lacks returns what r needs and a trace with header h that shows have does not. A tap between the ports will do for rules of Frames, and
+// for no other that sees packets.
+func lacks(h *trace.Header, r *Rule, have Vantage) Vantage {
+	missing := r.Needs &^ have
+	switch {
+	case !h.Between:
+	case r.Needs&Frames != 0:
+		missing &^= Both
+	case r.Sees != 0 && r.Needs&Both == 0:
+		missing |= TapRequester
+	}
+	return missing
 }
 
 // told is what one end of connection i reports, beside what both do.

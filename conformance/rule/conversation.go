@@ -20,6 +20,7 @@ import (
 type Conversation struct {
 	Index    int        // connection in the trace header; -1 for packets that belong to none
 	Alone    bool       // the trace has no other connection
+	Between  bool       // the tap stands between the ports, or nobody knows where: every packet is seen once, as its sender's
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side
@@ -175,11 +176,11 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
 		c.last[i] = vtime.Never
 	}
 	c.addr = [2]netip.Addr{conn.Ends[trace.A].Addr, conn.Ends[trace.B].Addr}
+	c.MTU = me.QP.MTU // of a foreign capture that of its full packets, 0 when there were none
 	if !c.Known {
 		c.requester.pos.unsure, c.responder.pos.unsure = true, true
 		return
 	}
-	c.MTU = me.QP.MTU
 	c.begin(me.QP.SendPSN)
 }
 

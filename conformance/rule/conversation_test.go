@@ -217,6 +217,7 @@ func TestACaptureMayBeginInTheMiddle(t *testing.T) {
 
 func TestReadBeforeTheMTUIsKnown(t *testing.T) {
 	w := newWalk(t, false)
+	w.c.MTU = 0
 	w.see(trace.RequesterOut, roce.ReadRequest, 0, 0, dmaLen(9000))
 	w.want("unsure", w.c.PositionUnsure(), true)
 	s := w.see(trace.RequesterOut, roce.ReadRequest, 9, 0, dmaLen(100))

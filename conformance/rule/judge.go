@@ -112,6 +112,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 			c.Port, c.PeerPort = &ports[side], &ports[trace.Side(side).Other()]
 			c.Port.queries = slices.Contains(opts.declared(trace.Side(side)), QueriesHost)
 			c.Alone = len(h.Conns) == 1
+			c.Between = h.Between
 			box, divided := h.Conns[i].Hop.Box()
 			first := divided && trace.Side(side) == trace.A
 			c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
@@ -148,7 +149,7 @@ func (j *Judge) start(h *half) {
 		if r.Sees&Route == 0 {
 			have = onHop(have, j.header.On(h.conv.Index), &h.conv)
 		}
-		h.missing[i] = r.Needs &^ have
+		h.missing[i] = lacks(&j.header, r, have)
 		if r.New == nil || r.Unbuilt != "" || h.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
 			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
 			continue

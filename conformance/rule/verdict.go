@@ -75,6 +75,7 @@ type Verdict struct {
 	Met      int    `json:"met"`              // how often the rule's situation arose
 	Total    int    `json:"total"`            // violations found, those beyond the limit included
 	Against  [2]int `json:"-"`                // of Total, those for which A is to blame, and B
+	Doubt    string `json:"-"`                // why it cannot be PASS; "" when nothing speaks against that
 	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove nothing.
 	Findings []Finding `json:"findings,omitempty"`
 
@@ -93,6 +94,9 @@ func (v *Verdict) add(c *Context) {
 	v.Total += c.total
 	v.Against[0], v.Against[1] = v.Against[0]+c.against[0], v.Against[1]+c.against[1]
 	v.Findings = append(v.Findings, c.findings...)
+	if v.Doubt == "" {
+		v.Doubt = c.doubt
+	}
 	if c.broken != "" && v.Reason == "" {
 		v.Status, v.Reason = Error, fmt.Sprintf("the check panicked on connection %d: %s", c.Index, c.broken)
 	}
@@ -113,6 +117,8 @@ func (v *Verdict) settle(r *Rule, missing Vantage, most int) {
 	case v.Status == Error:
 	case v.Total > 0 && r.Level != Observation:
 		v.Status = Fail
+	case v.Doubt != "":
+		v.Status, v.Reason = Inconclusive, v.Doubt
 	case v.Met > 0:
 		v.Status = Pass
 	case missing != 0:

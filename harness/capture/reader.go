@@ -249,7 +249,7 @@ func (c *Reader) ethernet(data []byte, f *Frame) ([]byte, bool) {
 	skip, proto := 0, uint16(0)
 	switch c.link {
 	case layers.LinkTypeEthernet:
-		return data, true
+		return c.untagged(data), true
 	case layers.LinkTypeLinuxSLL:
 		if skip = 16; len(data) < skip {
 			return nil, false
@@ -277,6 +277,22 @@ func (c *Reader) ethernet(data []byte, f *Frame) ([]byte, bool) {
 	binary.BigEndian.PutUint16(header[12:], proto)
 	c.buf = append(append(c.buf[:0], header[:]...), data[skip:]...)
 	return c.buf, true
+}
+
+// untagged takes off all VLAN tags but the last, and that too when it is not of the customer's kind: whoever carries a frame adds and
+// removes them.
+func (c *Reader) untagged(data []byte) []byte {
+	const addresses, tag, customer = 12, 4, 0x8100
+	for len(data) >= addresses+tag+2 {
+		kind := binary.BigEndian.Uint16(data[addresses:])
+		service := kind == 0x88A8 || kind == 0x9100 || kind == 0x9200
+		if !service && (kind != customer || binary.BigEndian.Uint16(data[addresses+tag:]) != customer) {
+			break
+		}
+		c.buf = append(append(c.buf[:0], data[:addresses]...), data[addresses+tag:]...)
+		data = c.buf
+	}
+	return data
 }
 
 // cooked takes the direction from the packet type of a cooked capture: 4 was sent by the capturing host.

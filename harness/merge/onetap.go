@@ -9,7 +9,8 @@ import (
 )
 
 // OneTap makes a trace of the frames of one tap and plays it into s. Nobody looked at the other end, so every packet has one time,
-// and its fate is unknown. Times count from the first frame.
+// and its fate is unknown. Times count from the first frame. Of a tap between the sides, as the header says, every packet is shown
+// as sent when it passed.
 func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})
@@ -20,13 +21,14 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 		headers := n.Frame.Fill(&r)
 		where := atlas.find(&headers)
 		r.Conn, r.From = where.conn, where.from
-		switch n.Frame.Way {
-		case capture.Outward:
+		switch {
+		case h.Between: // which way a frame crossed the host of the tap says nothing about the sides
+		case n.Frame.Way == capture.Outward:
 			r.From = tap
-		case capture.Inward:
+		case n.Frame.Way == capture.Inward:
 			r.From = tap.Other()
 		}
-		if r.From == tap {
+		if h.Between || r.From == tap {
 			r.Sent = n.At
 		} else {
 			r.Recv = n.At

@@ -32,7 +32,28 @@ func openAll(paths []string) (*captureFiles, error) {
 			return nil, errors.Join(err, c.close())
 		}
 	}
+	c.label(paths)
 	return c, nil
+}
+
+// label gives several files the sides of their names, and two files without such names A and B in their order. The name of a single
+// file says nothing.
+func (c *captureFiles) label(paths []string) {
+	if len(paths) < 2 {
+		return
+	}
+	named := 0
+	for i, path := range paths {
+		if side, ok := sideOfFile(path); ok {
+			c.sources[i] = capture.AtTap{Source: c.captures[i], Side: side}
+			named++
+		}
+	}
+	if named == 0 && len(paths) == 2 {
+		for i := range paths {
+			c.sources[i] = capture.AtTap{Source: c.captures[i], Side: trace.Side(i)}
+		}
+	}
 }
 
 // add takes in a capture by its name.
@@ -42,11 +63,7 @@ func (c *captureFiles) add(path string, r io.Reader) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	c.captures = append(c.captures, in)
-	var src capture.Source = in
-	if side, ok := sideOfFile(path); ok {
-		src = capture.AtTap{Source: in, Side: side}
-	}
-	c.sources = append(c.sources, src)
+	c.sources = append(c.sources, in)
 	return nil
 }
 
@@ -109,6 +126,15 @@ func (c *captureFiles) peek() {
 		// An error shows again when the capture is read.
 		_ = src.Next(&f)
 	}
+}
+
+// count fills in what the captures held.
+func (c *captureFiles) count(l *learner, to *Capture) {
+	for _, in := range c.captures {
+		s := in.Stats()
+		to.Frames, to.Skipped, to.Cut, to.Dropped = to.Frames+s.Frames, to.Skipped+s.Foreign, to.Cut+s.Cut, to.Dropped+s.Dropped
+	}
+	to.MTU, to.BadICRC = l.mtu(), l.bad
 }
 
 // counts says what the captures held.

@@ -1,10 +1,8 @@
 package recording
 
 import (
-	"cmp"
 	"errors"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
@@ -17,11 +15,9 @@ import (
 
 // Limits of what is learnt from a capture.
 const (
-	flowLimit  = 1 << 16
+	flowLimit  = 1 << 18
 	startLimit = 1000    // packets of a flow among which the first PSN is sought
-	voteLimit  = 8       // answers that settle which flow answers which
 	echoLimit  = 1 << 16 // frames remembered to find out which tap sees them first
-	answerLate = 1 << 16 // how far behind the newest request an answer may lie
 )
 
 // learner finds out from frames alone what a capture is of: the connections, their path MTU and start PSNs, and which
@@ -29,15 +25,15 @@ const (
 type learner struct {
 	flows  map[flowKey]*flow
 	order  []*flow // as they appeared
-	hosts  map[[2]netip.Addr][]*flow
+	asked  requests
 	sizes  map[int]int // payload bytes of FIRST and MIDDLE packets
-	most   int         // largest payload
 	reqs   map[commID]*roce.REQ
 	met    []trace.Conn // from connection management, sides not yet decided
 	echoes map[uint64]trace.Side
 	votes  map[netip.Addr]*[2]int // for side A and B, from taps
 	taps   [2]bool
-	tapped bool // frames say at which tap they were seen
+	tapped bool   // frames say at which tap they were seen
+	bad    uint64 // frames that are damaged
 }
 
 // commID names a connection during its set-up.
@@ -54,43 +50,46 @@ type flowKey struct {
 
 // flow is one direction of a connection.
 type flow struct {
-	key         flowKey
-	index       int // in learner.order
-	port        uint16
-	requests    int
-	first, last psn.PSN // of the requests
-	answers     map[*flow]int
-	settled     bool
-	peer        *flow
+	key      flowKey
+	index    int // in learner.order
+	port     uint16
+	requests int
+	first    psn.PSN     // of the requests
+	answers  []candidate // flows whose requests this one may answer
+	settled  bool        // it is clear which flow this one answers
+	answered bool        // it is clear which flow answers this one
+	peer     *flow
+	most     int   // largest payload
+	full     sizes // payloads of packets that must be full
 }
 
 func newLearner() *learner {
 	return &learner{
-		flows: map[flowKey]*flow{}, hosts: map[[2]netip.Addr][]*flow{}, sizes: map[int]int{},
+		flows: map[flowKey]*flow{}, sizes: map[int]int{},
 		reqs: map[commID]*roce.REQ{}, echoes: map[uint64]trace.Side{}, votes: map[netip.Addr]*[2]int{},
 	}
 }
 
-// learn reads whole sources and returns the header that they support.
-func learn(sources []capture.Source) (trace.Header, error) {
+// learn reads whole sources.
+func learn(sources []capture.Source) (*learner, error) {
 	l := newLearner()
 	lanes := capture.NewLanes(sources, time.Time{})
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
 		l.frame(&n.Frame)
 	}
 	if err := lanes.Err(); err != nil && !errors.Is(err, trace.ErrTruncated) {
-		return trace.Header{}, err
+		return nil, err
 	}
-	return l.header(), nil
+	return l, nil
 }
 
 // frame takes what one frame shows. Damaged frames teach nothing: their fields may be anything.
 func (l *learner) frame(f *capture.Frame) {
 	var h roce.Frame
-	if err := h.Decode(f.Raw); err != nil {
-		return
-	}
-	if f.Kept == len(f.Raw) && !h.ICRCOK(f.Raw) {
+	if err := h.Decode(f.Raw); err != nil || f.Kept == len(f.Raw) && !h.ICRCOK(f.Raw) {
+		if f.Kept == len(f.Raw) {
+			l.bad++
+		}
 		return
 	}
 	l.side(f, &h)
@@ -104,14 +103,15 @@ func (l *learner) frame(f *capture.Frame) {
 		return
 	}
 	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
-		l.most = max(l.most, p.Len)
+		w.most = max(w.most, p.Len)
 		if !p.Opcode.EndsMessage() && p.Len > 0 {
 			l.sizes[p.Len]++
+			w.full.add(p.Len)
 		}
 	}
 	switch {
 	case p.Opcode.IsRequest():
-		w.request(p)
+		l.request(w, p)
 	case p.Opcode.IsResponse() && !p.Opcode.NumberedApart():
 		l.answer(w, p.PSN)
 	}
@@ -154,42 +154,21 @@ func (l *learner) vote(a netip.Addr, s trace.Side) {
 func (l *learner) flow(k flowKey, port uint16) *flow {
 	w := l.flows[k]
 	if w == nil && len(l.order) < flowLimit {
-		w = &flow{key: k, index: len(l.order), port: port, answers: map[*flow]int{}}
+		w = &flow{key: k, index: len(l.order), port: port}
 		l.flows[k] = w
 		l.order = append(l.order, w)
-		hosts := [2]netip.Addr{k.src, k.dst}
-		l.hosts[hosts] = append(l.hosts[hosts], w)
 	}
 	return w
 }
 
 // request notes a request's PSN. The first few may come out of order, so the earliest of them is the start.
-func (w *flow) request(p *roce.Packet) {
-	last := p.PSN
-	if p.Opcode.IsRead() {
-		// A READ takes as many PSNs as its response has packets: at most this many, as the MTU is 256 at least.
-		last = last.Add(int(min(p.RETH.DMALen/256, psn.Half/2)))
-	}
-	if w.requests == 0 {
-		w.first, w.last = p.PSN, last
-	}
-	if w.requests < startLimit && p.PSN.Less(w.first) {
+func (l *learner) request(w *flow, p *roce.Packet) {
+	if w.requests == 0 || w.requests < startLimit && p.PSN.Less(w.first) {
 		w.first = p.PSN
 	}
-	w.last = psn.Max(w.last, last)
 	w.requests++
-}
-
-// answer votes for the flows whose requests a response may answer.
-func (l *learner) answer(w *flow, p psn.PSN) {
-	if w.settled {
-		return
-	}
-	for _, r := range l.hosts[[2]netip.Addr{w.key.dst, w.key.src}] {
-		if behind := r.last.Sub(p); r.requests > 0 && behind >= 0 && behind < answerLate && r.first.LessEq(p) {
-			w.answers[r]++
-			w.settled = w.answers[r] >= voteLimit && len(w.answers) == 1 || w.answers[r] >= voteLimit*voteLimit
-		}
+	if !w.answered {
+		l.asked.add(askedKey{w.key.src, w.key.dst, p.PSN}, w)
 	}
 }
 
@@ -244,48 +223,10 @@ func (l *learner) header() trace.Header {
 	return h
 }
 
-// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
-func (l *learner) pair() {
-	type claim struct {
-		w, r  *flow
-		votes int
-		at    int
-	}
-	var claims []claim
-	for _, w := range l.order {
-		for r, n := range w.answers {
-			claims = append(claims, claim{w, r, n, w.index*flowLimit + r.index})
-		}
-	}
-	slices.SortFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.at, b.at))
-	})
-	for _, c := range claims {
-		if c.w.peer == nil && c.r.peer == nil {
-			c.w.peer, c.r.peer = c.r, c.w
-		}
-	}
-	for _, w := range l.order {
-		back := l.unpaired(w.key.dst, w.key.src)
-		if w.peer == nil && len(back) == 1 && len(l.unpaired(w.key.src, w.key.dst)) == 1 {
-			w.peer, back[0].peer = back[0], w
-		}
-	}
-}
-
-// unpaired lists the flows from one host to another that nothing answers yet.
-func (l *learner) unpaired(src, dst netip.Addr) (list []*flow) {
-	for _, w := range l.hosts[[2]netip.Addr{src, dst}] {
-		if w.peer == nil {
-			list = append(list, w)
-		}
-	}
-	return list
-}
-
 // conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
 // comes first.
 func (w *flow) conn(mtu int) trace.Conn {
+	mtu = w.mtu(mtu)
 	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
 		w = w.peer
 	}
@@ -295,24 +236,56 @@ func (w *flow) conn(mtu int) trace.Conn {
 		near.QP.QPN, far.QP.DestQPN = r.key.qp, r.key.qp
 		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
 	}
+	if w.requests == 0 {
+		near, far = far, near // answers alone were seen, and they go to whoever asked
+	}
 	return trace.Conn{Ends: [2]trace.End{near, far}}
 }
 
 // sided puts the end that the taps place at A, or else the one that sent first, on side A.
 func (l *learner) sided(c trace.Conn) trace.Conn {
-	lean := 0
-	for i, sign := range []int{1, -1} {
-		if v := l.votes[c.Ends[i].Addr]; v != nil {
-			lean += sign * (v[trace.A] - v[trace.B])
-		}
-	}
-	if lean < 0 {
+	if l.lean(&c) < 0 {
 		c.Ends[trace.A], c.Ends[trace.B] = c.Ends[trace.B], c.Ends[trace.A]
 	}
 	return c
 }
 
-// mtu is the most frequent payload of packets that must be full, or the smallest MTU that holds what was seen.
+// lean is by how many votes the ends of a connection are on the sides where they stand; below zero, they are on the others.
+func (l *learner) lean(c *trace.Conn) (lean int) {
+	for i, sign := range []int{1, -1} {
+		if v := l.votes[c.Ends[i].Addr]; v != nil {
+			lean += sign * (v[trace.A] - v[trace.B])
+		}
+	}
+	return lean
+}
+
+// say describes what interfaces or two files say of the taps.
+func (l *learner) say(h *trace.Header, c *Capture) {
+	switch h.Taps {
+	case [2]bool{true, true}:
+		c.Tap, c.Why = "both ports", "each frame is first seen at its sender's tap"
+		if l.tied(h) {
+			c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its file comes first by name"
+		}
+	case [2]bool{false, true}:
+		c.Tap, c.Why = atResponder, "as its interface is named"
+	default:
+		c.Tap, c.Why = atRequester, "as its interface is named"
+	}
+}
+
+// tied reports whether taps do not tell the sides of any connection.
+func (l *learner) tied(h *trace.Header) bool {
+	for i := range h.Conns {
+		if l.lean(&h.Conns[i]) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// mtu is the most frequent payload of packets that must be full; 0 when there were none.
 func (l *learner) mtu() int {
 	best, count := 0, 0
 	for size, n := range l.sizes {
@@ -320,13 +293,5 @@ func (l *learner) mtu() int {
 			best, count = size, n
 		}
 	}
-	if best > 0 || l.most == 0 {
-		return best
-	}
-	for m := 256; m < 4096; m *= 2 {
-		if l.most <= m {
-			return m
-		}
-	}
-	return 4096
+	return best
 }

@@ -23,9 +23,13 @@ func TestLearnFromConnectionManagement(t *testing.T) {
 	req := &roce.REQ{LocalCommID: 5, QPN: a.QP.QPN, StartingPSN: 900, PathMTU: 5}
 	rep := &roce.REP{CommIDs: roce.CommIDs{Local: 6, Remote: 5}, QPN: b.QP.QPN, StartingPSN: 100}
 	list := append([]capture.Frame{mad(a, b, req), mad(b, a, rep)}, tracetest.FramesAt(f, trace.A)...)
-	h, err := learn([]capture.Source{&tracetest.Frames{List: list}})
-	if err != nil || len(h.Conns) != 1 {
-		t.Fatalf("%v: %+v", err, h.Conns)
+	l, err := learn([]capture.Source{&tracetest.Frames{List: list}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := l.header()
+	if len(h.Conns) != 1 {
+		t.Fatalf("%+v", h.Conns)
 	}
 	got := h.Conns[0].Ends
 	if q := got[trace.A].QP; q.QPN != a.QP.QPN || q.DestQPN != b.QP.QPN || q.MTU != 4096 || q.SendPSN != 100 || q.RecvPSN != 900 || got[trace.A].Port != a.Port {

@@ -28,25 +28,46 @@ const (
 // be called again.
 //
 // Captures that package capture wrote give the trace from which they were written, without the events. Of others, the
-// connections, the MTU and the start PSNs are learnt from the frames. Files named A.* and B.*, or interfaces whose names
-// begin with "A:" and "B:", are the two taps of one link; any other file is one tap, at the side that sends the first
-// request.
+// connections, the MTU and the start PSNs are learnt from the frames. Two files, or interfaces whose names begin with "A:" and "B:", are
+// the two taps of one link; which end each is at shows in which of them sees a frame first. A single file is one tap, and its frames
+// tell where that stands: side A is the end that sends the first request.
 func Open(path string) (trace.Header, func(trace.Sink) error, error) {
+	r, err := Read(path, Tap{})
+	return r.Header, r.Play, err
+}
+
+// Recording is an opened trace.
+type Recording struct {
+	Header  trace.Header
+	Play    func(trace.Sink) error // may be called again
+	Capture *Capture               // nil for a trace whose header says what it is of
+}
+
+// Read is Open for whoever wants to know how a foreign capture was understood, or knows where it was taken.
+func Read(path string, tap Tap) (Recording, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return trace.Header{}, nil, fmt.Errorf("trace: %w", err)
+		return Recording{}, fmt.Errorf("trace: %w", err)
 	}
 	if info.IsDir() {
-		return openFolder(path)
+		return openFolder(path, tap)
 	}
 	if strings.HasSuffix(path, ".ndjson") {
-		return openNDJSON(path)
+		return tap.known(openNDJSON(path))
 	}
-	return openCaptures([]string{path})
+	return openCaptures([]string{path}, tap)
+}
+
+// known is a trace that says itself where its taps are.
+func (t Tap) known(h trace.Header, play func(trace.Sink) error, err error) (Recording, error) {
+	if err == nil && t.told() {
+		err = errors.New("trace: it says itself where its taps are, and nobody else can")
+	}
+	return Recording{Header: h, Play: play}, err
 }
 
 // openFolder prefers everything: NDJSON with the bytes of the captures, and else what there is.
-func openFolder(dir string) (trace.Header, func(trace.Sink) error, error) {
+func openFolder(dir string, tap Tap) (Recording, error) {
 	captures := capturesIn(filepath.Join(dir, TapsName))
 	if len(captures) == 0 {
 		captures = capturesIn(dir)
@@ -55,13 +76,13 @@ func openFolder(dir string) (trace.Header, func(trace.Sink) error, error) {
 	_, err := os.Stat(text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(captures) == 0:
-		return trace.Header{}, nil, fmt.Errorf("trace: %s holds neither %s nor captures", dir, NDJSONName)
+		return Recording{}, fmt.Errorf("trace: %s holds neither %s nor captures", dir, NDJSONName)
 	case err != nil:
-		return openCaptures(captures)
+		return openCaptures(captures, tap)
 	case len(captures) == 0:
-		return openNDJSON(text)
+		return tap.known(openNDJSON(text))
 	}
-	return openBoth(text, captures)
+	return tap.known(openBoth(text, captures))
 }
 
 // capturesIn lists the capture files of a folder by name.
@@ -118,35 +139,75 @@ func reading(path string, f func(io.Reader) error) error {
 }
 
 // openCaptures opens files of captures.
-func openCaptures(paths []string) (trace.Header, func(trace.Sink) error, error) {
-	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths))
+func openCaptures(paths []string, tap Tap) (Recording, error) {
+	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), tap)
 }
 
-// learnCaptures opens captures of our own or of anyone else. Those of others are read twice: to learn, and to play.
-func learnCaptures(name string, with anew) (h trace.Header, play func(trace.Sink) error, err error) {
+// learnCaptures opens captures of our own or of anyone else. Those of others are read to learn their connections, once more to learn
+// where their tap stands, and to play.
+func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	h, own, err := ownHeader(with)
 	if err != nil {
-		return h, nil, err
+		return Recording{Header: h}, err
 	}
 	if own {
-		return h, func(s trace.Sink) error {
+		return tap.known(h, func(s trace.Sink) error {
 			return with(func(c *captureFiles) error {
 				end, err := capture.Reunite(&h, c.sources, func(_ uint64, r *trace.Record) bool { s.Packet(r); return true })
 				s.End(end)
 				return err
 			})
-		}, nil
+		}, nil)
 	}
-	err = with(func(c *captureFiles) (err error) {
-		h, err = learn(c.sources)
-		if err == nil && len(h.Conns) == 0 {
+	r := Recording{Capture: &Capture{}}
+	if err := r.learn(name, with, tap); err != nil {
+		return r, err
+	}
+	r.Play = func(s trace.Sink) error {
+		return with(func(c *captureFiles) error { return playForeign(&r.Header, c.sources, s) })
+	}
+	return r, nil
+}
+
+// learn finds out what a foreign capture is of, and where it was taken.
+func (r *Recording) learn(name string, with anew, tap Tap) error {
+	var l *learner
+	err := with(func(c *captureFiles) (err error) {
+		l, err = learn(c.sources)
+		if err == nil {
+			r.Header = l.header()
+			c.count(l, r.Capture)
+		}
+		if err == nil && len(r.Header.Conns) == 0 {
 			err = fmt.Errorf("trace: %s: no RoCEv2 connection in it; %s", name, c.counts())
 		}
 		return err
 	})
-	return h, func(s trace.Sink) error {
-		return with(func(c *captureFiles) error { return playForeign(&h, c.sources, s) })
-	}, err
+	switch {
+	case err != nil:
+		return err
+	case l.taps == [2]bool{true, true} && tap.told():
+		return fmt.Errorf("trace: %s: two taps show themselves where they stand", name)
+	case tap.told():
+		return tap.settle(&r.Header, r.Capture)
+	case l.tapped:
+		l.say(&r.Header, r.Capture)
+		return nil
+	}
+	return with(func(c *captureFiles) error {
+		v := newVantage(&r.Header)
+		if err := v.watch(c.sources); err != nil {
+			return err
+		}
+		at := v.decide()
+		if !at.addr.IsValid() {
+			err := Tap{place: between}.settle(&r.Header, r.Capture)
+			r.Capture.Told, r.Capture.Why = false, at.why
+			return err
+		}
+		r.Capture.Why = at.why
+		return tapAt(&r.Header, r.Capture, at.addr)
+	})
 }
 
 // ownHeader returns the header of captures of our own.

@@ -228,10 +228,11 @@ B>A ACK psn=+2 msn=1
 `, 0)
 	path := filepath.Join(t.TempDir(), "x.pcap")
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
-	h, play, err := Open(path)
+	r, err := Read(path, Tap{place: atRequester})
 	if err != nil {
 		t.Fatal(err)
 	}
+	h, play := r.Header, r.Play
 	want := tracetest.Parse(t, "unknown\nqp A conn=1 start=1000\nqp A conn=2 start=1050\n", 0).Header.Conns
 	if d := cmp.Diff(want, h.Conns, addrs); d != "" || h.Taps != [2]bool{true, false} {
 		t.Errorf("taps %v, connections (-want +learnt)\n%s", h.Taps, d)

@@ -32,22 +32,28 @@ func Begins(head []byte) error {
 func isText(head []byte) bool { return head[0] == '{' }
 
 // OpenReader finds a trace in something that has no file of its own, such as a copy of standard input: NDJSON, pcap or pcapng.
-// The name is for messages, and tells the tap as that of a file does. It returns what Open returns; each play reads the first size
+// The name is for messages. It returns what Open returns; each play reads the first size
 // bytes of r again.
 func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trace.Sink) error, error) {
+	in, err := ReadFrom(name, r, size, Tap{})
+	return in.Header, in.Play, err
+}
+
+// ReadFrom is OpenReader for whoever wants to know how a foreign capture was understood, or knows where it was taken.
+func ReadFrom(name string, r io.ReaderAt, size int64, tap Tap) (Recording, error) {
 	whole := func() io.Reader { return io.NewSectionReader(r, 0, size) }
 	head := make([]byte, HeadLength)
 	n, _ := io.ReadFull(whole(), head) // an error shows again when all is read
 	if err := Begins(head[:n]); err != nil {
-		return trace.Header{}, nil, fmt.Errorf("%s: %w", name, err)
+		return Recording{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if isText(head) {
-		return openText(func(f func(io.Reader) error) error {
+		return tap.known(openText(func(f func(io.Reader) error) error {
 			if err := f(whole()); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			return nil
-		})
+		}))
 	}
 	return learnCaptures(name, func(f func(*captureFiles) error) error {
 		c := &captureFiles{}
@@ -55,5 +61,5 @@ func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trac
 			return err
 		}
 		return f(c)
-	})
+	}, tap)
 }

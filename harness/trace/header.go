@@ -12,6 +12,7 @@ type Header struct {
 	Version int     // of the NDJSON format
 	Bench   string  // "sim", "netns", "file", …
 	Taps    [2]bool // which sides were tapped
+	Between bool    // the one tap stands between the sides, or nobody knows where: a record has Sent alone, when the packet passed the tap
 	Bytes   bool    // records carry Raw
 	Reports Reports // what the endpoints told beside the wire
 	Conns   []Conn

@@ -22,6 +22,7 @@ import (
 type Timeline struct {
 	view    Viewer
 	taps    [2]bool
+	between bool
 	index   uint64
 	last    vtime.Time
 	inOrder [2]ring.Ring[slot] // waiting sights that came in time order, by sender: a link without reordering needs no heap
@@ -32,7 +33,7 @@ type Timeline struct {
 
 // NewTimeline returns a timeline of a trace with header h.
 func NewTimeline(h *Header, v Viewer) *Timeline {
-	return &Timeline{view: v, taps: h.Taps}
+	return &Timeline{view: v, taps: h.Taps, between: h.Between}
 }
 
 // Packet implements Sink.
@@ -61,8 +62,12 @@ func (t *Timeline) Packet(r *Record) {
 	}
 }
 
-// sees reports whether a tap saw r leave (out) or arrive. A copy was made on the way: only the original left.
+// sees reports whether a tap saw r leave (out) or arrive. A copy was made on the way: only the original left. A tap between the sides
+// shows every packet as its sender's.
 func (t *Timeline) sees(r *Record, out bool) bool {
+	if t.between {
+		return out && r.Sent != vtime.Never
+	}
 	if out {
 		return r.Sent != vtime.Never && !r.Copy && t.taps[r.From&1]
 	}

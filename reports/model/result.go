@@ -36,6 +36,7 @@ type Result struct {
 	metrics.Summary
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
+	Capture   *Capture   `json:"capture,omitempty"`   // of a capture of another program
 
 	// Status is the worst verdict of a required rule that stands; INVALID or ERROR when none fails and the run proves nothing,
 	// INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.

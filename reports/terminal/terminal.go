@@ -37,6 +37,7 @@ type printer struct {
 func Write(w io.Writer, r *model.Result, o Options) error {
 	p := &printer{color: o.Color}
 	p.heading(r)
+	p.capture(r)
 	p.numbers(r)
 	p.shared(r)
 	p.certificates(r)
@@ -94,6 +95,17 @@ func (p *printer) heading(r *model.Result) {
 	p.WriteString("\n")
 }
 
+// capture writes how a foreign capture was understood.
+func (p *printer) capture(r *model.Result) {
+	if r.Capture == nil {
+		return
+	}
+	for _, l := range r.Capture.Lines() {
+		p.WriteString(plain(l) + "\n")
+	}
+	p.WriteString("\n")
+}
+
 // number is a line of the table of results.
 type number struct{ name, value, detail string }
 
@@ -141,6 +153,9 @@ func results(r *model.Result) []number {
 		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR; %s",
 			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), quantity.Plural(r.Timeouts, "timeout", "timeouts"))},
 	}
+	if r.OneTap() {
+		rows = oneTap(rows, r)
+	}
 	if p := r.Processor; p != nil {
 		rows = append(rows, number{"processor", quantity.Duration(p.Ns[0] + p.Ns[1]), fmt.Sprintf("%s per GB at A, %s at B",
 			quantity.Duration(p.NsPerGB[0]), quantity.Duration(p.NsPerGB[1]))})
@@ -151,6 +166,21 @@ func results(r *model.Result) []number {
 	}
 	if r.Fairness > 0 {
 		rows = append(rows, number{"fairness", fmt.Sprintf("%.3f", r.Fairness), "Jain's index of the connections' goodputs"})
+	}
+	return rows
+}
+
+// oneTap leaves out what one tap does not show: what was lost, and what was sent again in vain.
+func oneTap(rows []number, r *model.Result) []number {
+	for i := range rows {
+		switch n := &rows[i]; n.name {
+		case "lost":
+			n.value, n.detail = "unknown", fmt.Sprintf("one tap; it saw %s packets", quantity.Count(r.Packets))
+		case "recovery, median":
+			n.value, n.detail = "unknown", ""
+		case "retransmitted":
+			n.detail = quantity.ShareOf(r.Retransmitted, r.DataPackets) + ", those that passed the tap"
+		}
 	}
 	return rows
 }

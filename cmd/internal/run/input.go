@@ -48,11 +48,17 @@ type input struct {
 	name   string
 	header trace.Header
 	open   func(trace.Sink) error
-	spool  *os.File // nil when the trace is read where it lies
+	seen   *recording.Capture // how a foreign capture was understood; nil for other traces
+	spool  *os.File           // nil when the trace is read where it lies
 }
 
 // openInput opens a trace by its name.
 func openInput(ctx context.Context, path string) (*input, error) {
+	return openTapped(ctx, path, recording.Tap{})
+}
+
+// openTapped opens a trace by its name, a foreign capture as one taken at a tap.
+func openTapped(ctx context.Context, path string, tap recording.Tap) (*input, error) {
 	in := &input{name: path}
 	if path == Standard {
 		in.name = "standard input"
@@ -60,10 +66,12 @@ func openInput(ctx context.Context, path string) (*input, error) {
 	var err error
 	if piped(path) {
 		if in.spool, err = spool(ctx, path, in.name, spoolLimit); err == nil {
-			err = in.openSpool()
+			err = in.openSpool(tap)
 		}
 	} else {
-		in.header, in.open, err = recording.Open(path)
+		var r recording.Recording
+		r, err = recording.Read(path, tap)
+		in.header, in.open, in.seen = r.Header, r.Play, r.Capture
 	}
 	if err != nil {
 		in.close()
@@ -82,12 +90,13 @@ func piped(path string) bool {
 }
 
 // openSpool opens the copy.
-func (in *input) openSpool() error {
+func (in *input) openSpool(tap recording.Tap) error {
 	info, err := in.spool.Stat()
 	if err != nil {
 		return err
 	}
-	in.header, in.open, err = recording.OpenReader(in.name, in.spool, info.Size())
+	r, err := recording.ReadFrom(in.name, in.spool, info.Size(), tap)
+	in.header, in.open, in.seen = r.Header, r.Play, r.Capture
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
@@ -29,6 +30,7 @@ type JudgeOptions struct {
 	Rules   []rule.Rule
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
+	Tap     recording.Tap                    // where a foreign capture was taken; zero leaves that to its frames
 	Waivers []rule.Waiver
 	Device  rule.Device // what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and NAME-responder at B
 	Report  string      // path of an HTML report; "" writes none
@@ -45,7 +47,7 @@ const foreignScheme = "gbn"
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
 	e := endingOf(o.Path)
-	in, err := openInput(ctx, e.trace(o.Path))
+	in, err := openTapped(ctx, e.trace(o.Path), o.Tap)
 	r := &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
 		Command: o.Command, Bench: "file", Folder: o.Path,
@@ -66,7 +68,11 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	}
 	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(), collector.Sequences()
 	r.Certificates = o.certificates()
-	r.Notes = append(r.Notes, describe(&h))
+	if r.Capture = understood(&h, in.seen); r.Capture == nil {
+		r.Notes = append(r.Notes, describe(&h))
+	} else {
+		r.Notes = append(r.Notes, r.Capture.Lines()...)
+	}
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
@@ -160,8 +166,20 @@ func describe(h *trace.Header) string {
 		taps = "one end was tapped: rules that need the other are inconclusive"
 	case [2]bool{}:
 		taps = "no packets"
+		if h.Between {
+			taps = "the tap stood between the ends: rules that need the port of one are inconclusive"
+		}
 	}
 	return fmt.Sprintf("%d connections; %s", len(h.Conns), taps)
+}
+
+// understood is how a foreign capture was understood, as reports say it; nil for other traces.
+func understood(h *trace.Header, c *recording.Capture) *model.Capture {
+	if c == nil {
+		return nil
+	}
+	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns), MTU: c.MTU,
+		Frames: c.Frames, Skipped: c.Skipped, Cut: c.Cut, Dropped: c.Dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

@@ -9,9 +9,10 @@
 //
 // and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
 // "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a line
-// "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture fails the test, and so does one that passes
-// an empty trace. A line "# features sr" declares features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64"
-// says what an endpoint was told to do (see ordered).
+// "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture
+// fails the test, so does one that passes an empty trace, and one that a tap between the ports makes fail where it held. A line
+// "# features sr" declares features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64" says what an
+// endpoint was told to do (see ordered).
 package ruletest
 
 import (
@@ -164,6 +165,9 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 	}
 	if fails && len(v.Findings) == 0 {
 		problems = append(problems, "a failing fixture without findings")
+	}
+	if !fails {
+		problems = append(problems, between(f, r, opts)...)
 	}
 	unclaimed, err := claim(f, text, v.Findings)
 	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, opts, vtime.Second).Findings)); diff != "" {

@@ -62,7 +62,7 @@ func aethSyndrome() rule.Rule {
 		Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
 		Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
 			Quote: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes above 4 are reserved"},
-		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "all", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Stimulus: "all", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			if !rule.HasAETH(s.Pkt.Opcode) {
 				return

@@ -13,7 +13,7 @@ func payloadLength() rule.Rule {
 		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Quote: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
-		Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			p := s.Pkt
 			if c.MTU == 0 || !p.Opcode.HasPayload() {

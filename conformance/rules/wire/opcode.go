@@ -17,7 +17,7 @@ func opcodeLayout() rule.Rule {
 		Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Quote: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
-		Needs: rule.Bytes, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			d := s.Defect()
 			switch {
@@ -51,7 +51,7 @@ func opcodeRegistered() rule.Rule {
 		Title: "No opcode outside the registered set of the transport is emitted",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Quote: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
-		Sees: rule.Emitted | rule.Foreign, Stimulus: "all", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "all", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			var ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -59,7 +59,7 @@ func opcodeRegistered() rule.Rule {
 				if c.Mixed() {
 					end = &ends[s.Tap&1]
 				}
-				if !s.Out || s.Defect() != "" && !strings.Contains(s.Defect(), roce.ErrUnknownOpcode.Error()) {
+				if !s.Out || doubtful(c, s) || s.Defect() != "" && !strings.Contains(s.Defect(), roce.ErrUnknownOpcode.Error()) {
 					return
 				}
 				c.Met()

@@ -59,7 +59,7 @@ type endLine struct {
 // the form.
 func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
-	first := headerLine{Gauntlet: "trace", Version: trace.FormatVersion, Bench: h.Bench, Taps: tapNames(h.Taps),
+	first := headerLine{Gauntlet: "trace", Version: trace.FormatVersion, Bench: h.Bench, Taps: tapNames(h),
 		Reports: h.Reports.Names(), Conns: len(h.Conns)}
 	out.marshal(first)
 	for i := range h.Conns {
@@ -69,11 +69,17 @@ func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	return out, out.err
 }
 
-// tapNames spells a set of taps: "A", "B" or "AB".
-func tapNames(taps [2]bool) string {
+// between is how a header says that the tap stands between the sides.
+const between = "between"
+
+// tapNames spells a set of taps: "A", "B", "AB" or "between".
+func tapNames(h *trace.Header) string {
+	if h.Between {
+		return between
+	}
 	s := ""
 	for _, side := range []trace.Side{trace.A, trace.B} {
-		if taps[side] {
+		if h.Taps[side] {
 			s += side.String()
 		}
 	}

@@ -1,0 +1,50 @@
+package ruletest
+
+import (
+	"fmt"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// between judges a fixture as a tap between the ports shows it, once before what the link does to its packets and once behind. It returns
+// the failures: a tap there shows less than those at the ports, so a rule that held must not fail.
+func between(f *fixture.Trace, r *rule.Rule, opts rule.Options) (problems []string) {
+	for _, behind := range []bool{false, true} {
+		h := f.Header
+		h.Taps, h.Between, h.Reports = [2]bool{}, true, 0
+		j := rule.NewJudge(h, []rule.Rule{*r}, opts)
+		f.Play(&middle{next: trace.NewTimeline(&h, j), behind: behind})
+		if v := j.Verdicts()[0]; v.Status == rule.Fail {
+			problems = append(problems, fmt.Sprintf("fails from a tap between the ports (behind the losses: %v): %s", behind, v.Findings[0].Text))
+		}
+	}
+	return problems
+}
+
+// middle shows what passes a tap between the ports. What the harness made is left out: there it is the sender's.
+type middle struct {
+	next   trace.Sink
+	behind bool // of what the link does
+}
+
+// Packet implements trace.Sink.
+func (m *middle) Packet(r *trace.Record) {
+	if r.Fate == trace.Injected || m.behind && r.Fate == trace.Dropped {
+		return
+	}
+	c := r.Clone()
+	if ch := c.Changed; ch != nil && m.behind {
+		c.Packet, c.Sum, c.ICRC, c.Raw, c.Defect = ch.Packet, ch.Sum, ch.ICRC, ch.Raw, ch.Defect
+	}
+	c.Sent, c.Recv, c.Fate, c.Changed, c.Cause, c.Copy = r.Time(), vtime.Never, trace.Unknown, nil, "", false
+	m.next.Packet(c)
+}
+
+// Event implements trace.Sink: nobody tells a tap what endpoints know.
+func (m *middle) Event(*trace.Event) {}
+
+// End implements trace.Sink.
+func (m *middle) End(at vtime.Time) { m.next.End(at) }

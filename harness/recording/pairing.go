@@ -1,0 +1,191 @@
+package recording
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
+
+// Limits of what is remembered to find out which flow answers which. Memory and work are linear in the frames and the flows.
+const (
+	askedLimit     = 1 << 16 // newest requests, of all flows, for which an answer is awaited
+	sameLimit      = 256     // of those, the ones with one PSN between two hosts that an answer is held against
+	candidateLimit = 16      // flows that a flow may answer
+	voteLimit      = 8       // answers that settle which flow answers which
+)
+
+// askedKey is what an answer shows of the request that it answers.
+type askedKey struct {
+	src, dst netip.Addr // of the request
+	psn      psn.PSN
+}
+
+// asked is a request that was seen. Those with one key are linked, the newest first.
+type asked struct {
+	key   askedKey
+	flow  *flow
+	older uint64 // number of the one before with the same key; 0 for none
+	taken bool   // an answer was for it, as far as anyone can tell
+}
+
+// requests are the newest ones. Numbers count from 1.
+type requests struct {
+	ring   []asked
+	last   uint64
+	newest map[askedKey]uint64
+	same   []*asked // of the latest look-up
+}
+
+// add remembers a request, in place of the oldest.
+func (q *requests) add(k askedKey, w *flow) {
+	if q.newest == nil {
+		q.newest = map[askedKey]uint64{}
+	}
+	q.last++
+	a := asked{key: k, flow: w, older: q.newest[k]}
+	q.newest[k] = q.last
+	if len(q.ring) < askedLimit {
+		q.ring = append(q.ring, a)
+		return
+	}
+	slot := &q.ring[(q.last-1)%askedLimit]
+	if q.newest[slot.key] == q.last-askedLimit {
+		delete(q.newest, slot.key)
+	}
+	*slot = a
+}
+
+// with returns the requests with key k that nothing has answered, the newest first; the list is valid until the next call.
+func (q *requests) with(k askedKey) []*asked {
+	q.same = q.same[:0]
+	n := q.newest[k]
+	for range sameLimit {
+		if n == 0 || n+askedLimit <= q.last {
+			break
+		}
+		a := &q.ring[(n-1)%askedLimit]
+		if !a.taken && !a.flow.answered {
+			q.same = append(q.same, a)
+		}
+		n = a.older
+	}
+	return q.same
+}
+
+// candidate is a flow that another one may answer.
+type candidate struct {
+	flow  *flow
+	votes int
+}
+
+// vote counts one answer for r. With no room left, the candidate with the fewest votes goes.
+func (w *flow) vote(r *flow) {
+	for i := range w.answers {
+		if c := &w.answers[i]; c.flow == r {
+			c.votes++
+			return
+		}
+	}
+	if len(w.answers) < candidateLimit {
+		w.answers = append(w.answers, candidate{r, 1})
+		return
+	}
+	least := &w.answers[0]
+	for i := range w.answers {
+		if w.answers[i].votes < least.votes {
+			least = &w.answers[i]
+		}
+	}
+	if least.votes == 1 {
+		*least = candidate{r, 1}
+	}
+}
+
+// settle decides whether the votes are clear; a settled flow needs no more of them, nor does the one that it answers.
+func (w *flow) settle() {
+	best, second := candidate{}, 0
+	for _, c := range w.answers {
+		if c.votes > best.votes {
+			best, second = c, best.votes
+		} else {
+			second = max(second, c.votes)
+		}
+	}
+	if best.votes >= voteLimit && second == 0 || best.votes >= voteLimit*voteLimit && second < best.votes/2 {
+		w.settled, best.flow.answered = true, true
+	}
+}
+
+// answer votes for the flows that sent the request with the PSN of a response: those that have waited longest, if there are many. Of
+// their requests, the one that it is most likely for is answered then.
+func (l *learner) answer(w *flow, p psn.PSN) {
+	if w.settled {
+		return
+	}
+	list := l.asked.with(askedKey{w.key.dst, w.key.src, p})
+	var likely *asked
+	most := -1
+	for i := range list {
+		a := list[len(list)-1-i]
+		if i < candidateLimit {
+			w.vote(a.flow)
+		}
+		if n := w.votes(a.flow); n > most {
+			likely, most = a, n
+		}
+	}
+	if likely != nil {
+		likely.taken = true
+	}
+	w.settle()
+}
+
+// votes returns how many answers of w may be for r.
+func (w *flow) votes(r *flow) int {
+	for _, c := range w.answers {
+		if c.flow == r {
+			return c.votes
+		}
+	}
+	return 0
+}
+
+// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
+func (l *learner) pair() {
+	type claim struct {
+		w, r  *flow
+		votes int
+	}
+	var claims []claim
+	for _, w := range l.order {
+		for _, c := range w.answers {
+			claims = append(claims, claim{w, c.flow, c.votes})
+		}
+		w.answers = nil
+	}
+	slices.SortFunc(claims, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.w.index, b.w.index), cmp.Compare(a.r.index, b.r.index))
+	})
+	for _, c := range claims {
+		if c.w.peer == nil && c.r.peer == nil {
+			c.w.peer, c.r.peer = c.r, c.w
+		}
+	}
+	single := map[[2]netip.Addr]*flow{} // the flow from one host to another that is left; nil where there are several
+	for _, w := range l.order {
+		if w.peer == nil {
+			hosts := [2]netip.Addr{w.key.src, w.key.dst}
+			_, several := single[hosts]
+			if single[hosts] = w; several {
+				single[hosts] = nil
+			}
+		}
+	}
+	for hosts, w := range single {
+		if back := single[[2]netip.Addr{hosts[1], hosts[0]}]; w != nil && back != nil && w != back {
+			w.peer, back.peer = back, w
+		}
+	}
+}

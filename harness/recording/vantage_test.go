@@ -1,0 +1,180 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// goBackRun is a run of go-back-N by the book over a path of 100 us each way: bursts of eight, of which every tenth packet or so is lost,
+// a NAK 2 us after the gap, and the retransmission 1 us after the NAK.
+func goBackRun(seed uint64, bursts int, loss bool) string {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var b strings.Builder
+	at, psn := 0.0, 0
+	for range bursts {
+		lost := -1
+		if loss && rng.IntN(2) == 0 {
+			lost = rng.IntN(7)
+		}
+		send := func(from int, drop int) {
+			for i := from; i < 8; i++ {
+				ask := ""
+				if i == 7 {
+					ask = " A"
+				}
+				if to := fmt.Sprintf("@%.1f..%.1f A>B", at, at+100); i == drop {
+					fmt.Fprintf(&b, "@%.1f A>X SEND_ONLY psn=+%d len=16\n", at, psn+i)
+				} else {
+					fmt.Fprintf(&b, "%s SEND_ONLY psn=+%d len=16%s\n", to, psn+i, ask)
+				}
+				at++
+			}
+		}
+		first := at
+		send(0, lost)
+		if lost >= 0 {
+			nak := first + float64(lost) + 1 + 100 + 2
+			fmt.Fprintf(&b, "@%.1f..%.1f B>A NAK psn=+%d msn=%d PSN_SEQ_ERR\n", nak, nak+100, psn+lost, psn+lost)
+			at = nak + 101
+			send(lost, -1)
+		}
+		fmt.Fprintf(&b, "@%.1f..%.1f B>A ACK psn=+%d msn=%d\n", at+101, at+201, psn+7, psn+8)
+		at += 202
+		psn += 8
+	}
+	return b.String()
+}
+
+// framesBetween collects what a tap in the middle of the path sees; every other loss is before it.
+func framesBetween(f *fixture.Trace) (list []capture.Frame) {
+	lost := 0
+	for i := range f.Records {
+		r := &f.Records[i]
+		at := r.Sent.Add(50 * vtime.Microsecond)
+		if r.Fate == trace.Dropped {
+			if lost++; lost%2 == 0 {
+				continue
+			}
+		}
+		list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(at)/1000), Raw: r.Raw})
+	}
+	slices.SortStableFunc(list, func(x, y capture.Frame) int { return cmp.Compare(x.Wall.UnixNano(), y.Wall.UnixNano()) })
+	return list
+}
+
+// Where a capture was taken shows in its frames, and never in the name of its file.
+func TestWhereTheTapStands(t *testing.T) {
+	for _, loss := range []bool{false, true} {
+		for seed := range uint64(20) {
+			f := tracetest.Parse(t, goBackRun(seed, 30, loss), 0)
+			for want, list := range map[string][]capture.Frame{
+				"requester": tracetest.FramesAt(f, trace.A), "responder": tracetest.FramesAt(f, trace.B), "between": framesBetween(f),
+			} {
+				for _, name := range []string{"A.pcap", "B-1.pcap", "x.pcap"} {
+					path := filepath.Join(t.TempDir(), name)
+					tracetest.WritePcap(t, path, 65535, list)
+					r, err := Read(path, Tap{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if c := r.Capture; c.Tap != want || c.Told || c.Why == "" {
+						t.Errorf("seed %d, losses %v: %s taken at %s is taken for %s: %s", seed, loss, name, want, c.Tap, c.Why)
+					}
+					if taps := map[string][2]bool{"requester": {true, false}, "responder": {false, true}}[want]; r.Header.Taps != taps || r.Header.Between != (want == "between") {
+						t.Errorf("%s: taps %v, between %v", want, r.Header.Taps, r.Header.Between)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Two files are two taps whatever their names are, and the one that sees the first request first is A's.
+func TestPairWithoutNames(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
+	for _, names := range [][2]string{{"A.pcap", "B.pcap"}, {"left.pcap", "right.pcap"}} {
+		dir := t.TempDir()
+		tracetest.WritePcap(t, filepath.Join(dir, names[0]), 65535, tracetest.FramesAt(f, trace.A))
+		tracetest.WritePcap(t, filepath.Join(dir, names[1]), 65535, tracetest.FramesAt(f, trace.B))
+		r, err := Read(dir, Tap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Capture.Tap != "both ports" || r.Header.Taps != [2]bool{true, true} || r.Header.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr {
+			t.Errorf("%v: %+v, taps %v", names, r.Capture, r.Header.Taps)
+		}
+	}
+}
+
+// What the user says counts, unless it cannot be.
+func TestTapAsTold(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(1, 10, true), 0)
+	path := filepath.Join(t.TempDir(), "x.pcap")
+	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
+	ends := &f.Header.Conns[0].Ends
+	for _, c := range []struct{ text, want, fault string }{
+		{"auto", "requester", ""}, {"requester", "requester", ""}, {"responder", "responder", ""}, {"between", "between", ""},
+		{ends[trace.B].Addr.String(), "responder", ""}, {"10.9.9.9", "", "an end of 0 of the 1 connections"},
+		{"middle", "", `"middle": want one of auto, requester, responder, between, or the address`},
+	} {
+		tap, err := ParseTap(c.text)
+		var r Recording
+		if err == nil {
+			r, err = Read(path, tap)
+		}
+		if c.fault != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%s: %v", c.text, err)
+			}
+			continue
+		}
+		if err != nil || r.Capture.Tap != c.want || r.Capture.Told != (c.text != "auto") {
+			t.Errorf("%s: %v, %+v", c.text, err, r.Capture)
+		}
+	}
+	if _, err := ParseTap("::1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Direction flags tell which host has the tap; where frames pass through it, it is between.
+func TestTapByDirectionFlags(t *testing.T) {
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	h := &trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: a}, {Addr: b}}}}}
+	for _, c := range []struct {
+		a, b int
+		want netip.Addr
+	}{{100, 0, a}, {0, 7, b}, {1, 200, b}, {50, 50, netip.Addr{}}} {
+		v := newVantage(h)
+		v.flags[a], v.flags[b] = c.a, c.b
+		if got := v.decide(); got.addr != c.want {
+			t.Errorf("%d frames of %v and %d of %v: tap at %v (%s)", c.a, a, c.b, b, got.addr, got.why)
+		}
+	}
+}
+
+// Of a connection of which only answers were seen, the end that they go to is the requester.
+func TestAnswersAlone(t *testing.T) {
+	f := tracetest.Parse(t, "B>A ACK psn=+0 msn=1\n", 0)
+	l, err := learn([]capture.Source{&tracetest.Frames{List: tracetest.FramesAt(f, trace.A)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := l.header()
+	if len(h.Conns) != 1 || h.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr || h.Conns[0].Ends[trace.A].QP.QPN != f.Header.Conns[0].Ends[trace.A].QP.QPN {
+		t.Errorf("%+v", h.Conns)
+	}
+}
