@@ -66,6 +66,7 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 	} {
 		for seed := range 3 {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
+				t.Parallel() // accounts do not depend on how late the link is
 				r, dir := onAccount(t, text+fmt.Sprintf("seed %d\nload write msg=16KiB count=20\n", seed+1))
 				damaged := 0
 				for from, way := range map[string]string{"A0": "A>B", "B0": "B>A"} {

@@ -51,14 +51,14 @@ func TestMatrixOfPrograms(t *testing.T) {
 	m := readMatrix(t, []byte(o.stdout))
 	for row, want := range map[string][2]string{
 		"exec:./silent":      {"ERROR", "it said nothing; want capabilities as the first line"},
-		"exec:./quitter":     {"ERROR", "I give up"},
-		"exec:./quitter+gbn": {"ERROR", "I give up"},
+		"exec:./quitter":     {"FAIL", "I give up"},
+		"exec:./quitter+gbn": {"FAIL", "I give up"},
 	} {
 		if c := m.Cell(row, "clean"); c.Status != want[0] || !strings.Contains(c.Reason, want[1]) {
 			t.Errorf("%s: %s %s, want %v", row, c.Status, c.Reason, want)
 		}
 	}
-	if c := m.Cell("gbn", "clean"); c.Status != "PASS" || o.code != exitBroken {
+	if c := m.Cell("gbn", "clean"); c.Status != "PASS" || o.code != exitFailure {
 		t.Errorf("exit %d, gbn: %s %s", o.code, c.Status, c.Reason)
 	}
 	if c := m.Cell("exec:./quitter", "clean"); c.Folder != filepath.Join("m", "exec-quitter", "clean") {
