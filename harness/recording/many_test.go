@@ -68,6 +68,7 @@ func TestManyConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if each := int(after.HeapAlloc-before.HeapAlloc) / (2 * conns); each > 1500 {
 		t.Errorf("%d bytes a flow", each)

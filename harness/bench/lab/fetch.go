@@ -68,6 +68,9 @@ func download(ctx context.Context, dir, pkg, version string) (*Kernel, error) {
 		return nil, err
 	}
 	k.Release = filepath.Base(k.Modules)
+	if path := filepath.Join(dir, "boot", "vmlinux-"+k.Release); direct(k.Image, path) == nil {
+		k.Direct = path
+	}
 	raw, err := json.MarshalIndent(k, "", "  ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, record), raw, 0o644)

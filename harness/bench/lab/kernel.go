@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,6 +20,7 @@ type Kernel struct {
 	SHA256  string `json:"sha256"`            // of the package, or of the image when there is no package
 	Release string `json:"release"`           // what "uname -r" says: the name of the modules' folder
 	Image   string `json:"image"`             // path of vmlinuz
+	Direct  string `json:"direct,omitempty"`  // path of the same unpacked, which boots sooner; "" when it could not be had
 	Modules string `json:"modules"`           // path of the folder that "lib/modules/RELEASE" is
 }
 
@@ -29,6 +31,9 @@ func (k *Kernel) String() string {
 	}
 	return k.Package + " " + k.Version
 }
+
+// boots is what QEMU is given.
+func (k *Kernel) boots() string { return cmp.Or(k.Direct, k.Image) }
 
 // record is the file that makes a folder of the cache a fetched kernel. It is written last.
 const record = "kernel.json"

@@ -91,7 +91,7 @@ func (m *machine) arguments() []string {
 	} else {
 		args = append(args, "-accel", string(m.accel), "-cpu", "max")
 	}
-	return append(args, "-smp", processors, "-kernel", g.Kernel.Image, "-initrd", initrdFD, "-append", g.commandLine(),
+	return append(args, "-smp", processors, "-kernel", g.Kernel.boots(), "-initrd", initrdFD, "-append", g.commandLine(),
 		"-chardev", console, "-serial", "chardev:console",
 		"-chardev", "file,id=results,path="+resultsFD,
 		"-device", "virtio-serial-pci,ioeventfd=off", "-device", "virtserialport,chardev=results,name="+portName)

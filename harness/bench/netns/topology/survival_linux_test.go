@@ -30,7 +30,9 @@ func playVictim() {
 		fmt.Printf("net:[%d] %d\n", st.Ino, child.Process.Pid)
 	}
 	fmt.Println("ready")
-	select {}
+	for {
+		time.Sleep(time.Hour) // without a timer the runtime would see that nothing can happen any more
+	}
 }
 
 // victim starts one and returns it with the namespaces and children it reported.
