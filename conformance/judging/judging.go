@@ -121,7 +121,7 @@ func (r *Run) open(h trace.Header, judges []*rule.Judge) (trace.Sink, error) {
 // declared is what the rules are told of the implementations.
 func (r *Run) declared() rule.Options {
 	o := Declared(r.Job.Impls, r.Job.Spec.Params)
-	o.Orders = Orders(r.Job.Spec, r.Job.Impls[trace.A].NewBox != nil)
+	o.Orders = Orders(r.Job.Spec, r.Job.Impls)
 	o.BlackBox = foreign(&r.Job.Impls[trace.A]) || foreign(&r.Job.Impls[trace.B])
 	return o
 }

@@ -5,19 +5,22 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Orders is what a judge has to know of the work of a Spec. Requests and regions are made when they are asked for, so that it costs
-// nothing to keep, however large the Spec is. Boxed says that a middlebox is in the path, which the communication manager does not know.
-func Orders(s *scenario.Spec, boxed bool) *rule.Orders {
-	o := &rule.Orders{Until: vtime.Never, Managed: s.CM.Managed(boxed)}
+// Orders is what a judge has to know of the work that a Spec gives to implementations. Requests and regions are made when they are asked
+// for, so that it costs nothing to keep, however large the Spec is. Of a device nothing is known: a stock tool has arguments, posts what
+// it likes, and has memory where it likes.
+func Orders(s *scenario.Spec, impls [2]engine.Implementation) *rule.Orders {
+	o := &rule.Orders{Until: vtime.Never, Managed: s.CM.Managed(impls[trace.A].NewBox != nil)}
 	o.Rates = [2]unit.Rate{cmp.Or(s.Link.AB.Port, s.Link.AB.Rate), cmp.Or(s.Link.BA.Port, s.Link.BA.Rate)}
-	for side, d := range s.Devices {
-		if d.Present() {
+	var stock [2]bool
+	for side := range stock {
+		if stock[side] = foreign(&impls[side]) && !scenario.Foreign(s.Impl[side]) || s.Devices[side].Present(); stock[side] {
 			o.Rates[side] = 0
 		}
 	}
@@ -25,8 +28,8 @@ func Orders(s *scenario.Spec, boxed bool) *rule.Orders {
 		o.Until = vtime.Time(s.For)
 	}
 	o.Series = func(conn int, side trace.Side) (list []rule.Series) {
-		if s.Devices[side].Present() {
-			return nil // a stock tool has arguments, and posts what it likes
+		if stock[side] {
+			return nil
 		}
 		for _, d := range drive.SeriesOf(s, side, conn) {
 			list = append(list, rule.Series(d))
@@ -34,6 +37,9 @@ func Orders(s *scenario.Spec, boxed bool) *rule.Orders {
 		return list
 	}
 	o.Regions = func(conn int, side trace.Side) (list []rule.Region) {
+		if stock[side] && !s.Devices[side].Present() {
+			return nil
+		}
 		for _, d := range drive.RegionsOf(s, side, conn) {
 			list = append(list, rule.Region(d))
 		}

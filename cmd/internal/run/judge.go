@@ -153,7 +153,7 @@ func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
 		for side, end := range h.Conns[0].Ends {
 			s.QP[side].QueueDepth = end.QP.QueueDepth // an implementation may have chosen it
 		}
-		d.Orders = judging.Orders(s, impls[trace.A].NewBox != nil)
+		d.Orders = judging.Orders(s, [2]engine.Implementation{o.Schemes[s.Impl[trace.A]], o.Schemes[s.Impl[trace.B]]})
 	}
 	return d
 }

@@ -146,7 +146,7 @@ func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.
 	}
 	job.Bytes = true
 	r := &meta.Recording{Name: impl.Name, Options: judging.Declared(job.Impls, spec.Params)}
-	r.Options.Orders = judging.Orders(job.Spec, impl.NewBox != nil)
+	r.Options.Orders = judging.Orders(job.Spec, job.Impls)
 	play := judging.Run{Job: job, Bench: sim.Bench{},
 		Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
 			r.Header = h
