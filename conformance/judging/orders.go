@@ -32,6 +32,7 @@ func Orders(s *scenario.Spec, impls [2]engine.Implementation) *rule.Orders {
 			return nil
 		}
 		for _, d := range drive.SeriesOf(s, side, conn) {
+			d.Abroad = d.Abroad || stock[side.Other()]
 			list = append(list, rule.Series(d))
 		}
 		return list
