@@ -29,7 +29,7 @@ func TestGoodputRepeats(t *testing.T) {
 	var said, pages [2]string
 	dir := t.TempDir() // the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
 	for n := range said {
-		o := gauntlet(t, dir, strings.Fields("lab goodput --deterministic --rtt 4ms --loss 1e-2 --count 3 --singles 3 --msg 160KiB --json --html cell.html")...)
+		o := gauntlet(t, dir, strings.Fields("lab goodput --deterministic --rtt 4ms --loss 1e-2 --count 5 --singles 5 --msg 160KiB --json --html cell.html")...)
 		if o.code != 0 {
 			t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 		}
@@ -43,7 +43,7 @@ func TestGoodputRepeats(t *testing.T) {
 	}
 	var m model.Contrast
 	must(t, json.Unmarshal([]byte(said[0]), &m))
-	const packets = 3 * 160
+	const packets = 5 * 160
 	for side, r := range m.Rows[0].Sides {
 		for _, run := range []*model.ContrastRun{&r.Stream, &r.Single} {
 			if run.DataPackets-run.Retransmitted != packets || run.GoodputBps < 1e6 || run.GoodputBps > 50e6 || run.FCT.Count != 5 || run.Lost == 0 || run.Retransmitted == 0 {

@@ -140,11 +140,16 @@ func (o *Outcome) settle(r *Result, named []string, strict bool) {
 		o.Status, o.Reason = r.Status, r.Reason
 	case len(failed) > 0:
 		o.Status, o.Reason = rule.Fail, "broken: "+strings.Join(failed, " ")
-	case r.Status == rule.Inconclusive:
+	case r.Status == rule.Inconclusive && !o.shown(): // of a lost request without a timer nothing is ever done, and that is the point
 		o.Status, o.Reason = r.Status, r.Reason
 	case len(unseen) > 0 && strict:
 		o.Status, o.Reason = rule.Inconclusive, "not exercised: "+strings.Join(unseen, " ")
 	}
+}
+
+// shown reports whether a rule that the scenario is there for was seen to hold.
+func (o *Outcome) shown() bool {
+	return slices.ContainsFunc(o.Verdicts, func(v Verdict) bool { return v.Named && v.Status == rule.Pass })
 }
 
 // Of returns the outcome as it counts for what is at one side: what its peer alone broke is no verdict on it.
