@@ -42,7 +42,7 @@ func Orders(s *scenario.Spec, impls [2]engine.Implementation) *rule.Orders {
 			return nil
 		}
 		for _, d := range drive.RegionsOf(s, side, conn) {
-			list = append(list, rule.Region(d))
+			list = append(list, rule.Region{RKey: d.RKey, VA: d.VA, Len: d.Len, Access: d.Access, Bounded: true})
 		}
 		return list
 	}

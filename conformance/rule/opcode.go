@@ -1,6 +1,9 @@
 package rule
 
-import "github.com/rdma-gauntlet/gauntlet/harness/roce"
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
 
 // Operation is the kind of operation that an opcode belongs to. All packets of a message have the same one.
 type Operation uint8
@@ -27,6 +30,19 @@ func OperationOf(o roce.Opcode) Operation {
 		return Atomic
 	}
 	return NoOperation
+}
+
+// AccessOf returns the right that a request needs; ok is false for a SEND, which needs none.
+func AccessOf(o roce.Opcode) (need engine.Access, ok bool) {
+	switch OperationOf(o) {
+	case Read:
+		return engine.RemoteRead, true
+	case Write:
+		return engine.RemoteWrite, true
+	case Atomic:
+		return engine.RemoteAtomic, true
+	}
+	return 0, false
 }
 
 // TakesReceive reports whether a request needs a posted receive at the responder: the first packet of a SEND, and the

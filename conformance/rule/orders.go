@@ -27,13 +27,6 @@ type Series struct {
 	Request func(k int) engine.WorkRequest // the k-th, from 0 on
 }
 
-// Region is memory that a peer may reach.
-type Region struct {
-	RKey    uint32
-	VA, Len uint64
-	Access  engine.Access
-}
-
 // Ordered returns what the requester was told to post; ok is false when nobody knows.
 func (c *Context) Ordered() (list []Series, ok bool) {
 	if c.orders == nil || c.Index < 0 {

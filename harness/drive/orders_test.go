@@ -31,15 +31,18 @@ func (p *posts) Event(e *trace.Event) {
 	}
 }
 
+// worked are Specs whose work an endpoint posts at once, as far as its queue is deep.
+var worked = []string{
+	"load write msg=1000 count=5\n",
+	"qp count=3 qd=4\nload send msg=64KiB count=4\n",
+	"load write from=B msg=8 count=3\nload read from=A msg=256 count=2\n",
+	"device B qpn=9 key=0x77 buffer=0x5000\ndevice A qpn=8 key=0x66 buffer=0x9000\nload write msg=16 count=2\nload read from=B msg=8 count=2\n",
+	"post-write wr=7 len=100 remote=64\npost-send wr=8 len=10 imm=3\npost-write wr=9 len=4 remote=-8 rkey=bad\nload write msg=16 count=2\n",
+}
+
 // A program that follows its orders posts what an Endpoint of the same Spec does, request by request.
 func TestOrdersAreWhatAnEndpointDoes(t *testing.T) {
-	for _, text := range []string{
-		"load write msg=1000 count=5\n",
-		"qp count=3 qd=4\nload send msg=64KiB count=4\n",
-		"load write from=B msg=8 count=3\nload read from=A msg=256 count=2\n",
-		"device B qpn=9 key=0x77 buffer=0x5000\ndevice A qpn=8 key=0x66 buffer=0x9000\nload write msg=16 count=2\nload read from=B msg=8 count=2\n",
-		"post-write wr=7 len=100 remote=64\npost-send wr=8 len=10 imm=3\npost-write wr=9 len=4 remote=-8 rkey=bad\nload write msg=16 count=2\n",
-	} {
+	for _, text := range worked {
 		s, err := scenario.Parse(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

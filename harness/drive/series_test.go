@@ -13,14 +13,7 @@ import (
 
 // What a Spec orders is what an Endpoint posts at first, as far as its queue is deep.
 func TestSeriesAreWhatAnEndpointPosts(t *testing.T) {
-	for _, text := range []string{
-		"load write msg=1000 count=5\nload write msg=77 count=3\n",
-		"qp count=3 qd=4\nload send msg=64KiB count=4\n",
-		"load write from=B msg=8 count=3\nload read from=A msg=256 count=2\n",
-		"load write cdf=100:0.5,9000:1 count=20\n",
-		"device B qpn=9 key=0x77 buffer=0x5000\ndevice A qpn=8 key=0x66 buffer=0x9000\nload write msg=16 count=2\nload read from=B msg=8 count=2\n",
-		"post-write wr=7 len=100 remote=64\npost-send wr=8 len=10 imm=3\npost-write wr=9 len=4 remote=-8 rkey=bad\nload write msg=16 count=2\n",
-	} {
+	for _, text := range append([]string{"load write msg=1000 count=5\nload write msg=77 count=3\n", "load write cdf=100:0.5,9000:1 count=20\n"}, worked...) {
 		s, err := scenario.Parse(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

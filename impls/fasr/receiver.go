@@ -165,16 +165,3 @@ func (r *receiver) rewind(p psn.PSN) {
 	}
 	r.next, r.fallback, r.naked = p, false, false
 }
-
-// path is where the receiver stands, as Vars shows it.
-func (r *receiver) path() int64 { return path(r.sr) }
-
-func path(s *state) int64 {
-	switch {
-	case s == nil:
-		return 0
-	case s.slow():
-		return 2
-	}
-	return 1
-}

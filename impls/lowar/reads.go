@@ -34,10 +34,3 @@ func (r *readRanges) after(p psn.PSN) psn.PSN {
 	}
 	return psn.Max(p, r.open.At(0).first)
 }
-
-// forget drops all.
-func (r *readRanges) forget() {
-	for r.open.Len() > 0 {
-		r.open.Drop()
-	}
-}

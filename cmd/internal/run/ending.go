@@ -11,7 +11,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -22,6 +24,8 @@ type ending struct {
 	cut   string       // not empty: the run or its trace was cut off, and this is how
 	broke string       // not empty: the harness broke, and this is what it said
 	fault *bench.Fault // of the end that kept the run from its end
+
+	certificates []certify.Certificate // of its link: evidence that did not stand then does not stand now
 }
 
 // runFolder is the run folder that a path names or is in; "" is none.
@@ -47,6 +51,7 @@ func endingOf(path string) (e ending) {
 	var r struct {
 		Status, Reason string
 		Fault          *model.Fault
+		Certificates   []certify.Certificate
 	}
 	text, err := os.ReadFile(filepath.Join(e.dir, "result.json"))
 	switch {
@@ -65,7 +70,20 @@ func endingOf(path string) (e ending) {
 	case r.Status == rule.Error.String() && r.Reason != "":
 		e.broke = "the run broke before it ended: " + r.Reason
 	}
+	e.certificates = r.Certificates
 	return e
+}
+
+// spec is the Spec of the run; nil of a trace in no run folder.
+func (e *ending) spec() *scenario.Spec {
+	if e.dir == "" {
+		return nil
+	}
+	s, err := scenario.ReadFile(filepath.Join(e.dir, "spec.txt"))
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // trace is what to read for a path. Of a run that was cut off the text alone is whole up to a line: captures end in other places.

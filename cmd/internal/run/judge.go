@@ -3,11 +3,9 @@ package run
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
@@ -18,7 +16,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -61,13 +58,17 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	}
 	defer in.close()
 	h := in.header
-	judge := rule.NewJudge(h, o.Rules, o.declared(&h))
-	collector := metrics.NewCollector(&h, o.metrics())
+	spec, measured := e.spec(), metrics.Options{}
+	if spec != nil {
+		measured = Measured(spec)
+	}
+	judge := rule.NewJudge(h, o.Rules, o.declared(&h, spec))
+	collector := metrics.NewCollector(&h, measured)
 	if err := in.play(trace.NewTimeline(&h, trace.Views{judge, collector})); err != nil && !e.tolerates(err) {
 		return nil, err
 	}
 	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(), collector.Sequences()
-	r.Certificates = o.certificates()
+	r.Certificates = e.certificates
 	if r.Capture = understood(&h, in.seen); r.Capture == nil {
 		r.Notes = append(r.Notes, describe(&h))
 	} else {
@@ -89,44 +90,9 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	return r, o.report(r)
 }
 
-// certificates are those of the link in a run folder: evidence that did not stand then does not stand now.
-func (o *JudgeOptions) certificates() []certify.Certificate {
-	var kept struct{ Certificates []certify.Certificate }
-	dir := runFolder(o.Path)
-	if dir == "" {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
-	if err != nil || json.Unmarshal(text, &kept) != nil {
-		return nil
-	}
-	return kept.Certificates
-}
-
-// metrics is what the Spec in a run folder says and its trace does not; nothing for any other trace.
-func (o *JudgeOptions) metrics() metrics.Options {
-	if s := o.spec(); s != nil {
-		return Measured(s)
-	}
-	return metrics.Options{}
-}
-
-// spec is the Spec in a run folder; nil for any other trace.
-func (o *JudgeOptions) spec() *scenario.Spec {
-	dir := runFolder(o.Path)
-	if dir == "" {
-		return nil
-	}
-	s, err := scenario.ReadFile(filepath.Join(dir, "spec.txt"))
-	if err != nil {
-		return nil
-	}
-	return s
-}
-
 // declared is what the traced implementations declare, with the parameters that the trace says they had. A device that is
-// not known is taken for one of the foreign scheme.
-func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
+// not known is taken for one of the foreign scheme. What was ordered, the Spec of a run says; nil is none.
+func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
 	names := [2]string{foreignScheme, foreignScheme}
 	var given engine.Params
 	if len(h.Conns) > 0 {
@@ -149,7 +115,7 @@ func (o *JudgeOptions) declared(h *trace.Header) rule.Options {
 		impls[side] = impl
 	}
 	d := judging.Declared(impls, given)
-	if s := o.spec(); s != nil && len(h.Conns) > 0 {
+	if s != nil && len(h.Conns) > 0 {
 		for side, end := range h.Conns[0].Ends {
 			s.QP[side].QueueDepth = end.QP.QueueDepth // an implementation may have chosen it
 		}

@@ -200,7 +200,7 @@ func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
 	status, reason = idle(r, status, reason)
 	r.Status, r.Reason, r.Fault, r.State = status.String(), reason, nil, certify.State(r.Certificates)
-	if f := bench.FaultOf(err); f != nil {
+	if f := bench.FaultOf(err); f != nil && status == rule.Fail { // else a link that was not what the Spec says may be the cause
 		r.Fault = &model.Fault{Side: f.Side.String(), Program: f.Program, What: f.Error()}
 	}
 }

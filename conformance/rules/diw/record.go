@@ -111,7 +111,7 @@ func checkedFirst() rule.Rule {
 			w := watch{c: c}
 			w.came = func(d *datagram, m *message, _ *part) {
 				s := &d.Segment
-				if m == nil && s.Tagged && w.regions.declared() && !w.regions.permit(s.STag, s.TO, uint32(len(s.Payload))) {
+				if m == nil && s.Tagged && w.memory.Known() && !permits(&w.memory, s.STag, s.TO, uint32(len(s.Payload))) {
 					c.Met()
 					due++
 					where[s.TO] = len(s.Payload)

@@ -36,7 +36,7 @@ type model struct {
 	now            step
 
 	out, in  reader
-	regions  regions
+	memory   rule.MemoryMap
 	table    map[key]*message
 	holders  map[uint64]*message // SENDs by their receive; buffers may overlap
 	order    []*message
@@ -194,7 +194,7 @@ func (w *model) take(d *datagram) (*message, *part) {
 func (w *model) takeRecord(d *datagram, n uint32) (*message, *part) {
 	s, r := &d.Segment, &d.Segment.Record
 	end := uint64(r.Off) + uint64(n)
-	if !w.regions.permit(s.STag, s.TO, n) || end > uint64(r.Len) || s.Last && end != uint64(r.Len) {
+	if !permits(&w.memory, s.STag, s.TO, n) || end > uint64(r.Len) || s.Last && end != uint64(r.Len) {
 		return nil, nil
 	}
 	m := w.message(d.at, key{true, r.ID})
@@ -307,7 +307,7 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 	case trace.Post:
 		w.posts[e.Side]++
 	case trace.Probe:
-		w.regions.probe(e)
+		w.memory.Probe(e)
 	case trace.Receive:
 		w.receives = append(w.receives, buffer{e.Body.ID, e.VA, e.Len})
 	case trace.Recv, trace.Lost:

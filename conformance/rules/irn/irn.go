@@ -14,7 +14,6 @@ import (
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -105,12 +104,4 @@ type mark struct {
 // known reports whether an endpoint has certainly acted on m when its sent-th packet leaves at now.
 func (m mark) known(now vtime.Time, sent int) bool {
 	return now.Sub(m.at) >= rule.Drain || sent-m.sent >= slack
-}
-
-// between returns the PSNs [from, to).
-func between(from, to psn.PSN) (all []psn.PSN) {
-	for p := from; p.Less(to) && len(all) < longest; p = p.Next() {
-		all = append(all, p)
-	}
-	return all
 }

@@ -8,67 +8,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// region is a memory region of the responder, as it declares it: probes mr_rkey, then mr_va, mr_len, mr_access, mr_pd.
-type region struct {
-	rkey     uint32
-	va, n    uint64
-	access   engine.Access
-	pd       uint32
-	hasPD    bool
-	complete bool // its bounds are known
-}
-
 // regions are those that the responder has declared. While there are none, no key can be said to be bad.
 type regions struct {
-	c    *rule.Context
-	list []region
+	c *rule.Context
+	rule.MemoryMap
 }
 
 func (r *regions) event(e *trace.Event) {
-	if e.Kind != trace.Probe || r.c != nil && r.c.Mine(e) {
-		return
+	if e.Kind == trace.Probe && (r.c == nil || !r.c.Mine(e)) {
+		r.Probe(e)
 	}
-	if e.Name == "mr_rkey" && len(r.list) < 1<<12 {
-		r.list = append(r.list, region{rkey: uint32(e.Value), access: engine.AllAccess})
-	}
-	if len(r.list) == 0 {
-		return
-	}
-	m := &r.list[len(r.list)-1]
-	switch e.Name {
-	case "mr_va":
-		m.va = uint64(e.Value)
-	case "mr_len":
-		m.n, m.complete = uint64(e.Value), true
-	case "mr_access":
-		m.access = engine.Access(e.Value)
-	case "mr_pd":
-		m.pd, m.hasPD = uint32(e.Value), true
-	}
-}
-
-func (r *regions) find(rkey uint32) *region {
-	for i := range r.list {
-		if r.list[i].rkey == rkey {
-			return &r.list[i]
-		}
-	}
-	return nil
 }
 
 // holds reports whether a placement at va can be that of a request: it lies in a region, or none has been declared.
-func (r *regions) holds(va uint64) bool {
-	for i := range r.list {
-		if m := &r.list[i]; va-m.va < m.n {
-			return true
-		}
-	}
-	return len(r.list) == 0
-}
+func (r *regions) holds(va uint64) bool { return r.Holds(va) || !r.Known() }
 
 // takes reports whether the payload of a request is placed in a region. That of a SEND goes to a receive buffer, which
 // nobody declares.
-func (r *regions) takes(o roce.Opcode) bool { return len(r.list) == 0 || !o.IsSend() }
+func (r *regions) takes(o roce.Opcode) bool { return !r.Known() || !o.IsSend() }
 
 // reach returns the bytes that a request wants to touch and the right it needs; ok is false when it names no memory, or
 // none of its bytes.
@@ -108,7 +65,7 @@ func unknownKey() rule.Rule {
 			Quote: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
 		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: guarded("request with an unknown R_Key", func(r *regions, s *rule.Sight) int {
-			if _, _, ok := reach(s); ok && len(r.list) > 0 && r.find(s.Pkt.RETH.RKey) == nil {
+			if _, _, ok := reach(s); ok && r.Known() && r.Find(s.Pkt.RETH.RKey) == nil {
 				return 1
 			}
 			return 0
@@ -125,12 +82,11 @@ func outOfBounds() rule.Rule {
 		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: guarded("request beyond its region", func(r *regions, s *rule.Sight) int {
 			n, _, ok := reach(s)
-			m := r.find(s.Pkt.RETH.RKey)
-			if !ok || m == nil || !m.complete {
+			m := r.Find(s.Pkt.RETH.RKey)
+			if !ok || m == nil || !m.Bounded {
 				return 0
 			}
-			off := s.Pkt.RETH.VA - m.va // wraps to a huge offset below the region
-			if off <= m.n && n <= m.n-off {
+			if m.Within(s.Pkt.RETH.VA, n) {
 				return 0
 			}
 			// A responder that checks packet by packet finds the fault later in the message.
@@ -151,11 +107,11 @@ func withoutRight() rule.Rule {
 		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: guarded("request without the right to its region", func(r *regions, s *rule.Sight) int {
 			_, need, ok := reach(s)
-			m := r.find(s.Pkt.RETH.RKey)
+			m := r.Find(s.Pkt.RETH.RKey)
 			if r.c.Known && r.c.PeerAttr.Access&need == 0 {
 				return 0 // the queue pair does not allow it, which is another fault (RC-OPC-003)
 			}
-			if ok && m != nil && (m.access&need == 0 || m.hasPD && r.c.Known && m.pd != r.c.PeerAttr.PD) {
+			if ok && m != nil && (m.Access&need == 0 || m.HasPD && r.c.Known && m.PD != r.c.PeerAttr.PD) {
 				return 1
 			}
 			return 0
@@ -180,7 +136,7 @@ func zeroLength() rule.Rule {
 				case s.Point == trace.ResponderIn:
 					empty := s.Legal && usable(s) && p.RETH.DMALen == 0 &&
 						(p.Opcode.IsRead() || p.Opcode.IsWrite() && p.Opcode.IsOnly())
-					if empty && !waiting && !c.Fatal && r.find(p.RETH.RKey) == nil {
+					if empty && !waiting && !c.Fatal && r.Find(p.RETH.RKey) == nil {
 						waiting, at = true, p.PSN
 					}
 				case !waiting || p.PSN.Less(at):

@@ -78,14 +78,14 @@ func accessError() rule.Rule {
 		Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			var m regions
+			var m rule.MemoryMap
 			var allowed written
-			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && !disabled(c, s.Pkt) && m.forbids(s.Pkt) })
+			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && !disabled(c, s.Pkt) && m.Forbids(s.Pkt) })
 			refuse := check.Sight
 			denied := false
 			check.Sight = func(s *rule.Sight) {
 				refuse(s)
-				if s.Point == trace.ResponderIn && s.Legal && !c.Fatal && !m.forbids(s.Pkt) {
+				if s.Point == trace.ResponderIn && s.Legal && !c.Fatal && !m.Forbids(s.Pkt) {
 					allowed.add(s.Pkt)
 				}
 				if s.Point == trace.ResponderOut && s.Pkt.AETH.Syndrome == roce.SyndromeRemoteAccess && !denied {
@@ -97,7 +97,7 @@ func accessError() rule.Rule {
 				switch {
 				case c.Mine(e):
 				case e.Kind == trace.Probe:
-					m.probe(e)
+					m.Probe(e)
 				case e.Kind == trace.Store && denied:
 					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62, none expected", e.Len, e.VA)
 				case e.Kind == trace.Changed && denied:
@@ -113,7 +113,7 @@ func accessError() rule.Rule {
 
 // disabled reports whether the responder's QP does not take the operation at all, which RC-OPC-003 is about.
 func disabled(c *rule.Context, p *roce.Packet) bool {
-	need, ok := accessOf(p.Opcode)
+	need, ok := rule.AccessOf(p.Opcode)
 	return ok && c.Known && c.PeerAttr.Access&need == 0
 }
 

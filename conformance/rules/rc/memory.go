@@ -62,7 +62,7 @@ func duplicatesFound(c *rule.Context) rule.Check {
 // whose data go to receive buffers, are left to RC-CQE-005.
 type placements struct {
 	c         *rule.Context
-	regions   regions
+	regions   rule.MemoryMap
 	owed      int  // payloads accepted in order and not yet stored
 	kept      int  // payloads accepted early; each is stored at once or when its turn comes
 	duplicate bool // the latest request that writes was a duplicate
@@ -79,7 +79,7 @@ func (p *placements) sight(s *rule.Sight) {
 		if s.Pkt.AETH.Syndrome.IsRNR() {
 			p.owed = 0 // what was refused is not stored; what is kept behind it may be, later
 		}
-	case s.Pkt.Len == 0 && !o.IsAtomic(), o.IsSend() && p.regions.declared():
+	case s.Pkt.Len == 0 && !o.IsAtomic(), o.IsSend() && p.regions.Known():
 	case s.Relation == rule.Duplicate:
 		p.duplicate = true
 		p.c.Met()
@@ -100,9 +100,9 @@ func (p *placements) event(e *trace.Event) {
 		return
 	}
 	if e.Kind == trace.Probe {
-		p.regions.probe(e)
+		p.regions.Probe(e)
 	}
-	if e.Kind != trace.Store || p.regions.declared() && !p.regions.hold(e.VA) {
+	if e.Kind != trace.Store || p.regions.Known() && !p.regions.Holds(e.VA) {
 		return
 	}
 	now := placement{e.Len, e.Sum}

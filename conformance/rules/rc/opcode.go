@@ -2,7 +2,6 @@ package rc
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -66,24 +65,11 @@ func operationRefused() rule.Rule {
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
-				need, ok := accessOf(s.Pkt.Opcode)
+				need, ok := rule.AccessOf(s.Pkt.Opcode)
 				return s.Legal && ok && need&^c.PeerAttr.Access != 0
 			})
 		},
 	}
-}
-
-// accessOf returns the right that a request needs; ok is false for a SEND, which needs none.
-func accessOf(o roce.Opcode) (need engine.Access, ok bool) {
-	switch rule.OperationOf(o) {
-	case rule.Read:
-		return engine.RemoteRead, true
-	case rule.Write:
-		return engine.RemoteWrite, true
-	case rule.Atomic:
-		return engine.RemoteAtomic, true
-	}
-	return 0, false
 }
 
 // refusing is a check that the first request which is bad, arriving in order, is answered with a NAK of this code and

@@ -17,8 +17,7 @@ func nakHasCause() rule.Rule {
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a fatal NAK",
 		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			g := guilt{c: c, shortest: 1 << 32}
-			g.regions = append(g.regions, c.Told()...)
+			g := guilt{c: c, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
 			return rule.Check{Sight: g.sight, Event: g.event}
 		},
 	}
@@ -28,13 +27,12 @@ func nakHasCause() rule.Rule {
 // request at fault before it is the only one that is surely wrong.
 type guilt struct {
 	c        *rule.Context
-	regions  []rule.Region
-	probed   bool // the regions are those that the responder itself declares
-	shortest uint64
-	access   bool // a request asked for memory that it may not reach
-	illegal  bool // a request was not legal, or may not have been
-	other    bool // the harness made or changed one, or it is not known what the responder makes of it
-	fault    bool // the responder reports an error of its own
+	memory   rule.MemoryMap // of the responder
+	shortest uint64         // receive
+	access   bool           // a request asked for memory that it may not reach
+	illegal  bool           // a request was not legal, or may not have been
+	other    bool           // the harness made or changed one, or it is not known what the responder makes of it
+	fault    bool           // the responder reports an error of its own
 	refused  bool
 }
 
@@ -49,30 +47,8 @@ func (g *guilt) event(e *trace.Event) {
 		e.Kind == trace.Fatal && (e.Body.Status == engine.StatusLocalProtection || e.Body.Status == engine.StatusRemoteOp):
 		g.fault = true
 	case e.Kind == trace.Probe:
-		g.probe(e)
-	}
-}
-
-// probe takes the regions that the responder declares, which are in force whatever it was told.
-func (g *guilt) probe(e *trace.Event) {
-	if e.Name == "mr_rkey" && len(g.regions) < 1<<12 {
-		if !g.probed {
-			g.probed, g.regions = true, nil
-		}
-		g.regions = append(g.regions, rule.Region{RKey: uint32(e.Value), Access: engine.AllAccess})
-	}
-	if !g.probed {
-		return
-	}
-	switch r := &g.regions[len(g.regions)-1]; e.Name {
-	case "mr_va":
-		r.VA = uint64(e.Value)
-	case "mr_len":
-		r.Len = uint64(e.Value)
-	case "mr_access":
-		r.Access = engine.Access(e.Value)
-	case "mr_pd":
-		g.other = g.other || g.c.Known && uint32(e.Value) != g.c.PeerAttr.PD
+		g.memory.Probe(e)
+		g.other = g.other || e.Name == "mr_pd" && g.c.Known && uint32(e.Value) != g.c.PeerAttr.PD
 	}
 }
 
@@ -87,14 +63,14 @@ func (g *guilt) sight(s *rule.Sight) {
 	c, p := g.c, s.Pkt
 	g.other = g.other || s.Rec.Fate == trace.Injected || s.Rec.Changed != nil || c.Mixed() && p.Opcode.Class() != roce.ClassRC
 	g.illegal = g.illegal || s.Due() && !s.Legal || g.shapeless(s)
-	g.access = g.access || g.forbidden(p)
+	g.access = g.access || g.memory.Forbids(p)
 }
 
 // shapeless reports a request that may be refused as invalid, as far as its packet tells.
 func (g *guilt) shapeless(s *rule.Sight) bool {
 	c, p := g.c, s.Pkt
 	o := p.Opcode
-	need, _ := rightOf(o)
+	need, _ := rule.AccessOf(o)
 	switch {
 	case need&^c.PeerAttr.Access != 0, o.IsAtomic() && p.RETH.VA%8 != 0, o.Layout()&roce.LayoutIETH != 0:
 		return true
@@ -104,37 +80,6 @@ func (g *guilt) shapeless(s *rule.Sight) bool {
 		return uint64(p.Len) > g.shortest || s.Legal && uint64(c.Filled(p)+p.Len) > g.shortest
 	}
 	return false
-}
-
-// rightOf returns the right that a request needs; ok is false when it needs none.
-func rightOf(o roce.Opcode) (need engine.Access, ok bool) {
-	switch rule.OperationOf(o) {
-	case rule.Read:
-		return engine.RemoteRead, true
-	case rule.Write:
-		return engine.RemoteWrite, true
-	case rule.Atomic:
-		return engine.RemoteAtomic, true
-	}
-	return 0, false
-}
-
-// forbidden reports a request for memory that no region offers.
-func (g *guilt) forbidden(p *roce.Packet) bool {
-	need, ok := rightOf(p.Opcode)
-	n := uint64(p.RETH.DMALen)
-	if p.Opcode.IsAtomic() {
-		n = 8
-	}
-	if !ok || n == 0 || len(g.regions) == 0 || p.Opcode.Layout()&(roce.LayoutRETH|roce.LayoutAtomicETH) == 0 {
-		return false
-	}
-	for _, r := range g.regions {
-		if off := p.RETH.VA - r.VA; r.RKey == p.RETH.RKey && off <= r.Len && n <= r.Len-off && need&^r.Access == 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // answer judges the first fatal NAK.
@@ -149,7 +94,7 @@ func (g *guilt) answer(s *rule.Sight) {
 	case g.other || c.AtBox || c.Mixed():
 	case !p.PSN.Less(c.EPSN) && !g.illegal && !g.access:
 		// the request that it names has not been seen
-	case a == roce.SyndromeRemoteAccess && len(g.regions) == 0, a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
+	case a == roce.SyndromeRemoteAccess && !g.memory.Known(), a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
 		// nobody knows, or it is for others to say which of two faults comes first
 	case a == roce.SyndromeRemoteAccess && !g.access:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came asks for memory that it may reach", code, c.Rel(p.PSN))

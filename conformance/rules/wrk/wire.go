@@ -216,8 +216,8 @@ func (w *sending) compare(t *task, d *departure, off, span int) {
 		return
 	}
 	later := false
-	for n := 0; n < lookAhead && w.order(); n++ {
-		// the orders that stand for posts
+	for made := w.made; w.made-made < lookAhead && w.order(); { // the orders that stand for posts
+		continue
 	}
 	for i := w.head + 1; i < len(w.queue) && off == 0 && !later; i++ {
 		o := &w.queue[i]

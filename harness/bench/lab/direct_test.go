@@ -19,6 +19,20 @@ func packed(payload []byte) []byte {
 	return append(append(image, payload...), 1, 2, 3, 4)
 }
 
+// A stock kernel becomes what QEMU can enter.
+func TestDirect(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: unpacks a kernel")
+	}
+	k, err := Latest()
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := direct(k.Image, filepath.Join(t.TempDir(), "vmlinux")); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is no kernel that QEMU can enter is refused with the reason, and nothing is written.
 func TestDirectRefuses(t *testing.T) {
 	c := exec.Command("xz", "-zc")

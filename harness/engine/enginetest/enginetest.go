@@ -7,7 +7,6 @@
 package enginetest
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -77,6 +76,3 @@ func Run(t *testing.T, impl engine.Implementation, opts Options) {
 		})
 	}
 }
-
-// has reports whether the implementation supports op.
-func (o *Options) has(op engine.Op) bool { return slices.Contains(o.ops(), op) }

@@ -13,8 +13,11 @@ func posting(change func(wr *engine.WorkRequest)) func(*end) {
 	}
 }
 
-// work are the variants that do not do the work that they are given, or do other work.
-func work() []recipe {
+// work are the variants that do not do the work that they are given, or do other work, or tell otherwise of it.
+func work() []recipe { return append(misdone(), mistold()...) }
+
+// misdone are those that send something else than they were asked for, or nothing.
+func misdone() []recipe {
 	return []recipe{
 		{name: "work-half", breaks: "takes ten requests and no more", catches: "WRK-POST-001 WRK-IDLE-001", scenarios: "work",
 			tamper: func(e *end) {
@@ -55,6 +58,12 @@ func work() []recipe {
 			tamper: func(e *end) {
 				e.req.timer = func(vtime.Time, bool) (vtime.Time, bool) { return 0, false }
 			}},
+	}
+}
+
+// mistold are those that complete, refuse or count what has not happened.
+func mistold() []recipe {
+	return []recipe{
 		{name: "cqe-twice", breaks: "completes every fifth request twice", catches: "WRK-CQE-001", scenarios: "work",
 			tamper: func(e *end) {
 				e.req.event = func(ev *engine.Event) bool {

@@ -1,0 +1,102 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Region is memory that a peer may reach.
+type Region struct {
+	RKey    uint32
+	VA, Len uint64
+	Access  engine.Access
+	Bounded bool   // VA and Len are known
+	PD      uint32 // protection domain
+	HasPD   bool   // PD is known
+}
+
+// Within reports whether n bytes at va lie in the region. An address below it, or a range that wraps at 2^64, does not.
+func (r *Region) Within(va, n uint64) bool {
+	off := va - r.VA
+	return off <= r.Len && n <= r.Len-off
+}
+
+// MemoryMap is the memory of an endpoint as far as a judge knows it: the regions that it was told to offer, until it declares its own.
+// One that declares none may refuse what it likes.
+type MemoryMap struct {
+	Regions  []Region
+	declared bool // they are those that the endpoint itself declares
+}
+
+// regionLimit bounds the regions of an endpoint.
+const regionLimit = 1 << 12
+
+// Probe takes what an endpoint declares: mr_rkey begins a region, and mr_va, mr_len, mr_access and mr_pd say the rest.
+func (m *MemoryMap) Probe(e *trace.Event) {
+	if e.Name == "mr_rkey" && len(m.Regions) < regionLimit {
+		if !m.declared {
+			m.declared, m.Regions = true, nil
+		}
+		m.Regions = append(m.Regions, Region{RKey: uint32(e.Value), Access: engine.AllAccess})
+	}
+	if !m.declared {
+		return
+	}
+	switch r := &m.Regions[len(m.Regions)-1]; e.Name {
+	case "mr_va":
+		r.VA = uint64(e.Value)
+	case "mr_len":
+		r.Len, r.Bounded = uint64(e.Value), true
+	case "mr_access":
+		r.Access = engine.Access(e.Value)
+	case "mr_pd":
+		r.PD, r.HasPD = uint32(e.Value), true
+	}
+}
+
+// Known reports whether any region is known.
+func (m *MemoryMap) Known() bool { return len(m.Regions) > 0 }
+
+// Find returns the region of a key, nil when there is none.
+func (m *MemoryMap) Find(rkey uint32) *Region {
+	for i := range m.Regions {
+		if m.Regions[i].RKey == rkey {
+			return &m.Regions[i]
+		}
+	}
+	return nil
+}
+
+// Holds reports whether va lies in a region.
+func (m *MemoryMap) Holds(va uint64) bool {
+	for i := range m.Regions {
+		if r := &m.Regions[i]; va-r.VA < r.Len {
+			return true
+		}
+	}
+	return false
+}
+
+// Allows reports whether a region has the key, holds n bytes at va, and gives all rights that are needed.
+func (m *MemoryMap) Allows(rkey uint32, va, n uint64, need engine.Access) bool {
+	for i := range m.Regions {
+		if r := &m.Regions[i]; r.RKey == rkey && r.Within(va, n) && need&^r.Access == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Forbids reports whether no region allows what the first packet of a request asks for. One that asks for no bytes asks for nothing.
+func (m *MemoryMap) Forbids(p *roce.Packet) bool {
+	need, ok := AccessOf(p.Opcode)
+	n := uint64(p.RETH.DMALen)
+	if p.Opcode.IsAtomic() {
+		n = 8
+	}
+	if !ok || n == 0 || !m.Known() || p.Opcode.Layout()&(roce.LayoutRETH|roce.LayoutAtomicETH) == 0 {
+		return false
+	}
+	return !m.Allows(p.RETH.RKey, p.RETH.VA, n, need)
+}
