@@ -21,23 +21,23 @@ const noDevice = "ENG"
 func Rules() []rule.Rule {
 	list := []rule.Rule{
 		{ID: Clock, Level: rule.Must, Title: "Rules take time from the trace alone", Stimulus: "a trace that happens later",
-			Source: rule.Source{Quote: "The same trace at another time gives the same verdicts, and the same findings that much later."}},
+			Source: rule.Source{Requirement: "The same trace at another time gives the same verdicts, and the same findings that much later."}},
 		{ID: Seed, Level: rule.Must, Title: "The same seed and the same Spec give the same trace, byte for byte", Stimulus: "a run that is made twice",
-			Source: rule.Source{Quote: "A run in virtual time is a function of its Spec and its commit."}},
+			Source: rule.Source{Requirement: "A run in virtual time is a function of its Spec and its commit."}},
 		{ID: Devices, Level: rule.Observation, Title: "What RNICs are known to do differently is listed, and fails no run by surprise",
 			Stimulus: "none: the list",
-			Source:   rule.Source{Quote: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
+			Source:   rule.Source{Requirement: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
 		{ID: Silence, Level: rule.Must, Title: "A rule that has not met its situation is INCONCLUSIVE", Stimulus: "a trace in which nothing happens",
-			Source: rule.Source{Quote: "A rule whose stimulus never arose has proved nothing, and must not pass."}},
+			Source: rule.Source{Requirement: "A rule whose stimulus never arose has proved nothing, and must not pass."}},
 		{ID: Mutants, Level: rule.Must, Title: "Each rule catches an engine that is wrong on purpose, and lets the right one pass",
-			Stimulus: "the broken engines", Source: rule.Source{Quote: "A check that has never been seen to fail proves nothing."}},
+			Stimulus: "the broken engines", Source: rule.Source{Requirement: "A check that has never been seen to fail proves nothing."}},
 		{ID: Captures, Level: rule.Must, Title: "Verdicts from the captures of a run are those of the run", Stimulus: "a run that is judged again from its files",
-			Source: rule.Source{Quote: "Everything below the trace is a function of it, so that a run can be judged again later."}},
+			Source: rule.Source{Requirement: "Everything below the trace is a function of it, so that a run can be judged again later."}},
 		{ID: SoftRoCE, Level: rule.Observation, Title: "What soft-RoCE is known to do differently is listed, and fails no run by surprise",
 			Stimulus: "none: the list",
-			Source:   rule.Source{Quote: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
+			Source:   rule.Source{Requirement: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
 		{ID: OneTap, Level: rule.Must, Title: "A rule that needs both taps refuses the trace of one", Stimulus: "a trace of which one tap is taken away",
-			Source: rule.Source{Quote: "One tap cannot tell a loss from silence, so every accusation would have two suspects."}},
+			Source: rule.Source{Requirement: "One tap cannot tell a loss from silence, so every accusation would have two suspects."}},
 	}
 	for i := range list {
 		list[i].Source.Ref, list[i].BlackBox = ours, noDevice

@@ -64,8 +64,9 @@ const (
 
 // Source is where a rule comes from.
 type Source struct {
-	Ref   string `json:"ref"`   // "IBTA 9.7.5.2", "GB1 IV-A"
-	Quote string `json:"quote"` // the sentence, or a paraphrase of the standard's requirement in one sentence
+	Ref string `json:"ref"` // "IBTA 9.7.5.2", "GB1 IV-A"
+	// Requirement is what the source asks for, in one sentence; words of the source itself stand in quotation marks.
+	Requirement string `json:"requirement"`
 }
 
 // Class is a set of packet classes at one or more points: which sights a check wants to be called for.
@@ -131,7 +132,7 @@ type Check struct {
 // Complete returns an error that names what the definition of a rule lacks.
 func Complete(r *Rule) error {
 	for _, f := range []struct{ name, value string }{
-		{"level", string(r.Level)}, {"title", r.Title}, {"source", r.Source.Ref}, {"quotation of the source", r.Source.Quote},
+		{"level", string(r.Level)}, {"title", r.Title}, {"source", r.Source.Ref}, {"requirement of the source", r.Source.Requirement},
 		{"stimulus", r.Stimulus}, {"list of black boxes", r.BlackBox},
 	} {
 		if f.value == "" {

@@ -127,7 +127,7 @@ func hostile() *model.Result {
 	r.Ladders[0].Text, r.Sequences[0].From = nasty, nasty
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		v.Title, v.Reason, v.Level, v.Source = nasty, nasty, rule.Level(nasty), rule.Source{Ref: nasty, Quote: nasty}
+		v.Title, v.Reason, v.Level, v.Source = nasty, nasty, rule.Level(nasty), rule.Source{Ref: nasty, Requirement: nasty}
 		for k := range v.Findings {
 			v.Findings[k].Text, v.Findings[k].Blame = nasty, rule.Blame(nasty)
 		}

@@ -170,7 +170,7 @@ func details(r *model.Result, v *rule.Verdict) string {
 		fmt.Fprintf(&b, "… and %d more\n", n)
 	}
 	if v.Source.Ref != "" {
-		fmt.Fprintf(&b, "%s: %s\n", v.Source.Ref, v.Source.Quote)
+		fmt.Fprintf(&b, "%s: %s\n", v.Source.Ref, v.Source.Requirement)
 	}
 	b.WriteString(model.Headline(&r.Work) + "\n")
 	return b.String()

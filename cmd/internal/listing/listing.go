@@ -62,24 +62,24 @@ func printImpls(w io.Writer) {
 }
 
 type ruleRow struct {
-	ID       string     `json:"id"`
-	Level    rule.Level `json:"level"`
-	Title    string     `json:"title"`
-	Source   string     `json:"source"`
-	Quote    string     `json:"quote"`
-	Needs    string     `json:"needs"`
-	RestsOn  string     `json:"rests_on"` // the properties of link, capture and host without which its verdict is INVALID
-	Stimulus string     `json:"stimulus"`
-	BlackBox string     `json:"black_box"`
-	Features []string   `json:"features,omitempty"`
-	Built    bool       `json:"built"`
-	Missing  string     `json:"missing,omitempty"`
+	ID          string     `json:"id"`
+	Level       rule.Level `json:"level"`
+	Title       string     `json:"title"`
+	Source      string     `json:"source"`
+	Requirement string     `json:"requirement"`
+	Needs       string     `json:"needs"`
+	RestsOn     string     `json:"rests_on"` // the properties of link, capture and host without which its verdict is INVALID
+	Stimulus    string     `json:"stimulus"`
+	BlackBox    string     `json:"black_box"`
+	Features    []string   `json:"features,omitempty"`
+	Built       bool       `json:"built"`
+	Missing     string     `json:"missing,omitempty"`
 }
 
 func ruleRows() any {
 	var rows []ruleRow
 	for _, r := range catalogued() {
-		rows = append(rows, ruleRow{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source.Ref, Quote: r.Source.Quote,
+		rows = append(rows, ruleRow{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source.Ref, Requirement: r.Source.Requirement,
 			Needs: r.Needs.String(), RestsOn: r.RestsOn().String(), Stimulus: r.Stimulus, BlackBox: r.BlackBox, Features: r.Features, Built: r.Unbuilt == "", Missing: r.Unbuilt})
 	}
 	return rows

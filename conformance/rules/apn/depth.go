@@ -51,7 +51,7 @@ func printedDepth() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
-		Source: rule.Source{Ref: "NTT 4.1", Quote: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
+		Source: rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 		Stimulus: "a path of known length and rate", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -78,7 +78,7 @@ func unitsOfDepth() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-002", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
-		Source: rule.Source{Ref: "NTT 4.1", Quote: "QD = RTT * Line Speed / Total Frame Size."},
+		Source: rule.Source{Ref: "NTT 4.1", Requirement: "QD = RTT * Line Speed / Total Frame Size."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 		Stimulus: "a path of several frames", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -110,7 +110,7 @@ func deviceCap() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-005", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
-		Source: rule.Source{Ref: "NTT 4.1", Quote: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
+		Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
 			"upper bound in the amount of configurable QD."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 		Stimulus: "a path longer than the device is deep", BlackBox: engines,
@@ -137,7 +137,7 @@ func countedInMessages() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-006", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "For messages of several packets the depth counts messages",
-		Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Quote: "An entry of a send queue is a work request, which is a message and not a packet."},
+		Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 		Stimulus: "messages longer than the MTU", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -154,7 +154,7 @@ func receivesForSends() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-008", Level: rule.Should, Rests: validity.Sequence,
 		Title:  "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Quote: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 		Stimulus: "SENDs", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {

@@ -119,7 +119,7 @@ func lineBusy() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-003", Level: rule.Must, Rests: validity.Everything,
 		Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
-		Source: rule.Source{Ref: "NTT 4.1", Quote: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
+		Source: rule.Source{Ref: "NTT 4.1", Requirement: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
 		Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
 		New: func(c *rule.Context) rule.Check {
@@ -165,7 +165,7 @@ func starvedQueue() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-004", Level: rule.Must, Rests: validity.Everything,
 		Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
-		Source: rule.Source{Ref: "NTT 2.2", Quote: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
+		Source: rule.Source{Ref: "NTT 2.2", Requirement: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
 		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
 		Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -205,7 +205,7 @@ func moderatedQueue() rule.Rule {
 	return rule.Rule{
 		ID: "APN-QD-007", Level: rule.Must, Rests: validity.Everything,
 		Title: "With one completion in m signalled the effective window is between m and the depth",
-		Source: rule.Source{Ref: "perftest", Quote: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
+		Source: rule.Source{Ref: "perftest", Requirement: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
 			"stands for so many requests."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
 		Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",

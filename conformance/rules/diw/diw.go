@@ -48,6 +48,6 @@ func define(r rule.Rule) rule.Rule {
 }
 
 // paper is a sentence of the paper, with its section.
-func paper(section, quote string) rule.Source {
-	return rule.Source{Ref: "DIW " + section, Quote: quote}
+func paper(section, requirement string) rule.Source {
+	return rule.Source{Ref: "DIW " + section, Requirement: requirement}
 }

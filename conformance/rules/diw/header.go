@@ -15,7 +15,7 @@ func controlWord() rule.Rule {
 	return define(rule.Rule{
 		ID: "DIW-HDR-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T per model, L on the last segment only",
-		Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1", Quote: "The DDP and RDMAP versions are 1, reserved bits are set to " +
+		Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1", Requirement: "The DDP and RDMAP versions are 1, reserved bits are set to " +
 			"zero, and L is set in the last segment of a message"},
 		Needs: rule.TapRequester, Stimulus: "ops", BlackBox: "SIW,ENG",
 		New: func(c *rule.Context) rule.Check {
@@ -50,7 +50,7 @@ func headerFields() rule.Rule {
 	return define(rule.Rule{
 		ID: "DIW-HDR-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The tagged header has 14 bytes and the untagged 18, with fields as defined",
-		Source: rule.Source{Ref: "RFC 5041 4", Quote: "The tagged buffer header holds STag and TO, the untagged one QN, MSN and MO; " +
+		Source: rule.Source{Ref: "RFC 5041 4", Requirement: "The tagged buffer header holds STag and TO, the untagged one QN, MSN and MO; " +
 			"the first message of a queue has MSN 1"},
 		Needs: rule.TapRequester, Stimulus: "ops", BlackBox: "SIW,ENG",
 		New: func(c *rule.Context) rule.Check {
@@ -209,7 +209,7 @@ func coverOnce() rule.Rule {
 	return define(rule.Rule{
 		ID: "DIW-SEG-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The segments of a message cover it exactly once, in ascending order when they are sent",
-		Source: rule.Source{Ref: "RFC 5041 5.1", Quote: "The data source segments the message in ascending order of offset, and every " +
+		Source: rule.Source{Ref: "RFC 5041 5.1", Requirement: "The data source segments the message in ascending order of offset, and every " +
 			"byte is in one segment"},
 		Needs: rule.TapRequester, Stimulus: "messages of 1 MB",
 		New: func(c *rule.Context) rule.Check {

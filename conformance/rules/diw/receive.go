@@ -146,7 +146,7 @@ func reassembles() rule.Rule {
 	return define(rule.Rule{
 		ID: "UDSR-CMP-003", Level: rule.Must,
 		Title:  "Segments of one message that arrive out of order are reassembled",
-		Source: rule.Source{Ref: "RFC 5041 5.2", Quote: "MO says where in the message a segment lies, and the sink places it there"},
+		Source: rule.Source{Ref: "RFC 5041 5.2", Requirement: "MO says where in the message a segment lies, and the sink places it there"},
 		Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "reorder",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, over: func(m *message) {
@@ -315,7 +315,7 @@ func bufferHolds() rule.Rule {
 	return define(rule.Rule{
 		ID: "UDSR-LEN-001", Level: rule.Must,
 		Title: "A message longer than its receive ends it with an error or is dropped; nothing is placed beyond it, and the QP goes on",
-		Source: rule.Source{Ref: "RFC 5041 7.1", Quote: "A segment that does not fit the untagged buffer is not placed, and the error is " +
+		Source: rule.Source{Ref: "RFC 5041 7.1", Requirement: "A segment that does not fit the untagged buffer is not placed, and the error is " +
 			"surfaced"},
 		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a long message",
 		New: func(c *rule.Context) rule.Check {

@@ -259,7 +259,7 @@ func enterCounts() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-LC-001", Level: rule.Must,
 		Title: "The first packet out of order makes lost-cnt the distance from RCV-NXT to it",
-		Source: rule.Source{Ref: "FASR III-B1", Quote: "In the normal state, lost-cnt will increase according to the interval between " +
+		Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the normal state, lost-cnt will increase according to the interval between " +
 			"PSN and RCV-NXT."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "one to eight lost packets in a row",
 		New: wrongCount(func(w cause) bool { return w == enters }),
@@ -270,7 +270,7 @@ func gapCounts() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-LC-002", Level: rule.Must,
 		Title: "In recovery, a new highest PSN adds to lost-cnt what lies between it and sack-high",
-		Source: rule.Source{Ref: "FASR III-B1", Quote: "In the loss recovery state, lost-cnt will increase according to the interval " +
+		Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the loss recovery state, lost-cnt will increase according to the interval " +
 			"between PSN and sack-high."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "two separate losses in one recovery",
 		New: wrongCount(func(w cause) bool { return w == gaps }),
@@ -281,7 +281,7 @@ func sackCarriesCount() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-LC-004", Level: rule.Must,
 		Title: "Every packet out of order that is recorded draws a SACK with the lost-cnt after it",
-		Source: rule.Source{Ref: "FASR III-B1", Quote: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to " +
+		Source: rule.Source{Ref: "FASR III-B1", Requirement: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to " +
 			"the sender."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets followed by others",
 		New: mirrorRule(func(c *rule.Context, want *answer, sent *rule.Sight) {
@@ -304,7 +304,7 @@ func overflowOpcode() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-LC-006", Level: rule.Must,
 		Title:  "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
-		Source: rule.Source{Ref: "FASR IV-D", Quote: "The lost-cnt overflow flag is marked using the unused op-type value."},
+		Source: rule.Source{Ref: "FASR IV-D", Requirement: "The lost-cnt overflow flag is marked using the unused op-type value."},
 		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
 		New: mirrorRule(func(c *rule.Context, want *answer, sent *rule.Sight) {
 			if sent == nil || !isSACK(sent.Pkt) || want.why == passes {
@@ -325,7 +325,7 @@ func slowRecords() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-SLOW-001", Level: rule.Must,
 		Title: "On the slow path packets out of order are recorded, and a fill takes RCV-NXT to the first that is not",
-		Source: rule.Source{Ref: "FASR III-B1", Quote: "After receiving a retransmission packet, the bitmap is still queried to obtain the " +
+		Source: rule.Source{Ref: "FASR III-B1", Requirement: "After receiving a retransmission packet, the bitmap is still queried to obtain the " +
 			"updated value of RCV-NXT."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "several lost packets with others between them",
 		New: mirrorRule(func(c *rule.Context, want *answer, sent *rule.Sight) {
@@ -348,7 +348,7 @@ func fillAcknowledged() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-ACK-001", Level: rule.Must,
 		Title: "The packet that fills RCV-NXT in recovery is answered with an ACK, not with a SACK",
-		Source: rule.Source{Ref: "FASR III-B1", Quote: "The updated RCV-NXT is then sent back to the sender through an ACK " +
+		Source: rule.Source{Ref: "FASR III-B1", Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK " +
 			"(AACK)."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet that is sent again",
 		New: func(c *rule.Context) rule.Check {
@@ -376,7 +376,7 @@ func fnackNames() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-FNK-001", Level: rule.Must,
 		Title: "A packet between RCV-NXT and sack-high is dropped and answered with an FNACK that carries its PSN",
-		Source: rule.Source{Ref: "FASR III-D", Quote: "If the receiver receives a packet with a PSN smaller than sack-high and larger than " +
+		Source: rule.Source{Ref: "FASR III-D", Requirement: "If the receiver receives a packet with a PSN smaller than sack-high and larger than " +
 			"RCV-NXT, one retransmitted packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "the first of several retransmissions lost",
 		New: mirrorRule(func(c *rule.Context, want *answer, sent *rule.Sight) {
@@ -400,7 +400,7 @@ func exhaustedGoesBack() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-POOL-003", Level: rule.Must,
 		Title: "A responder whose pool is exhausted goes back N: one NAK, and no SACK until the recovery is over",
-		Source: rule.Source{Ref: "FASR III-D", Quote: "When the bitmap is exhausted, FaSR automatically switches to GBN. [...] QP will not be " +
+		Source: rule.Source{Ref: "FASR III-D", Requirement: "When the bitmap is exhausted, FaSR automatically switches to GBN. [...] QP will not be " +
 			"returned to SR until the loss recovery is completed."},
 		Needs: rule.TapResponder, Sees: sightsOfReceiver, Stimulus: "a pool of one unit and two QPs that lose",
 		New: func(c *rule.Context) rule.Check {

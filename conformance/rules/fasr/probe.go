@@ -127,8 +127,8 @@ func fail(c *rule.Context, s *snapshot, who rule.Blame, text string) {
 const responderState = rule.Probes | rule.Attributes
 
 // state defines a rule about the receiver's variables.
-func state(id, title, ref, quote, stimulus string, step func(c *rule.Context, prev, cur *snapshot)) rule.Rule {
-	return define(rule.Rule{ID: id, Level: rule.Must, Title: title, Source: rule.Source{Ref: ref, Quote: quote},
+func state(id, title, ref, requirement, stimulus string, step func(c *rule.Context, prev, cur *snapshot)) rule.Rule {
+	return define(rule.Rule{ID: id, Level: rule.Must, Title: title, Source: rule.Source{Ref: ref, Requirement: requirement},
 		Needs: responderState, Rests: validity.Sequence, Stimulus: stimulus, New: watch(false, step)})
 }
 
@@ -136,7 +136,7 @@ func nothingWithoutLoss() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-NRM-001", Level: rule.Must,
 		Title:  "Without loss no SR state unit and no bitmap block is allocated",
-		Source: rule.Source{Ref: "FASR III-C1", Quote: "When there is no packet loss in the QP, this pointer is set to null."},
+		Source: rule.Source{Ref: "FASR III-C1", Requirement: "When there is no packet loss in the QP, this pointer is set to null."},
 		Needs:  rule.TapResponder | responderState, Sees: rule.RequestIn, Stimulus: "a run without loss",
 		New: func(c *rule.Context) rule.Check {
 			early, arrived := false, false
@@ -281,7 +281,7 @@ func countIsReceivers() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-SND-005", Level: rule.MustNot,
 		Title: "The sender does not change lost-cnt by itself: it is that of the last SACK, or zero outside recovery",
-		Source: rule.Source{Ref: "FASR III-B2", Quote: "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt " +
+		Source: rule.Source{Ref: "FASR III-B2", Requirement: "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt " +
 			"transmitted by the receiver."},
 		Needs: rule.TapRequester | responderState, Sees: rule.ResponseIn, Stimulus: "several lost packets",
 		New: func(c *rule.Context) rule.Check {
@@ -389,7 +389,7 @@ func placeable() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-PLC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its receive and its offset",
-		Source: rule.Source{Ref: "FASR IV-D", Quote: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
+		Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
 			"payload offset [...]. All WRITE packets carry their target remote memory address, which costs 8 bytes."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets",
 		New: func(c *rule.Context) rule.Check {
@@ -456,7 +456,7 @@ func readAcknowledged() rule.Rule {
 	return define(rule.Rule{
 		ID: "FASR-RD-001", Level: rule.Must,
 		Title: "READ requests are acknowledged, and one that is not is sent again on timeout",
-		Source: rule.Source{Ref: "FASR IV-D, IV-B", Quote: "For READ, an acknowledgment mechanism is introduced to the READ requests [...]. If an RD " +
+		Source: rule.Source{Ref: "FASR IV-D, IV-B", Requirement: "For READ, an acknowledgment mechanism is introduced to the READ requests [...]. If an RD " +
 			"request times out, it will be resubmitted."},
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses, Stimulus: "READs, and a lost READ request",
 		New: func(c *rule.Context) rule.Check {

@@ -13,7 +13,7 @@ func earlyKept() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-001", Level: rule.MustNot,
 		Title: "Early packets within max_ooo_psn are not discarded: none has to be sent again",
-		Source: rule.Source{Ref: "GB1 IV-B", Quote: "At this time the receiver does not take the operation of directly discarding the " +
+		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "At this time the receiver does not take the operation of directly discarding the " +
 			"out-of-order packet, but cached in its own buffer."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
@@ -91,7 +91,7 @@ func tooEarlyDropped() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-002", Level: rule.Must,
 		Title: "A packet max_ooo_psn or more ahead is dropped without a RACK",
-		Source: rule.Source{Ref: "GB1 IV-D", Quote: "The array needs to be set an upper limit to prevent unrestricted buffer " +
+		Source: rule.Source{Ref: "GB1 IV-D", Requirement: "The array needs to be set an upper limit to prevent unrestricted buffer " +
 			"allocation."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by more than max_ooo_psn", BlackBox: engines,
@@ -127,7 +127,7 @@ func runAcknowledged() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-003", Level: rule.Must,
 		Title: "When the expected packet comes, the responder moves over the run that it has kept and acknowledges its end",
-		Source: rule.Source{Ref: "GB1 IV-C1", Quote: "If the values are equal, the function updates ReceiverNextExpectedSeq with the expected " +
+		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates ReceiverNextExpectedSeq with the expected " +
 			"sequence number and data packet, …, returning the signal value generating a normal ACK."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request that is sent again", BlackBox: engines,
@@ -212,7 +212,7 @@ func memoryInOrder() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-004", Level: rule.Must,
 		Title: "What is kept reaches memory only when its turn has come",
-		Source: rule.Source{Ref: "GB1 IV-C1", Quote: "In order to solve the problem of not caching out-of-order packages but writing them directly " +
+		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "In order to solve the problem of not caching out-of-order packages but writing them directly " +
 			"to user memory, we need to consider the problem of WQE matching …"},
 		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,

@@ -119,7 +119,7 @@ func rackNamesBoth() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-001", Level: rule.Must,
 		Title: "Data ahead of the expected PSN draws a RACK that carries the expected PSN and the received one",
-		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Quote: "By assembling a user-defined packet header that carries the sequence number of " +
+		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "By assembling a user-defined packet header that carries the sequence number of " +
 			"the currently received packet and the sequence number of the expected packet, the sender can be informed which packets are not received successfully."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
@@ -202,7 +202,7 @@ func rackEach() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-002", Level: rule.Must,
 		Title: "Each early arrival draws one RACK, and none is suppressed",
-		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1", Quote: "If the signal value returned is the signal value of out-of-order and packet " +
+		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1", Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
 			"loss, a custom response packet RACK is constructed."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by several", BlackBox: engines,
@@ -258,7 +258,7 @@ func rackOpcode() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A RACK is told from an ACK by its opcode; no sequence NAK stands in for it",
-		Source: rule.Source{Ref: "GB1 IV-C2", Quote: "The value of the protocol field is set to 0xFD, so that the sender can distinguish " +
+		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that the sender can distinguish " +
 			"ACK and RACK."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
@@ -285,7 +285,7 @@ func rackFirst() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-004", Level: rule.Must,
 		Title: "A RACK leaves ahead of READ data and ACKs that wait",
-		Source: rule.Source{Ref: "GB1 IV-C2", Quote: "Finally, it is added to the high-priority send queue, triggering the network interface " +
+		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "Finally, it is added to the high-priority send queue, triggering the network interface " +
 			"to transmit."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request while READ data are being sent", BlackBox: engines,

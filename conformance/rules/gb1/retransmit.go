@@ -13,7 +13,7 @@ func oneForOne() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-001", Level: rule.Must,
 		Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
-		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Quote: "After receiving RACK2, the sender pushes packet 2 into the retransmission queue and resends " +
+		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 into the retransmission queue and resends " +
 			"packet 2 with high priority."},
 		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
 		Stimulus: "one lost request in a flow of writes", BlackBox: engines,
@@ -25,7 +25,7 @@ func gapForGap() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-002", Level: rule.Must,
 		Title: "The loss of n requests in a row makes exactly these n be sent again, in ascending order",
-		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1", Quote: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
+		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1", Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
 			"the unreceived packets to the retransQueue."},
 		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
 		Stimulus: "several requests lost in a row", BlackBox: engines,
@@ -156,7 +156,7 @@ func resentFirst() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-003", Level: rule.Must,
 		Title: "What a RACK shows to be missing is sent again before any new data",
-		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2", Quote: "… the function that obtains the next packet to be sent must be modified synchronously, " +
+		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2", Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
 			"and the packets in the retransQueue are preferentially sent."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK while there is new data to send", BlackBox: engines,
@@ -189,7 +189,7 @@ func acknowledgedSkipped() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-004", Level: rule.Must,
 		Title: "What has been acknowledged by the time its turn in the queue comes is not sent again",
-		Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19", Quote: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty() do seqOfPkg ← " +
+		Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19", Requirement: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty() do seqOfPkg ← " +
 			"qp.retransQueue.front()"},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "an acknowledgement of packets that a RACK had shown to be missing, before they are sent again", BlackBox: engines,
@@ -221,7 +221,7 @@ func firstLossQueued() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-005", Level: rule.Must,
 		Title: "The oldest missing packet, which the RACK names as expected, is sent again too, and not left to the timer",
-		Source: rule.Source{Ref: "GB1 IV-B; Algorithm 1 with its floor repaired", Quote: "… the receiver generates a packet loss notification signal RACK …, and the " +
+		Source: rule.Source{Ref: "GB1 IV-B; Algorithm 1 with its floor repaired", Requirement: "… the receiver generates a packet loss notification signal RACK …, and the " +
 			"sender retransmits the dropped packets with a high priority after receiving the RACK."},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "the first packet of a window lost", BlackBox: engines,
@@ -260,7 +260,7 @@ func lengthKept() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A short last packet that is sent again has its own length",
-		Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired", Quote: "The payload of a retransmission is that of the packet; m_mtu, as printed, would " +
+		Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired", Requirement: "The payload of a retransmission is that of the packet; m_mtu, as printed, would " +
 			"lengthen the last packet of a message."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Features: features,
 		Stimulus: "a short last packet lost, with others behind it", BlackBox: engines,
@@ -284,7 +284,7 @@ func oldRACKIgnored() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-007", Level: rule.MustNot,
 		Title: "A RACK that names no newer packet than the RACKs before it makes nothing be sent again",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36", Quote: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← " +
+		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36", Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← " +
 			"seq"},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK that comes twice, or after a newer one", BlackBox: engines,
@@ -315,7 +315,7 @@ func rackLost() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-008", Level: rule.Must,
 		Title: "When a RACK is lost the next one covers its gap, and what is sent again in excess is acknowledged as a duplicate",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47", Quote: "Everything between the last RACK and this one is put into the " +
+		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47", Requirement: "Everything between the last RACK and this one is put into the " +
 			"retransmission queue."},
 		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses, Features: features,
 		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,

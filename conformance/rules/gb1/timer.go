@@ -13,7 +13,7 @@ func timeoutGoesBack() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTO-001", Level: rule.Must,
 		Title: "A retransmission that is lost too is repaired by the timer: from the oldest unacknowledged packet on, in order",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC", Quote: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
+		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC", Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
 			"repair is left to HPCC's timer, which recovers the whole queue."},
 		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
@@ -118,7 +118,7 @@ func lossFree() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-NRM-001", Level: rule.Must,
 		Title: "Without loss nothing tells the scheme from go-back-N: no RACK, and nothing sent again",
-		Source: rule.Source{Ref: "GB1 IV-B", Quote: "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet " +
+		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet " +
 			"according to the normal sending process."},
 		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
 		Stimulus: "a run, or the part of one, without loss", BlackBox: engines,

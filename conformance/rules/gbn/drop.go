@@ -12,7 +12,7 @@ func earlyDiscarded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-DRP-001", Level: rule.Must,
 		Title: "Data that comes before its turn is discarded: neither placed in memory nor acknowledged until it is sent again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A", Quote: "Packets after a missing one are dropped by the receiver, " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A", Requirement: "Packets after a missing one are dropped by the receiver, " +
 			"so that the sender has to send all of them again."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
@@ -113,7 +113,7 @@ func wasteBounded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-EFF-001", Level: rule.Must,
 		Title: "An isolated loss costs what was in flight when the NAK came, give or take one message: about one BDP",
-		Source: rule.Source{Ref: "GB1 IV-A", Quote: "With go-back-N, one lost packet makes the receiver discard all that is in flight " +
+		Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver discard all that is in flight " +
 			"behind it, a bandwidth-delay product."},
 		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,

@@ -12,7 +12,7 @@ func nakNamesMissing() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-001", Level: rule.Must,
 		Title: "The first packet beyond a gap draws a sequence NAK whose PSN is the expected one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Quote: "A responder that receives a request whose PSN is after the " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "A responder that receives a request whose PSN is after the " +
 			"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
@@ -24,7 +24,7 @@ func nakPerGap() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-003", Level: rule.Must,
 		Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Quote: "The responder that has sent a sequence NAK may send another only after " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "The responder that has sent a sequence NAK may send another only after " +
 			"it has received the packet with the expected PSN; from then on a new error is a new NAK."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
 		Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
@@ -105,7 +105,7 @@ func nakOnce() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-002", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "No second sequence NAK leaves before the expected packet has arrived",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Quote: "After a NAK for PSN sequence error the responder sends no other until it has " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "After a NAK for PSN sequence error the responder sends no other until it has " +
 			"received the request with the expected PSN."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
 		Stimulus: "a lost request followed by many", BlackBox: hardware,

@@ -29,7 +29,7 @@ func goBackContiguous() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-001", Level: rule.Must,
 		Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to what it had sent before",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Quote: "On a NAK for PSN sequence error the requester resends all requests " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
 			"beginning with the PSN that the NAK carries."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "a lost request", BlackBox: hardware,
@@ -109,7 +109,7 @@ func nakAcknowledges() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-002", Level: rule.Must,
 		Title: "A NAK of P acknowledges every PSN before P: none of them is sent again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Quote: "A NAK implicitly acknowledges all requests with a PSN earlier than that " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a PSN earlier than that " +
 			"of the NAK."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
@@ -176,7 +176,7 @@ func timeoutFromUNA() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-003", Level: rule.Must,
 		Title: "A timeout makes the requester retransmit from the oldest unacknowledged PSN",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "When the transport timer expires the requester retries from the oldest " +
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "When the transport timer expires the requester retries from the oldest " +
 			"unacknowledged request."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "every ACK lost", BlackBox: hardware,
@@ -210,7 +210,7 @@ func opcodeKept() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a MIDDLE and gets no RETH",
-		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1", Quote: "A retried packet repeats the original; the opcode follows from the " +
+		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1", Requirement: "A retried packet repeats the original; the opcode follows from the " +
 			"packet's position in its message, not from where the retry begins."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Features: []string{scheme},
 		Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
@@ -232,7 +232,7 @@ func oneRecovery() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-005", Level: rule.MustNot,
 		Title: "A second NAK of P while P is being recovered does not restart the retransmission",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE", Quote: "A NAK for a PSN that is being retried already says nothing new, so " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE", Requirement: "A NAK for a PSN that is being retried already says nothing new, so " +
 			"the requester goes on with its retry."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "a duplicated NAK", BlackBox: "RXE,ENG",

@@ -81,7 +81,7 @@ func headLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-006", Level: rule.Must,
 		Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3", Quote: "A sequence NAK is sent once per error, so the loss of the retried " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3", Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
 			"packet is detected by the requester's transport timer."},
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "the same request lost twice", BlackBox: hardware,
@@ -117,7 +117,7 @@ func nakLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-007", Level: rule.Must,
 		Title: "When the NAK is lost, the timer repairs the gap",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "The requester's transport timer detects that a response is missing, also when " +
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The requester's transport timer detects that a response is missing, also when " +
 			"the response was a NAK."},
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses, Features: []string{scheme},
 		Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
@@ -138,7 +138,7 @@ func tailLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-TAIL-001", Level: rule.Must,
 		Title: "The loss of the last packet of the last message is repaired by the timer",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "A lost request that no other follows leaves nothing for the responder to NAK; " +
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "A lost request that no other follows leaves nothing for the responder to NAK; " +
 			"the transport timer detects it."},
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "the last request lost", BlackBox: hardware,

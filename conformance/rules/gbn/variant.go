@@ -26,7 +26,7 @@ func nakInterval() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-004", Level: rule.Observation,
 		Title: "With nack_interval, the NAK of a gap repeats no more often than that",
-		Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval", Quote: "The receiver repeats the NACK of a gap when the interval has " +
+		Source: rule.Source{Ref: "HPCC ns-3 model, NACK interval", Requirement: "The receiver repeats the NACK of a gap when the interval has " +
 			"passed since the last one, or when the expected number has changed."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut, Features: []string{scheme, "nack_interval"},
 		Stimulus: "a lost request whose first retransmission is lost too", BlackBox: engines,
@@ -53,7 +53,7 @@ func goBackRounded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-BT0-001", Level: rule.Observation, Rests: validity.Sequence,
 		Title: "With backto0, the requester goes back to the last multiple of the chunk before the missing packet",
-		Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0", Quote: "A NACK moves the sender back to the beginning of the chunk that " +
+		Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0", Requirement: "A NACK moves the sender back to the beginning of the chunk that " +
 			"the missing byte lies in."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme, "backto0"},
 		Stimulus: "a lost request in the middle of a chunk", BlackBox: engines,

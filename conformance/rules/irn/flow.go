@@ -11,7 +11,7 @@ func capHolds() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-FC-001", Level: rule.MustNot,
 		Title: "No new packet is sent with as many in flight as the cap allows; those acknowledged selectively count",
-		Source: rule.Source{Ref: bdp, Quote: "A new packet is transmitted only if the number of packets in flight, computed as the difference between the " +
+		Source: rule.Source{Ref: bdp, Requirement: "A new packet is transmitted only if the number of packets in flight, computed as the difference between the " +
 			"current packet's sequence number and last acknowledged sequence number, is less than this BDP cap."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a flow that fills the window",
 		New: func(c *rule.Context) rule.Check {
@@ -35,7 +35,7 @@ func newDataInRecovery() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-REC-006", Level: rule.Must,
 		Title: "With no hole left to send again, new packets go on during recovery as far as the cap allows",
-		Source: rule.Source{Ref: recovery, Quote: "When there are no more lost packets to be retransmitted, the sender continues to transmit new packets " +
+		Source: rule.Source{Ref: recovery, Requirement: "When there are no more lost packets to be retransmitted, the sender continues to transmit new packets " +
 			"(if allowed by BDP-FC)."},
 		Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
 		New: func(c *rule.Context) rule.Check {

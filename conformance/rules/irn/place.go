@@ -14,7 +14,7 @@ func writePlaceable() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Every WRITE packet is placeable alone: it has a RETH, with the address of its own first byte",
-		Source: rule.Source{Ref: early, Quote: "The RETH header (containing the remote memory location) is carried only by the first packet of a Write " +
+		Source: rule.Source{Ref: early, Requirement: "The RETH header (containing the remote memory location) is carried only by the first packet of a Write " +
 			"message. IRN requires adding it to every packet."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "WRITEs of several packets",
 		New: func(c *rule.Context) rule.Check {
@@ -47,7 +47,7 @@ func sendPlaceable() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-PLC-002", Level: rule.Must,
 		Title: "Every SEND packet carries the number of its receive and its offset in it, and completes that receive",
-		Source: rule.Source{Ref: early, Quote: "Each Send packet carries the recv_WQE_SN, by which the responder identifies the Receive WQE, and " +
+		Source: rule.Source{Ref: early, Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder identifies the Receive WQE, and " +
 			"the offset in it; a Write with Immediate carries the recv_WQE_SN in its last packet."},
 		Needs: rule.Both | rule.Completions, Sees: rule.RequestOut, Stimulus: "SENDs of several packets that overtake each other",
 		New: func(c *rule.Context) rule.Check {
@@ -126,7 +126,7 @@ func completionParked() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-CQE-001", Level: rule.MustNot,
 		Title: "No receive completes before all earlier packets have arrived",
-		Source: rule.Source{Ref: early, Quote: "The responder stores a premature CQE until all packets up to that one have arrived, and only then is the " +
+		Source: rule.Source{Ref: early, Requirement: "The responder stores a premature CQE until all packets up to that one have arrived, and only then is the " +
 			"completion raised."},
 		Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts, Stimulus: "a lost packet, and a later SEND that is complete",
 		New: func(c *rule.Context) rule.Check {
@@ -158,7 +158,7 @@ func holeFilled() rule.Rule {
 		ID: "IRN-BMP-002", Level: rule.Must,
 		Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end in it, and completes " +
 			"the receives of those that have one",
-		Source: rule.Source{Ref: early, Quote: "The MSN is advanced by the number of packets of the run that are the last of their message, and the " +
+		Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are the last of their message, and the " +
 			"CQEs of those that have one are released."},
 		Needs: answersTap | rule.Completions, Sees: sightsOfReceiver, Stimulus: "a lost packet with messages that end behind it",
 		New: func(c *rule.Context) rule.Check {

@@ -16,7 +16,7 @@ func readNumbering() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-RD-001", Level: rule.Must,
 		Title: "A READ request takes one PSN of the requests, and its responses are numbered apart, without a gap",
-		Source: rule.Source{Ref: transport + ", 5.4", Quote: "IRN splits the PSN space into two different ones: sPSN to track the request packets " +
+		Source: rule.Source{Ref: transport + ", 5.4", Requirement: "IRN splits the PSN space into two different ones: sPSN to track the request packets " +
 			"sent by the requester, and rPSN to track the response packets received by the requester."},
 		Needs: rule.Both, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "READs of several packets",
 		New: func(c *rule.Context) rule.Check {
@@ -69,7 +69,7 @@ func readAcknowledged() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-RD-002", Level: rule.Must,
 		Title: "The requester answers READ responses with READ_(N)ACKs: each that comes out of order by name",
-		Source: rule.Source{Ref: transport, Quote: "IRN introduces packets for read (N)ACKs that are sent by a requester for each Read response " +
+		Source: rule.Source{Ref: transport, Requirement: "IRN introduces packets for read (N)ACKs that are sent by a requester for each Read response " +
 			"packet."},
 		Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
 		New: func(c *rule.Context) rule.Check {
@@ -181,7 +181,7 @@ func readRetransmits() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-RD-003", Level: rule.Must,
 		Title: "The responder sends only the missing READ responses again, and on its own timer when no READ_(N)ACK comes",
-		Source: rule.Source{Ref: transport, Quote: "IRN also requires the Read responder (which is the data source) to implement timeouts; what the " +
+		Source: rule.Source{Ref: transport, Requirement: "IRN also requires the Read responder (which is the data source) to implement timeouts; what the " +
 			"read (N)ACKs show to be missing it retransmits as a requester does."},
 		Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
 		Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
@@ -248,7 +248,7 @@ func readOrder() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-RD-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
-		Source: rule.Source{Ref: early, Quote: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
+		Source: rule.Source{Ref: early, Requirement: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
 			"and is executed only after all before it."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
 		New: func(c *rule.Context) rule.Check {

@@ -409,7 +409,7 @@ func earlyNACKed() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-SACK-001", Level: rule.Must,
 		Title: "Every out-of-order arrival draws a NACK with the expected PSN and its own",
-		Source: rule.Source{Ref: recovery, Quote: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both " +
+		Source: rule.Source{Ref: recovery, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both " +
 			"the cumulative acknowledgment (indicating its expected sequence number) and the sequence number of the packet that triggered " +
 			"the NACK."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet with others behind it", New: nackedWhen(ahead),
@@ -420,7 +420,7 @@ func inOrderACKed() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-SACK-002", Level: rule.Must,
 		Title:  "An in-order arrival draws an ACK, even while higher packets are kept",
-		Source: rule.Source{Ref: hls, Quote: "receiveData: a packet with the expected number is answered with an ACK, whatever the bitmap holds."},
+		Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet with the expected number is answered with an ACK, whatever the bitmap holds."},
 		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets with others behind them",
 		New: ackedWhen(func(w cause) bool { return w == ordered || w == fills }),
 	})
@@ -430,7 +430,7 @@ func duplicateACKed() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-SACK-003", Level: rule.Must,
 		Title:  "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
-		Source: rule.Source{Ref: hls, Quote: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
+		Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
 		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice",
 		New: ackedWhen(func(w cause) bool { return w == old }),
 	})
@@ -440,7 +440,7 @@ func earlyTwiceNACKed() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-SACK-004", Level: rule.Must,
 		Title:  "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
-		Source: rule.Source{Ref: recovery + "; " + hls, Quote: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
+		Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
 		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice",
 		New: nackedWhen(repeated),
 	})
@@ -450,7 +450,7 @@ func beyondDropped() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-BMP-003", Level: rule.Must,
 		Title: "A packet that is the cap or more ahead of the expected one is dropped",
-		Source: rule.Source{Ref: bdp, Quote: "The number of packets in flight is bounded by the BDP, and the bitmaps have that length: what lies " +
+		Source: rule.Source{Ref: bdp, Requirement: "The number of packets in flight is bounded by the BDP, and the bitmaps have that length: what lies " +
 			"beyond has no place in them."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that lies beyond the bitmap",
 		New: silentWhen(beyond),
@@ -461,7 +461,7 @@ func homelessDropped() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-PLC-003", Level: rule.Must,
 		Title: "An out-of-order SEND without a posted receive is dropped in silence; the one whose turn it is draws an RNR NAK",
-		Source: rule.Source{Ref: "IRN 5", Quote: "An out-of-order Send packet that finds no Receive WQE is dropped silently; the in-order one draws the " +
+		Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped silently; the in-order one draws the " +
 			"RNR NACK."},
 		Needs: answersTap | rule.Completions, Sees: sightsOfReceiver, Stimulus: "more SENDs than receives, and a lost packet",
 		New: func(c *rule.Context) rule.Check {
@@ -537,7 +537,7 @@ func differential() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-NRM-001", Level: rule.Must,
 		Title: "Fed the same packets, the receiver gives the answers of the reference receiver, and no others",
-		Source: rule.Source{Ref: hls, Quote: "receiveData: ACK at or below the expected number, NACK above it, with the expected number after the " +
+		Source: rule.Source{Ref: hls, Requirement: "receiveData: ACK at or below the expected number, NACK above it, with the expected number after the " +
 			"packet."},
 		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "losses, and packets that come twice",
 		New: func(c *rule.Context) rule.Check {

@@ -88,7 +88,7 @@ func recoveryEntered() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-REC-001", Level: rule.Must,
 		Title: "Recovery is entered when the oldest packet is sent again, after a NACK or a timeout, and by nothing else",
-		Source: rule.Source{Ref: recovery + "; " + hls, Quote: "When a NACK is received or when a timeout occurs, the sender enters loss recovery mode; " +
+		Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When a NACK is received or when a timeout occurs, the sender enters loss recovery mode; " +
 			"txFree: sending the retransmission of lastAcked sets inRecovery."},
 		Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
 		New: func(c *rule.Context) rule.Check {
@@ -122,7 +122,7 @@ func recoveryLeft() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-REC-005", Level: rule.Must,
 		Title: "recoverSN is the newest packet sent at each retransmission; recovery ends when it is acknowledged, and not before",
-		Source: rule.Source{Ref: recovery + "; " + hls, Quote: "A sender exits loss recovery when a cumulative acknowledgement greater than the " +
+		Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "A sender exits loss recovery when a cumulative acknowledgement greater than the " +
 			"recovery sequence is received, where the recovery sequence corresponds to the last regular packet that was sent before the " +
 			"retransmission of a lost packet."},
 		Needs: senderState, Sees: rule.RequestOut, Stimulus: "losses while another is repaired",
@@ -154,7 +154,7 @@ func bitmapEncoding() rule.Rule {
 	return define(rule.Rule{
 		ID: "IRN-BMP-001", Level: rule.Must,
 		Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a receive completes with it",
-		Source: rule.Source{Ref: early, Quote: "A 2-bitmap tracks whether a packet arrived or not, and whether it is the last packet of a message that " +
+		Source: rule.Source{Ref: early, Requirement: "A 2-bitmap tracks whether a packet arrived or not, and whether it is the last packet of a message that " +
 			"will trigger an MSN update and in certain cases, in addition, a CQE."},
 		Needs: rule.TapResponder | rule.Probes | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
 		Stimulus: "SENDs, WRITEs and READs behind a lost packet",

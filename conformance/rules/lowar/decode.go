@@ -105,7 +105,7 @@ func recovered() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-001",
 		Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no NAK, no retransmission",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "When a repair packet is received, and only one data packets that encode the repair packet is " +
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data packets that encode the repair packet is " +
 			"lost, XORing the repair packet with its corresponding decoding units will recover the lost packet."},
 		Needs: decodes, Sees: decoded, Stimulus: "each packet of a block lost in turn",
 		New: func(c *rule.Context) rule.Check {
@@ -118,7 +118,7 @@ func firstRecovered() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-003",
 		Title: "The loss of the first packet of a block does not keep the block from being decoded",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "The absence of the first packet in a coding block won’t obstruct the entire decoding, as the " +
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "The absence of the first packet in a coding block won’t obstruct the entire decoding, as the " +
 			"decoding units used for recovering lost packets are specified by ISN and bPSN recorded in repair packets."},
 		Needs: decodes, Sees: decoded, Stimulus: "the first packet of a message lost",
 		New: func(c *rule.Context) rule.Check {
@@ -138,7 +138,7 @@ func burstRecovered() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-004",
 		Title: "A burst of up to c losses in a row within a block and its repair packets is recovered whole",
-		Source: rule.Source{Ref: "LOWAR III, VI-A", Quote: "The interleaved XOR-based code can create multiple repair packets from one single coding " +
+		Source: rule.Source{Ref: "LOWAR III, VI-A", Requirement: "The interleaved XOR-based code can create multiple repair packets from one single coding " +
 			"block, showing loss tolerance for bursty losses as well."},
 		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RequestOut | rule.RepairOut,
 		Stimulus: "bursts of every length up to 8 at (64, 8)",
@@ -218,7 +218,7 @@ func identical() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-002",
 		Title: "What is recovered is what was lost: its payload is placed as if it had come",
-		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "Packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if " +
+		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "Packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if " +
 			"there were no losses occurred."},
 		Needs: decodes | rule.TapRequester | rule.Stores, Sees: decoded, Stimulus: "a packet of each kind lost",
 		New: func(c *rule.Context) rule.Check {

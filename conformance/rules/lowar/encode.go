@@ -23,8 +23,8 @@ func encodes(set func(c *rule.Context, st *stream)) func(*rule.Context) rule.Che
 }
 
 // encoder defines a rule about repair packets of requests.
-func encoder(id, title, ref, quote, stimulus string, set func(c *rule.Context, st *stream)) rule.Rule {
-	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: ref, Quote: quote}, Stimulus: stimulus,
+func encoder(id, title, ref, requirement, stimulus string, set func(c *rule.Context, st *stream)) rule.Rule {
+	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: ref, Requirement: requirement}, Stimulus: stimulus,
 		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, New: encodes(set)})
 }
 
@@ -240,7 +240,7 @@ func responsesCoded() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-ENC-010",
 		Title: "READ responses are coded by the responder, and their repair packets say so",
-		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics), " +
+		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics), " +
 			"[...] the Encoding Controller identifies messages and routes them to the Encoding Buffer for FEC calculation."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.ResponseOut | rule.RepairOut, Stimulus: "a READ of 61 packets",
 		New: func(c *rule.Context) rule.Check {
@@ -267,7 +267,7 @@ func uncoded() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-ENC-011", Level: rule.MustNot, Rests: validity.Sequence,
 		Title:  "ACKs, NAKs, READ requests and atomics are not coded",
-		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics)."},
+		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "In the TX path (in this paper, mainly referring to WRITE and READ Response semantics)."},
 		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.ResponseOut | rule.RepairOut, Stimulus: "READs, atomics and acknowledgements",
 		New: func(c *rule.Context) rule.Check {
 			var bare [2]psn.PSN // the latest uncoded packet of each direction

@@ -131,7 +131,7 @@ func twoLost() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-005",
 		Title: "With two packets of a unit lost the transport sees the gap: one NAK, and nothing acknowledged beyond",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks " +
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks " +
 			"to activate GBN retransmission."},
 		Needs: decodes, Sees: decoded, Stimulus: "packets k and k+c of a block lost",
 		New: holes(func(*rule.Context) func(rule.Failure, psn.PSN) bool {
@@ -144,7 +144,7 @@ func repairAlsoLost() rule.Rule {
 	return define(rule.Rule{
 		ID:     "LOWAR-DEC-006",
 		Title:  "With a packet and the repair packet of its unit lost the transport sees the gap",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "If a coding block fails to repair [...], LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair [...], LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
 		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a packet of a block lost, and its repair packet",
 		New: func(c *rule.Context) rule.Check {
 			gone := repairsLost{c: c}
@@ -158,7 +158,7 @@ func repairLost() rule.Rule {
 	return define(rule.Rule{
 		ID:     "LOWAR-DEC-007",
 		Title:  "When repair packets alone are lost nothing happens",
-		Source: rule.Source{Ref: "LOWAR IV-A", Quote: "LoWAR works transparently [...]: repair packets are generated beside the data packets, which stay as they are."},
+		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "LoWAR works transparently [...]: repair packets are generated beside the data packets, which stay as they are."},
 		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
 		New: func(c *rule.Context) rule.Check {
 			var blocks []roce.Repair // whose repair packets were lost and whose data came

@@ -22,7 +22,7 @@ func header() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-001", Rests: validity.Frames,
 		Title: "A repair or negotiation packet begins with 0x1F, the destination QPN and its type, and has no BTH",
-		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Quote: "Repair Header replaces the field where OpCode lies within RDMA BTH header " +
+		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Requirement: "Repair Header replaces the field where OpCode lies within RDMA BTH header " +
 			"with a unique value (0x1F) [...]. It also includes a target QPN field to map LoWAR packets to their connections."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
@@ -57,7 +57,7 @@ func ports() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-002", Rests: validity.Sequence,
 		Title:  "The packets of the shim have the UDP ports of their connection",
-		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "LoWAR packets multiplex the UDP port of their connections."},
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "LoWAR packets multiplex the UDP port of their connections."},
 		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut, Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
 			var known [2][4]byte // by sender, of data and acknowledgements
@@ -89,7 +89,7 @@ func fields() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-003", Rests: validity.Sequence,
 		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they agree with each other",
-		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and " +
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and " +
 			"ISN [...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
 		New: func(c *rule.Context) rule.Check {
@@ -134,7 +134,7 @@ func sealed() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-004", Rests: validity.Frames,
 		Title: "The packets of the shim have a valid ICRC, in which byte 4, their type, is not masked",
-		Source: rule.Source{Ref: "LOWAR Fig. 8", Quote: "Repair Packet format: Eth Header, IP Header, UDP Header, Repair Header, XOR Payload, " +
+		Source: rule.Source{Ref: "LOWAR Fig. 8", Requirement: "Repair Packet format: Eth Header, IP Header, UDP Header, Repair Header, XOR Payload, " +
 			"ICRC, FCS."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
@@ -155,7 +155,7 @@ func dataUnchanged() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-TRN-001", Rests: validity.Sequence,
 		Title:  "Data packets leave as the transport made them: no header is added, no reserved bit is used",
-		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
 		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "a run without loss, compared with go-back-N",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -198,7 +198,7 @@ func stockIgnores() rule.Rule {
 	r := define(rule.Rule{
 		ID:    "LOWAR-TRN-002",
 		Title: "An endpoint without the shim ignores its packets, and the connection works",
-		Source: rule.Source{Ref: "LOWAR I", Quote: "LoWAR works transparently, obviating the need for modifications to host applications or the " +
+		Source: rule.Source{Ref: "LOWAR I", Requirement: "LoWAR works transparently, obviating the need for modifications to host applications or the " +
 			"network infrastructure."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "LoWAR at one end and go-back-N at the other",
 		New: func(c *rule.Context) rule.Check {

@@ -84,7 +84,7 @@ func mismatchIgnored() rule.Rule {
 	return define(rule.Rule{
 		ID:     "LOWAR-DEC-010",
 		Title:  "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
-		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "Only if the (r, c) parameters used for decoding calculation align with that included in repair packets will the recovered data packets be accepted."},
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Only if the (r, c) parameters used for decoding calculation align with that included in repair packets will the recovered data packets be accepted."},
 		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the receiver, and a loss",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			return func(s *rule.Sight) bool {
@@ -100,7 +100,7 @@ func unsoundDiscarded() rule.Rule {
 	return define(rule.Rule{
 		ID:     "LOWAR-DEC-011",
 		Title:  "A recovered packet that cannot be what was lost, by its QPN, PSN, opcode or length, is discarded",
-		Source: rule.Source{Ref: "LOWAR IV-C", Quote: "These edge case parameters ensure precise trimming of recovered packets."},
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
 		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(s) == rule.YieldsUnsound }
@@ -112,7 +112,7 @@ func repeatIgnored() rule.Rule {
 	return define(rule.Rule{
 		ID:     "LOWAR-DEC-012",
 		Title:  "A repair packet that comes twice, or late, is ignored",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "When a repair packet is received, and only one data packets that encode the repair packet is lost."},
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data packets that encode the repair packet is lost."},
 		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			var seen [64]roce.Repair
@@ -142,7 +142,7 @@ func holeExpires() rule.Rule {
 	return define(rule.Rule{
 		ID:     "LOWAR-ROB-002",
 		Title:  "A hole that is older than T_rob is given up: what waited is passed up, and the transport asks for what is missing",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
 		Needs:  decodes, Sees: decoded | rule.CodedIn, Stimulus: "a packet of the last block lost, and its repair packets",
 		New: func(c *rule.Context) rule.Check {
 			h := &hole{c: c, which: func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime }}

@@ -44,8 +44,8 @@ func bounded(what string, limit func(c *rule.Context) int64, names ...string) fu
 }
 
 // state defines a rule about the variables that an engine reports.
-func state(id, title, quote, stimulus string, sees rule.Class, check func(*rule.Context) rule.Check) rule.Rule {
-	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: "LOWAR IV-B2, V", Quote: quote}, Stimulus: stimulus,
+func state(id, title, requirement, stimulus string, sees rule.Class, check func(*rule.Context) rule.Check) rule.Rule {
+	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: "LOWAR IV-B2, V", Requirement: requirement}, Stimulus: stimulus,
 		Needs: rule.Probes | rule.Attributes, Sees: sees, New: check})
 }
 
@@ -128,7 +128,7 @@ func tracksAgain() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-009",
 		Title: "After a failure packets are passed through until the missing one comes; then losses are recovered again",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Quote: "LoWAR will pass it to RDMA stacks to activate GBN retransmission and stop tracking the " +
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN retransmission and stop tracking the " +
 			"connection until its retransmission arrives."},
 		Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",
 		New: func(c *rule.Context) rule.Check {

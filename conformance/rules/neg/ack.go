@@ -13,7 +13,7 @@ func futureACK() rule.Rule {
 		ID: "NEG-ACK-001", Level: rule.Must,
 		Title: "An ACK of packets that were never sent completes nothing",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1",
-			Quote: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped"},
+			Requirement: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped"},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: disregards("ACK of a PSN that was never sent", true, func(c *rule.Context, s *rule.Sight) bool {
 			last, ok := rule.Acknowledged(s.Pkt)
@@ -27,7 +27,7 @@ func badICRCResponse() rule.Rule {
 		ID: "NEG-ACK-002", Level: rule.Must,
 		Title: "An ACK or NAK with a bad ICRC is ignored",
 		Source: rule.Source{Ref: "IBTA 7.8",
-			Quote: "A packet that fails the invariant CRC check is discarded, responses like requests"},
+			Requirement: "A packet that fails the invariant CRC check is discarded, responses like requests"},
 		Needs: rule.TapRequester | rule.Done | rule.Bytes, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "craft", BlackBox: "HW,RXE",
 		New: disregards("response with a bad ICRC", false, func(_ *rule.Context, s *rule.Sight) bool {
@@ -41,7 +41,7 @@ func reservedSyndrome() rule.Rule {
 		ID: "NEG-ACK-003", Level: rule.Must,
 		Title: "A reserved syndrome or NAK code is not taken for success",
 		Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
-			Quote: "Syndromes 010 and NAK codes above 4 are reserved and acknowledge nothing"},
+			Requirement: "Syndromes 010 and NAK codes above 4 are reserved and acknowledge nothing"},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: disregards("acknowledgement with a reserved syndrome", true, func(_ *rule.Context, s *rule.Sight) bool {
 			a := s.Pkt.AETH.Syndrome
@@ -57,7 +57,7 @@ func forgedNAK() rule.Rule {
 		ID: "NEG-ACK-004", Level: rule.Observation,
 		Title: "A forged sequence NAK inside the window, with a valid ICRC, makes the requester go back",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2",
-			Quote: "A sequence NAK is believed on its PSN alone: the ICRC is no secret, so a third party can make a requester send again"},
+			Requirement: "A sequence NAK is believed on its PSN alone: the ICRC is no secret, so a third party can make a requester send again"},
 		Needs: rule.TapRequester | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			armed, at := false, psn.PSN(0)

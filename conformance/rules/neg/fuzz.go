@@ -13,7 +13,7 @@ func fuzz() rule.Rule {
 		ID: "NEG-FUZZ-001", Level: rule.Must,
 		Title: "A million random mutations cause no panic, no write outside the memory regions and no completion without data",
 		Source: rule.Source{Ref: "IBTA 9.6, 10.6",
-			Quote: "Whatever arrives, only packets that pass every check change memory or complete work"},
+			Requirement: "Whatever arrives, only packets that pass every check change memory or complete work"},
 		Needs: rule.Probes, Stimulus: "fuzz", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var packets, violations int64

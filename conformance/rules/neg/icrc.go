@@ -15,7 +15,7 @@ func badICRC() rule.Rule {
 		ID: "NEG-ICRC-001", Level: rule.Must,
 		Title: "A request with a bad ICRC is dropped silently: no reply, no change of state, one more in the error counter",
 		Source: rule.Source{Ref: "IBTA 7.8, 9.6",
-			Quote: "A packet that fails the invariant CRC check is discarded and does not change the state of the queue pair"},
+			Requirement: "A packet that fails the invariant CRC check is discarded and does not change the state of the queue pair"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "corrupt(k,payload), corrupt(k,BTH)", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
@@ -31,7 +31,7 @@ func corruptedIsLost() rule.Rule {
 		ID: "NEG-ICRC-002", Level: rule.Must,
 		Title: "A corrupted packet is equivalent to a lost one: the trace goes on in the same way",
 		Source: rule.Source{Ref: "IBTA 7.8, 9.7.5",
-			Quote: "A discarded packet is recovered like one that never arrived: it is not acknowledged, and the requester sends it again"},
+			Requirement: "A discarded packet is recovered like one that never arrived: it is not acknowledged, and the requester sends it again"},
 		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "corrupt(k) vs drop(k)", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {

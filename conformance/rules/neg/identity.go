@@ -17,7 +17,7 @@ func unknownQP() rule.Rule {
 		ID: "NEG-QPN-001", Level: rule.Must,
 		Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1",
-			Quote: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
+			Requirement: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			if c.Index < 0 {
@@ -53,7 +53,7 @@ func wrongSource() rule.Rule {
 		ID: "NEG-QPN-002", Level: rule.Must,
 		Title: "A packet whose source address is not that of the QP's peer is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
-			Quote: "A connected queue pair accepts packets from the address of its peer alone"},
+			Requirement: "A connected queue pair accepts packets from the address of its peer alone"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "craft", BlackBox: "RXE,ENG",
 		New: func(c *rule.Context) rule.Check {
@@ -108,7 +108,7 @@ func wrongPartition() rule.Rule {
 		ID: "NEG-PKEY-001", Level: rule.Must,
 		Title: "A packet whose P_Key does not match is dropped silently, and the violation counter advances",
 		Source: rule.Source{Ref: "IBTA 10.9.3",
-			Quote: "A packet whose P_Key does not match that of the queue pair is discarded and counted as a P_Key violation"},
+			Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted as a P_Key violation"},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context, s *rule.Sight) bool {
@@ -124,7 +124,7 @@ func wrongQKey() rule.Rule {
 		ID: "NEG-QKEY-001", Level: rule.Must,
 		Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
 		Source: rule.Source{Ref: "IBTA 10.2.5",
-			Quote: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted as a Q_Key violation"},
+			Requirement: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted as a Q_Key violation"},
 		Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			g := datagrams{c: c, qkey: -1}

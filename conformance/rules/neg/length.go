@@ -23,7 +23,7 @@ func truncated() rule.Rule {
 		ID: "NEG-LEN-001", Level: rule.Must,
 		Title: "A packet shorter than BTH and ICRC, or than the headers of its opcode, is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
-			Quote: "A packet that is too short for the headers that its opcode calls for is discarded"},
+			Requirement: "A packet that is too short for the headers that its opcode calls for is discarded"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "craft(truncate at each byte)", BlackBox: "HW,RXE",
 		New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
@@ -49,7 +49,7 @@ func lengthFields() rule.Rule {
 		ID: "NEG-LEN-002", Level: rule.Must,
 		Title: "A packet whose UDP or IP length does not agree with the bytes present is dropped",
 		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-			Quote: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
+			Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "craft", BlackBox: "HW,RXE",
 		New: silently("packet with a wrong IP or UDP length", func(_ *rule.Context, s *rule.Sight) bool {
@@ -63,7 +63,7 @@ func notFull() rule.Rule {
 		ID: "NEG-LEN-003", Level: rule.Must,
 		Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Quote: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
+			Requirement: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
@@ -76,7 +76,7 @@ func emptyOrLong() rule.Rule {
 		ID: "NEG-LEN-004", Level: rule.Must,
 		Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Quote: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
+			Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
@@ -89,7 +89,7 @@ func wrongDMALen() rule.Rule {
 		ID: "NEG-LEN-005", Level: rule.Must,
 		Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Quote: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
+			Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultDMALen
@@ -103,7 +103,7 @@ func longSend() rule.Rule {
 		ID: "NEG-LEN-006", Level: rule.Must,
 		Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
-			Quote: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
+			Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
 		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "big SEND", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			b := buffers{c: c}
@@ -182,7 +182,7 @@ func hugeDMALen() rule.Rule {
 		ID: "NEG-LEN-007", Level: rule.Must,
 		Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Quote: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
+			Requirement: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "RXE,ENG",
 		New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultHuge
@@ -197,7 +197,7 @@ func wrongPadding() rule.Rule {
 		ID: "NEG-LEN-008", Level: rule.Must,
 		Title: "A packet whose PadCnt contradicts its length is refused with NAK 0x61 or dropped, and never executed",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Quote: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
+			Requirement: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 		Stimulus: "craft", BlackBox: "RXE,ENG",
 		New: func(c *rule.Context) rule.Check {

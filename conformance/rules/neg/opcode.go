@@ -10,7 +10,7 @@ func undefinedOpcode() rule.Rule {
 		ID: "NEG-OPC-001", Level: rule.Must,
 		Title: "A packet with an undefined opcode is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1",
-			Quote: "A packet whose opcode is reserved is discarded without an answer"},
+			Requirement: "A packet whose opcode is reserved is discarded without an answer"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft(all 256)", BlackBox: "HW,RXE",
 		New: silently("packet with an undefined opcode", func(_ *rule.Context, s *rule.Sight) bool {
 			return defective(s, roce.ErrUnknownOpcode.Error())
@@ -24,7 +24,7 @@ func wrongService() rule.Rule {
 		ID: "NEG-OPC-002", Level: rule.Must,
 		Title: "A packet of another service type than the QP's is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
-			Quote: "The transport class of the opcode must be that of the destination queue pair, otherwise the packet is discarded"},
+			Requirement: "The transport class of the opcode must be that of the destination queue pair, otherwise the packet is discarded"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			connected := false // the QP is known to be of a reliable connection
@@ -47,7 +47,7 @@ func wrongVersion() rule.Rule {
 		ID: "NEG-TVER-001", Level: rule.Must,
 		Title: "A packet whose TVer is not 0 is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1",
-			Quote: "A packet with a transport version other than 0 is discarded"},
+			Requirement: "A packet with a transport version other than 0 is discarded"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: silently("packet with a transport version other than 0", func(_ *rule.Context, s *rule.Sight) bool {
 			return !s.Out && s.Intact() && s.Pkt.TVer != 0

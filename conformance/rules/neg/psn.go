@@ -12,7 +12,7 @@ func farFuture() rule.Rule {
 		ID: "NEG-PSN-001", Level: rule.Must,
 		Title: "A PSN far in the future is a sequence error: one NAK, and the packet is not received",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.4",
-			Quote: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and one NAK tells the expected PSN"},
+			Requirement: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and one NAK tells the expected PSN"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			j := future{c: c}
@@ -82,7 +82,7 @@ func past() rule.Rule {
 		ID: "NEG-PSN-002", Level: rule.Must,
 		Title: "A PSN up to 2^23 before the expected one is a duplicate, and is not executed",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.4, 9.7.5.1.4",
-			Quote: "A duplicate request is not executed again; a SEND or WRITE is answered by the acknowledgement of the newest request"},
+			Requirement: "A duplicate request is not executed again; a SEND or WRITE is answered by the acknowledgement of the newest request"},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			return (&silence{c: c, what: "duplicate", answered: true, bad: func(c *rule.Context, s *rule.Sight) bool {

@@ -29,7 +29,7 @@ func bufferHolds() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-001", Level: rule.Must,
 		Title:  "Every pseudo-ACKed, not really ACKed packet is in the box buffer",
-		Source: rule.Source{Ref: ours, Quote: "What Local has been told of, nobody else can send again"},
+		Source: rule.Source{Ref: ours, Requirement: "What Local has been told of, nobody else can send again"},
 		Needs:  rule.Probes, Stimulus: "none", BlackBox: engines,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -55,7 +55,7 @@ func bufferCap() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-002", Level: rule.MustNot,
 		Title:  "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
-		Source: rule.Source{Ref: ours, Quote: "What does not fit is not promised, and Local's own queue depth stops it"},
+		Source: rule.Source{Ref: ours, Requirement: "What does not fit is not promised, and Local's own queue depth stops it"},
 		Needs:  rule.Probes, Stimulus: "small cap", BlackBox: emulated,
 	}, func(p *path) check {
 		before := int64(-1)
@@ -92,7 +92,7 @@ func bufferFrees() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-003", Level: rule.Must,
 		Title:  "Real ACK frees everything ≤ its PSN and resumes pseudo-ACKs",
-		Source: rule.Source{Ref: ours, Quote: "Remote has it, so nobody will ask for it again"},
+		Source: rule.Source{Ref: ours, Requirement: "Remote has it, so nobody will ask for it again"},
 		Needs:  rule.Probes, Stimulus: "small cap", BlackBox: emulated,
 	}, func(p *path) check {
 		f := freeing{p: p}

@@ -11,7 +11,7 @@ func gapRefused() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-GAP-001", Level: rule.MustNot,
 		Title:    "No pseudo-ACK beyond a LAN-side gap; pseudo-NAK 0x60(expPSN) once",
-		Source:   rule.Source{Ref: ours, Quote: "To Local the box is a responder, which refuses what comes before its turn with one NAK"},
+		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses what comes before its turn with one NAK"},
 		Stimulus: "drop(k) on LAN", BlackBox: emulated,
 	}, func(p *path) check {
 		g := gaps{p: p}
@@ -56,7 +56,7 @@ func duplicateAnswered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-DUP-001", Level: rule.Must,
 		Title:    "Duplicate request → newest pseudo-ACK again, not forwarded",
-		Source:   rule.Source{Ref: ours, Quote: "To Local the box is a responder, which answers a duplicate and does not execute it"},
+		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
 		Stimulus: "dropctl(pseudo-ACK)", BlackBox: emulated,
 	}, func(p *path) check {
 		d := duplicates{p: p}
@@ -140,7 +140,7 @@ func readNotCovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-001", Level: rule.MustNot,
 		Title: "Pseudo-ACK never covers a PSN ≥ an unanswered READ/ATOMIC",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours, Quote: "An acknowledgement of a later request implies that the responses of a READ " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours, Requirement: "An acknowledgement of a later request implies that the responses of a READ " +
 			"were lost"},
 		Stimulus: "WRITE,READ,WRITE", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -170,7 +170,7 @@ func readReleases() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-002", Level: rule.Must,
 		Title:    "After the READ response passed, deferred pseudo-ACKs are issued",
-		Source:   rule.Source{Ref: ours, Quote: "What was held back for a READ is no longer held back when the READ is answered"},
+		Source:   rule.Source{Ref: ours, Requirement: "What was held back for a READ is no longer held back when the READ is answered"},
 		Stimulus: "WRITE,READ,WRITE", BlackBox: emulated,
 	}, func(p *path) check {
 		r := releases{p: p}

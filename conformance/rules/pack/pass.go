@@ -10,7 +10,7 @@ func requestsPass() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-TRN-001", Level: rule.Must,
 		Title:    "Requests are forwarded unchanged and in order",
-		Source:   rule.Source{Ref: "NTT 5.1", Quote: "Our RDMA WAN accelerator transparently works and monitors RDMA messages"},
+		Source:   rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages"},
 		Stimulus: "none", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -62,7 +62,7 @@ func bothLegal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-TRN-002", Level: rule.Must,
 		Title: "Local and Remote engines need no change; both see legal RC traces (all RC-* rules hold on both sides)",
-		Source: rule.Source{Ref: "NTT 5.1", Quote: "Our RDMA WAN accelerator transparently works and monitors RDMA messages, which are " +
+		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages, which are " +
 			"exchanged between Local and Remote"},
 		Stimulus: "ops", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -113,7 +113,7 @@ func readPasses() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-003", Level: rule.Must,
 		Title:    "READ responses and atomic ACKs pass unchanged",
-		Source:   rule.Source{Ref: ours, Quote: "Only Remote has the data"},
+		Source:   rule.Source{Ref: ours, Requirement: "Only Remote has the data"},
 		Stimulus: "ops", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {

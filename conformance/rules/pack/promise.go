@@ -17,7 +17,7 @@ func psnReceived() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-PSN-001", Level: rule.Must,
 		Title:    "Pseudo-ACK PSN = PSN of a request already received in order by the box",
-		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
+		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
 		Stimulus: "none", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -36,7 +36,7 @@ func qpnOfLocal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-QPN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:    "DestQP = Local's QPN as in CM REQ",
-		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
+		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
 		Stimulus: "CM set-up", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -55,7 +55,7 @@ func msnAsReal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-MSN-001", Level: rule.Must,
 		Title:    "MSN equals what Remote's real ACK for the same PSN carries",
-		Source:   rule.Source{Ref: "NTT 5.2", Quote: three},
+		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
 		Stimulus: "ops", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -80,7 +80,7 @@ func sameAsReal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-EQ-001", Level: rule.Must,
 		Title:    "Pseudo-ACK vs real ACK of equal PSN: identical BTH/AETH except credit field; addresses and ports equal",
-		Source:   rule.Source{Ref: "NTT 5.2", Quote: "To emulate the original ACK message, " + three},
+		Source:   rule.Source{Ref: "NTT 5.2", Requirement: "To emulate the original ACK message, " + three},
 		Stimulus: "none", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -110,7 +110,7 @@ func goodICRC() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title:  "Valid ICRC",
-		Source: rule.Source{Ref: "A17", Quote: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
+		Source: rule.Source{Ref: "A17", Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
 		Needs:  rule.Bytes, Stimulus: "none", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -130,7 +130,7 @@ func withinLAN() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LAT-001", Level: rule.Must,
 		Title: "Local sees the ACK after LAN RTT + box delay, independent of WAN RTT",
-		Source: rule.Source{Ref: "NTT 3, 5.1", Quote: "another approach is needed such as accelerating the network performance of RDMA " +
+		Source: rule.Source{Ref: "NTT 3, 5.1", Requirement: "another approach is needed such as accelerating the network performance of RDMA " +
 			"for long-distance communication to quickly return an ACK message to reduce its waiting time"},
 		Needs: rule.Probes, Stimulus: "RTT sweep", BlackBox: emulated,
 	}, func(p *path) check {
@@ -184,7 +184,7 @@ func realAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-SUP-001", Level: rule.MustNot,
 		Title:    "Real ACK for an already pseudo-ACKed PSN is not forwarded",
-		Source:   rule.Source{Ref: ours, Quote: "Local has had its ACK; a second one says nothing new"},
+		Source:   rule.Source{Ref: ours, Requirement: "Local has had its ACK; a second one says nothing new"},
 		Stimulus: "none", BlackBox: emulated,
 	}, func(p *path) check {
 		due := 0 // duplicates of Local that may be answered once more
@@ -208,7 +208,7 @@ func weakened() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-SEM-001", Level: rule.Observation,
 		Title: "Count completions at Local that precede placement at Remote (semantic weakening)",
-		Source: rule.Source{Ref: "NTT 5.1; " + ours, Quote: "Local's completion says that the box has the data, " +
+		Source: rule.Source{Ref: "NTT 5.1; " + ours, Requirement: "Local's completion says that the box has the data, " +
 			"not that Remote has"},
 		Needs: rule.Completions, Stimulus: "none", BlackBox: emulated,
 	}, func(p *path) check {

@@ -13,7 +13,7 @@ func lossAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-001", Level: rule.Must,
 		Title:    "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
-		Source:   rule.Source{Ref: ours, Quote: "Local has been told that the request was done, so nobody else can send it again"},
+		Source:   rule.Source{Ref: ours, Requirement: "Local has been told that the request was done, so nobody else can send it again"},
 		Stimulus: "drop(k) on WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		l := losses{p: p}
@@ -55,7 +55,7 @@ func silenceRecovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-002", Level: rule.Must,
 		Title:  "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
-		Source: rule.Source{Ref: ours, Quote: "When Remote is silent for wan_rto, the box sends the oldest request again"},
+		Source: rule.Source{Ref: ours, Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
 		Needs:  rule.Probes, Stimulus: "dropctl", BlackBox: emulated,
 	}, func(p *path) check {
 		q := quiet{p: p}
@@ -132,7 +132,7 @@ func rnrAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-003", Level: rule.Must,
 		Title:    "RNR NAK absorbed; retry after the coded time",
-		Source:   rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours, Quote: "The requester waits for the time that the RNR NAK names and sends the request again"},
+		Source:   rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours, Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
 		Stimulus: "rnr", BlackBox: emulated,
 	}, func(p *path) check {
 		var psnOf psn.PSN
@@ -167,7 +167,7 @@ func brokenPromise() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ERR-001", Level: rule.Must,
 		Title:    "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent success of later WRs",
-		Source:   rule.Source{Ref: ours, Quote: "A promise that cannot be kept is counted, and fails what Local does next"},
+		Source:   rule.Source{Ref: ours, Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
 		Stimulus: "bad rkey", BlackBox: emulated,
 	}, func(p *path) check {
 		b := breach{p: p}
@@ -226,7 +226,7 @@ func sameEnd() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-INT-001", Level: rule.Must,
 		Title:  "End state equals the run without the box: memory, CQE count and order",
-		Source: rule.Source{Ref: ours, Quote: "A transparent box changes when things happen, and not what happens"},
+		Source: rule.Source{Ref: ours, Requirement: "A transparent box changes when things happen, and not what happens"},
 		Needs:  rule.Completions | rule.Image, Stimulus: "random WAN loss", BlackBox: emulated,
 	}, func(p *path) check {
 		f := finish{p: p}

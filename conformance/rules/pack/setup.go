@@ -11,7 +11,7 @@ func startFromREP() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-001", Level: rule.Must,
 		Title: "Starting PSN Local→Remote taken from REP, not REQ",
-		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Quote: "The Starting PSN of a message is that at which the receiver of the message " +
+		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Requirement: "The Starting PSN of a message is that at which the receiver of the message " +
 			"begins to send"},
 		Needs: rule.Probes, Stimulus: "REQ.PSN ≠ REP.PSN", BlackBox: engines,
 	}, func(p *path) check {
@@ -49,7 +49,7 @@ func learnsFirst() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-002", Level: rule.Must,
 		Title:    "Flow without CM: no pseudo-ACK until QPN and MSN were learned from a real ACK",
-		Source:   rule.Source{Ref: ours, Quote: "dstQPN and MSN are not incorporated in a request; without set-up messages only a real ACK tells them"},
+		Source:   rule.Source{Ref: ours, Requirement: "dstQPN and MSN are not incorporated in a request; without set-up messages only a real ACK tells them"},
 		Stimulus: "perftest-style", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -68,7 +68,7 @@ func forgets() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-003", Level: rule.Must,
 		Title:    "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
-		Source:   rule.Source{Ref: ours, Quote: "A connection that was ended has no numbers; one that begins has new ones"},
+		Source:   rule.Source{Ref: ours, Requirement: "A connection that was ended has no numbers; one that begins has new ones"},
 		Stimulus: "reconnect", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -86,7 +86,7 @@ func managementPasses() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-CM-001", Level: rule.Must,
 		Title: "CM MADs pass unchanged",
-		Source: rule.Source{Ref: "NTT 5.2", Quote: "our RDMA WAN accelerator traces and estimates them by analyzing the setup messages " +
+		Source: rule.Source{Ref: "NTT 5.2", Requirement: "our RDMA WAN accelerator traces and estimates them by analyzing the setup messages " +
 			"of RDMA CM (communication management) before RDMA message transmission"},
 		Stimulus: "CM", BlackBox: emulated,
 	}, func(p *path) check {

@@ -14,7 +14,7 @@ func ackCoversRequests() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-001", Level: rule.Must,
 		Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "The responder acknowledges every request packet whose AckReq bit is set; " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "The responder acknowledges every request packet whose AckReq bit is set; " +
 			"one response may acknowledge several."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with AckReq", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -75,7 +75,7 @@ func ackIsReceived() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-002", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "An acknowledgement never names a PSN that has not been received in order",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "A positive acknowledgement of a PSN says that this request packet and all " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A positive acknowledgement of a PSN says that this request packet and all " +
 			"before it have been received."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -101,7 +101,7 @@ func ackMonotonic() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Quote: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
 			"recently completed request packet."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -131,7 +131,7 @@ func ackOutsideIgnored() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-004", Level: rule.Must,
 		Title: "The requester ignores acknowledgements of PSNs that it has not outstanding",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6", Quote: "A response whose PSN is outside the range of outstanding requests is a " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6", Requirement: "A response whose PSN is outside the range of outstanding requests is a " +
 			"ghost and is dropped."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -181,7 +181,7 @@ func ackRequested() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-005", Level: rule.Must,
 		Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE", Quote: "The requester sets AckReq at least so often that its last " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE", Requirement: "The requester sets AckReq at least so often that its last " +
 			"outstanding request is acknowledged without its timer."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "any message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -212,7 +212,7 @@ func responsesInOrder() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Responses of a QP are sent in PSN order",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110", Quote: "The responder returns responses in the order in which it received " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110", Requirement: "The responder returns responses in the order in which it received " +
 			"the requests."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "mixed operations", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -10,7 +10,7 @@ func conservation() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CNS-001", Level: rule.Must,
 		Title: "What is delivered was sent, and what is acknowledged was delivered",
-		Source: rule.Source{Ref: "IBTA 9.7", Quote: "The reliable service neither loses, invents nor repeats messages: each arrives exactly " +
+		Source: rule.Source{Ref: "IBTA 9.7", Requirement: "The reliable service neither loses, invents nor repeats messages: each arrives exactly " +
 			"once."},
 		Needs: rule.Both | rule.Fates, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "any delivery, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -39,7 +39,7 @@ func quiescence() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CNS-002", Level: rule.Must,
 		Title: "After all completions no request is sent",
-		Source: rule.Source{Ref: "IBTA 9.7.3", Quote: "A requester sends request packets for work requests that are not " +
+		Source: rule.Source{Ref: "IBTA 9.7.3", Requirement: "A requester sends request packets for work requests that are not " +
 			"completed."},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

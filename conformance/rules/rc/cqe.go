@@ -13,7 +13,7 @@ func completionOrder() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Work requests complete in the order of posting, once each when signalled",
-		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Quote: "Work completions of a send queue are returned in the order in which the " +
+		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Requirement: "Work completions of a send queue are returned in the order in which the " +
 			"work requests were submitted."},
 		Needs: rule.Ordered, Stimulus: "completions, with a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -45,7 +45,7 @@ func completionAfterAck() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-002", Level: rule.MustNot,
 		Title: "A SEND or WRITE never completes before its last PSN is acknowledged",
-		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Quote: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
+		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
 			"its last packet has been received."},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -90,7 +90,7 @@ func readCompletion() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-003", Level: rule.Must,
 		Title: "A READ completes only after all its data have arrived and are in local memory",
-		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Quote: "An RDMA READ completes when all its response data have been " +
+		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "An RDMA READ completes when all its response data have been " +
 			"placed in the local buffer."},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a READ with a lost response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -123,7 +123,7 @@ func flushAfterError() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-004", Level: rule.Must,
 		Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in order, and none is lost",
-		Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1", Quote: "When a QP enters the error state its outstanding work requests are " +
+		Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1", Requirement: "When a QP enters the error state its outstanding work requests are " +
 			"completed in error with the flushed status."},
 		Needs: rule.Flushed, Stimulus: "an error completion with requests outstanding", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -162,7 +162,7 @@ func receiveCompletion() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-005", Level: rule.Must,
 		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
-		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Quote: "The receive completion holds the number of bytes transferred and the " +
+		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Requirement: "The receive completion holds the number of bytes transferred and the " +
 			"immediate data of the message."},
 		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

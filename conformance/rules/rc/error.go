@@ -11,7 +11,7 @@ func errorIsSilent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ERR-001", Level: rule.Must,
 		Title: "A QP in the error state sends nothing and answers nothing",
-		Source: rule.Source{Ref: "IBTA 10.3.1.7", Quote: "In the error state packets that arrive are silently dropped, and no packet " +
+		Source: rule.Source{Ref: "IBTA 10.3.1.7", Requirement: "In the error state packets that arrive are silently dropped, and no packet " +
 			"is sent."},
 		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -73,7 +73,7 @@ func accessError() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ERR-002", Level: rule.Must,
 		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is written past the violation",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Quote: "A remote access violation is answered with a NAK remote access error; " +
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Requirement: "A remote access violation is answered with a NAK remote access error; " +
 			"the responder does not execute the request."},
 		Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,

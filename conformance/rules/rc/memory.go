@@ -22,7 +22,7 @@ func psnIdempotent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-006", Level: rule.Must,
 		Title: "A duplicate request leaves the responder's memory as its first execution left it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Quote: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
 			"not executed again."},
 		Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -124,7 +124,7 @@ func memoryEqual() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MEM-001", Level: rule.Must,
 		Title: "After success the target range equals the source, and bytes outside it are untouched",
-		Source: rule.Source{Ref: "IBTA 9.4, 9.7", Quote: "The reliable service delivers every message exactly once, in order " +
+		Source: rule.Source{Ref: "IBTA 9.4, 9.7", Requirement: "The reliable service delivers every message exactly once, in order " +
 			"and without error."},
 		Needs: rule.Image, Sees: rule.Requests, Stimulus: "mixed operations under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -191,7 +191,7 @@ func laterWriteWins() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ORD-001", Level: rule.Must,
 		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
-		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Quote: "RDMA WRITEs of a connection take effect in the order in which " +
+		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Requirement: "RDMA WRITEs of a connection take effect in the order in which " +
 			"they were posted."},
 		Needs: rule.TapResponder | rule.Checked, Sees: rule.Accepts, Without: rule.PlacesEarly,
 		Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
@@ -280,7 +280,7 @@ func sendAfterWrite() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ORD-002", Level: rule.Must,
 		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
-		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Quote: "The data of an RDMA WRITE are in memory before the receive completion " +
+		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Requirement: "The data of an RDMA WRITE are in memory before the receive completion " +
 			"of a SEND that was posted after it."},
 		Needs: rule.TapResponder | rule.Receives | rule.Checked, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,

@@ -38,7 +38,7 @@ func msnCounts() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1", Quote: "The responder initialises its MSN to zero and increments it when it completes " +
+		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The responder initialises its MSN to zero and increments it when it completes " +
 			"a new request message."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "acknowledged messages", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -72,7 +72,7 @@ func msnOperations() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Quote: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
+		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Requirement: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
 			"or atomic when its request is executed."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -145,7 +145,7 @@ func msnDuplicate() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A duplicate request does not advance the MSN",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1", Quote: "The MSN is incremented for new requests only; a duplicate leaves it " +
+		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The MSN is incremented for new requests only; a duplicate leaves it " +
 			"as it is."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -13,7 +13,7 @@ func psnConsecutive() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per response packet after a READ",
-		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2", Quote: "The requester increments the PSN by one for each request packet, " +
+		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2", Requirement: "The requester increments the PSN by one for each request packet, " +
 			"and after an RDMA READ request by the number of response packets expected."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -37,7 +37,7 @@ func psnStart() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The first request carries the negotiated starting PSN",
-		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Quote: "The starting PSN of the send queue, given when the QP goes to RTS, " +
+		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
 			"is the PSN of the first request packet."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "any request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -64,7 +64,7 @@ func psnWrap() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-003", Level: rule.Must,
 		Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
-		Source: rule.Source{Ref: "IBTA 9.7.2", Quote: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
+		Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
 			"one precedes the other, across the wrap too."},
 		Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -151,7 +151,7 @@ func psnSpan() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-004", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "The span of unacknowledged PSNs never reaches 2^23",
-		Source: rule.Source{Ref: "IBTA 9.7.2", Quote: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
+		Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
 			"so that the responder can tell a duplicate from a packet of the future."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -175,7 +175,7 @@ func psnSameContent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-005", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A retransmitted PSN carries the payload, address and position in the message of its first transmission",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Quote: "A retried request packet has the PSN and the content of the packet " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried request packet has the PSN and the content of the packet " +
 			"that it repeats."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

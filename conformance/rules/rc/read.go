@@ -16,7 +16,7 @@ func readResponses() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The responses to a READ carry its PSNs in order, with opcode by position and payload as in requests",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Quote: "The PSN of the first READ response is that of the request, each further " +
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Requirement: "The PSN of the first READ response is that of the request, each further " +
 			"response has the next one; all but the last are one path MTU long."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READs of one and of several packets", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -152,7 +152,7 @@ func readReissue() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-002", Level: rule.Must,
 		Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Quote: "A retried RDMA READ may ask for the remaining data only: its PSN, virtual address " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data only: its PSN, virtual address " +
 			"and DMA length are those of the first response packet that is missing."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a lost READ response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -191,7 +191,7 @@ func readReplay() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-003", Level: rule.Must,
 		Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Quote: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
 			"for; a duplicate that it does not remember is silently dropped."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -312,7 +312,7 @@ func readDepth() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "READs and atomics outstanding never exceed the negotiated depth",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Quote: "A requester has no more RDMA READs and atomics outstanding than the responder has " +
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics outstanding than the responder has " +
 			"resources for, as negotiated at connection time."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "more READs posted than the depth", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -336,7 +336,7 @@ func readNotAcked() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-005", Level: rule.Must,
 		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Quote: "An acknowledgement of a later request implies that the READ's response is " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Requirement: "An acknowledgement of a later request implies that the READ's response is " +
 			"missing; only its data complete a READ."},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

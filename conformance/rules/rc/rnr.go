@@ -15,7 +15,7 @@ func rnrSent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-001", Level: rule.Must,
 		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Quote: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
 			"WQE, and does not execute the request."},
 		Needs: rule.TapResponder | rule.Attributes | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -113,7 +113,7 @@ func rnrWait() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-002", Level: rule.Must,
 		Title: "After an RNR NAK the request is not retried before the time of the timer code",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45", Quote: "The requester waits at least the time of the timer field before it " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45", Requirement: "The requester waits at least the time of the timer field before it " +
 			"retries the request."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -152,7 +152,7 @@ func rnrRetries() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-003", Level: rule.Must,
 		Title: "With rnr_retry r below 7 a request is retried r times and then fails with RNR_RETRY_EXC_ERR; 7 sets no limit",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Quote: "When the RNR NAK retry counter is exhausted the request completes in error; " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Requirement: "When the RNR NAK retry counter is exhausted the request completes in error; " +
 			"a count of 7 means to retry without end."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a responder that stays without receives", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -219,7 +219,7 @@ func rnrNotForWrite() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-004", Level: rule.MustNot,
 		Title: "A WRITE without immediate never draws an RNR NAK",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Quote: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
 			"responder."},
 		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -183,7 +183,7 @@ func timeoutInterval() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-001", Level: rule.Must,
 		Title: "Without a response the retransmission begins between T_tr and 4 T_tr after the timer's last restart",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139", Quote: "The requester times out no sooner than the timeout interval T_tr and no later " +
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139", Requirement: "The requester times out no sooner than the timeout interval T_tr and no later " +
 			"than four times T_tr."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "all acknowledgements lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -226,7 +226,7 @@ func timeoutRetries() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-002", Level: rule.Must,
 		Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; progress reloads the count",
-		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Quote: "The retry counter is decremented for each retry and reloaded on progress; when " +
+		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Requirement: "The retry counter is decremented for each retry and reloaded on progress; when " +
 			"it is exhausted the request completes in error."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -263,7 +263,7 @@ func timerRestarts() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-003", Level: rule.Must,
 		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Quote: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
 			"request is outstanding."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
 		New: func(c *rule.Context) rule.Check {
@@ -439,7 +439,7 @@ func timerDisabled() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-004", Level: rule.Must,
 		Title: "A timeout code of 0 turns the timer off: silence causes no retransmission",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, 11.2.5.2", Quote: "A local ACK timeout of zero means that the transport timer is " +
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, 11.2.5.2", Requirement: "A local ACK timeout of zero means that the transport timer is " +
 			"disabled."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole, with timeout code 0", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -465,7 +465,7 @@ func timerProfile() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-005", Level: rule.Should, Rests: validity.Path,
 		Title: "T_tr is at least 1.5 times the round-trip time of the path; otherwise expect spurious timeouts",
-		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Quote: "A timer shorter than the round trip expires before any acknowledgement " +
+		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Requirement: "A timer shorter than the round trip expires before any acknowledgement " +
 			"can return, so every request is sent twice."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "an acknowledged request, which measures the round trip", BlackBox: "EMU",

@@ -11,7 +11,7 @@ func queueDepth() rule.Rule {
 	return rule.Rule{
 		ID: "RC-WIN-001", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "Outstanding messages never exceed the depth of the send queue",
-		Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2", Quote: "The number of work requests outstanding on a send queue is at most " +
+		Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2", Requirement: "The number of work requests outstanding on a send queue is at most " +
 			"the depth given when the QP was created."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -37,7 +37,7 @@ func queueStall() rule.Rule {
 	return rule.Rule{
 		ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,
 		Title: "With queue depth q and messages of one packet the requester stalls after q of them, and resumes on the ACK",
-		Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Quote: "With a queue depth of q the sender stops after q messages and sends the next " +
+		Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Requirement: "With a queue depth of q the sender stops after q messages and sends the next " +
 			"one when an acknowledgement arrives."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a queue shorter than the work, messages of one packet", BlackBox: hardware,

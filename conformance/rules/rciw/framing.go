@@ -16,7 +16,7 @@ func fpduForm() rule.Rule {
 	return define(rule.Rule{
 		ID: "RCIW-MPA-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over all of it",
-		Source: rule.Source{Ref: "RFC 5044 4", Quote: "Length field, ULPDU and padding together are a multiple of four bytes, the padding is zeros, and the " +
+		Source: rule.Source{Ref: "RFC 5044 4", Requirement: "Length field, ULPDU and padding together are a multiple of four bytes, the padding is zeros, and the " +
 			"CRC32c that follows covers them and the markers among them."},
 		Needs: rule.TapRequester, Stimulus: "messages of several lengths",
 		New: func(c *rule.Context) rule.Check {
@@ -48,7 +48,7 @@ func markersPlaced() rule.Rule {
 	return define(rule.Rule{
 		ID: "RCIW-MPA-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "When the receiver asked for markers, one stands at every 512th byte and points back to the length of its FPDU",
-		Source: rule.Source{Ref: "RFC 5044 4.3", Quote: "Markers are inserted every 512 bytes of the stream, the first before the first FPDU; FPDUPTR is the number " +
+		Source: rule.Source{Ref: "RFC 5044 4.3", Requirement: "Markers are inserted every 512 bytes of the stream, the first before the first FPDU; FPDUPTR is the number " +
 			"of bytes from the ULPDU length field to the marker, and zero for one that precedes it."},
 		Needs: rule.TapRequester, Stimulus: "markers negotiated, and a message longer than 512 bytes",
 		New: func(c *rule.Context) rule.Check {
@@ -70,7 +70,7 @@ func wrongCRC() rule.Rule {
 	return define(rule.Rule{
 		ID: "RCIW-MPA-003", Level: rule.Must,
 		Title: "A receiver that finds a wrong CRC takes nothing more from the stream and ends it",
-		Source: rule.Source{Ref: "RFC 5044 4.4, 8", Quote: "When the CRC of an FPDU is wrong, neither it nor anything behind it may reach DDP, and the connection is " +
+		Source: rule.Source{Ref: "RFC 5044 4.4, 8", Requirement: "When the CRC of an FPDU is wrong, neither it nor anything behind it may reach DDP, and the connection is " +
 			"closed with an error."},
 		Needs: rule.TapResponder | rule.Completions, Stimulus: "an FPDU arrives with a CRC that is wrong",
 		New: func(c *rule.Context) rule.Check {

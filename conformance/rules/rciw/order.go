@@ -13,7 +13,7 @@ func msnCounts() rule.Rule {
 	return define(rule.Rule{
 		ID: "RCIW-DDP-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The messages of each untagged queue are numbered from 1, one by one, and their segments follow each other",
-		Source: rule.Source{Ref: "RFC 5041 4.3", Quote: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
+		Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
 			"message."},
 		Needs: rule.TapRequester, Stimulus: "SENDs and READs",
 		New: func(c *rule.Context) rule.Check {
@@ -54,7 +54,7 @@ func headOfLine() rule.Rule {
 	return define(rule.Rule{
 		ID: "RCIW-HOL-001", Level: rule.Must,
 		Title: "One lost TCP segment delays every later delivery until it has come again",
-		Source: rule.Source{Ref: "DIW IV-A", Quote: "in the case of packet loss, there can be a significant delay in delivering data that have already arrived but " +
+		Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have already arrived but " +
 			"is blocked by an incomplete message at the head of the receive queue"},
 		Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again", BlackBox: "SIW,HW,ENG",
 		New: func(c *rule.Context) rule.Check {
@@ -84,7 +84,7 @@ func writeVisible() rule.Rule {
 	return define(rule.Rule{
 		ID: "RCIW-ORD-001", Level: rule.Must,
 		Title: "When a receive completes, every WRITE that was sent before its SEND is in memory",
-		Source: rule.Source{Ref: "RFC 5040 5.5", Quote: "A WRITE that precedes a SEND on the stream is placed before the SEND is delivered, which is how the peer learns " +
+		Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed before the SEND is delivered, which is how the peer learns " +
 			"of it."},
 		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a WRITE and a SEND after it",
 		New: func(c *rule.Context) rule.Check {

@@ -14,7 +14,7 @@ func decisions() rule.Rule {
 	return define(rule.Rule{
 		ID: "SRN-RTX-001", Level: rule.Must,
 		Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
-		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Quote: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
+		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
 		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
 		New: func(c *rule.Context) rule.Check {
 			d := decider{c: c, intake: rule.NewIntake(c), off: dropsAnswers(c), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}

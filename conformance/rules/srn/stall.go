@@ -18,7 +18,7 @@ func stateSize() rule.Rule {
 	return define(rule.Rule{
 		ID: "SRN-QP-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The SR state of a QP on the chip is 12 bytes, with no bitmap: it does not grow when packets wait",
-		Source: rule.Source{Ref: "FASR V-A", Quote: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
+		Source: rule.Source{Ref: "FASR V-A", Requirement: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
 			"the bitmaps."},
 		Needs: rule.Probes, Stimulus: "none",
 		New: func(c *rule.Context) rule.Check {
@@ -39,7 +39,7 @@ func stalls() rule.Rule {
 	return define(rule.Rule{
 		ID: "SRN-STL-001", Level: rule.Must,
 		Title: "Each bitmap query stalls the receive pipeline T_q: a retransmission is answered after its queries",
-		Source: rule.Source{Ref: "FASR II-A", Quote: "Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after " +
+		Source: rule.Source{Ref: "FASR II-A", Requirement: "Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after " +
 			"receiving the retransmitted packet."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a lost packet",
 		New: func(c *rule.Context) rule.Check {
@@ -125,7 +125,7 @@ func noStall() rule.Rule {
 	return define(rule.Rule{
 		ID: "SRN-STL-002", Level: rule.MustNot,
 		Title: "The pipeline does not stall for a QP that has lost nothing",
-		Source: rule.Source{Ref: "FASR V-C1", Quote: "SRNIC and FaSR maintain the highest throughput with little change when " +
+		Source: rule.Source{Ref: "FASR V-C1", Requirement: "SRNIC and FaSR maintain the highest throughput with little change when " +
 			"the number of QPs increases from 16 to 5K, as they keep the QPC of 5K QPs entirely in on-chip memory without cache misses."},
 		Needs: rule.Both | rule.Probes, Sees: rule.RequestIn | rule.Responses | rule.ReadAckIn, Stimulus: "none",
 		New: func(c *rule.Context) rule.Check {

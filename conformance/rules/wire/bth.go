@@ -13,7 +13,7 @@ func bthReserved() rule.Rule {
 		ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit",
 		Source: rule.Source{Ref: "IBTA 9.2",
-			Quote: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
+			Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			c.Met()
@@ -35,7 +35,7 @@ func bthDestQP() rule.Rule {
 		ID: "WIRE-BTH-002", Level: rule.Must, Rests: validity.Frames,
 		Title: "DestQP is the QP number of the peer, learnt at set-up",
 		Source: rule.Source{Ref: "IBTA 9.2",
-			Quote: "The destination QP field holds the number of the queue pair that the packet is for"},
+			Requirement: "The destination QP field holds the number of the queue pair that the packet is for"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			peer := c.PeerAttr.QPN
@@ -58,7 +58,7 @@ func bthPadding() rule.Rule {
 		ID: "WIRE-BTH-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
 		Source: rule.Source{Ref: "IBTA 9.2",
-			Quote: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
+			Requirement: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			if wrong := padding(s); wrong != "" {
@@ -104,7 +104,7 @@ func bthPKey() rule.Rule {
 		ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
 		Title: "P_Key matches the partition of the QP in its low 15 bits",
 		Source: rule.Source{Ref: "IBTA 10.9",
-			Quote: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
+			Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
 		Needs: rule.Attributes | rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			own := c.Attr.PKey
@@ -125,7 +125,7 @@ func bthSolicited() rule.Rule {
 		ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
 		Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
 		Source: rule.Source{Ref: "IBTA 9.2.3",
-			Quote: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
+			Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			o := s.Pkt.Opcode

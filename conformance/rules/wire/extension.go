@@ -29,7 +29,7 @@ func extensionLayout() rule.Rule {
 		ID: "WIRE-EXT-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
 		Source: rule.Source{Ref: "package roce, extension opcodes",
-			Quote: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
+			Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "engine runs", BlackBox: "ENG",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			o := s.Pkt.Opcode
@@ -61,7 +61,7 @@ func extensionIdentity() rule.Rule {
 		ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
 		Title: "Decoding a frame and encoding it again is the identity",
 		Source: rule.Source{Ref: "IBTA 9.2",
-			Quote: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
+			Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "fuzz", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var f roce.Frame
@@ -109,7 +109,7 @@ func extensionTruncation() rule.Rule {
 		ID: "WIRE-EXT-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "The decoder never panics, and rejects every truncation of every valid packet",
 		Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
-			Quote: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
+			Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "fuzz", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var f roce.Frame

@@ -15,7 +15,7 @@ func icrcValue() rule.Rule {
 		ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
-			Quote: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
+			Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -40,7 +40,7 @@ func icrcRewritten() rule.Rule {
 		ID: "WIRE-ICRC-002", Level: rule.Must,
 		Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
-			Quote: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
+			Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
 		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Stimulus: "rewrite fields", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			r := rewrite{c: c}
@@ -132,7 +132,7 @@ func icrcVectors() rule.Rule {
 		ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
-			Quote: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
+			Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
 		Needs: rule.Probes, Stimulus: "unit vector", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}

@@ -12,7 +12,7 @@ func payloadLength() rule.Rule {
 		ID: "WIRE-LEN-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
 		Source: rule.Source{Ref: "IBTA 9.4",
-			Quote: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
+			Requirement: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			p := s.Pkt
@@ -40,7 +40,7 @@ func packetCount() rule.Rule {
 		ID: "WIRE-LEN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A message has as many packets as its length needs, one at least",
 		Source: rule.Source{Ref: "IBTA 9.4",
-			Quote: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},
+			Requirement: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},
 		Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			k := counting{c: c}

@@ -16,7 +16,7 @@ func opcodeLayout() rule.Rule {
 		ID: "WIRE-OPC-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
-			Quote: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
+			Requirement: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			d := s.Defect()
@@ -50,7 +50,7 @@ func opcodeRegistered() rule.Rule {
 		ID: "WIRE-OPC-002", Level: rule.MustNot, Rests: validity.Frames,
 		Title: "No opcode outside the registered set of the transport is emitted",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
-			Quote: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
+			Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
 		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "all", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			var ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was

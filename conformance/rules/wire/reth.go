@@ -13,7 +13,7 @@ func rethLength() rule.Rule {
 		ID: "WIRE-RETH-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A RETH is on WRITE FIRST and ONLY and on READ_REQUEST; its DMALen is the length of the message, on a READ retry what remains",
 		Source: rule.Source{Ref: "IBTA 9.3.3",
-			Quote: "The RETH of the first or only packet gives address, key and the length in bytes of the whole operation"},
+			Requirement: "The RETH of the first or only packet gives address, key and the length in bytes of the whole operation"},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			r := announced{c: c}
@@ -102,7 +102,7 @@ func rethAbsent() rule.Rule {
 		ID: "WIRE-RETH-002", Level: rule.MustNot, Rests: validity.Frames,
 		Title: "WRITE MIDDLE and LAST of the RC class carry no RETH",
 		Source: rule.Source{Ref: "IBTA 9.3.3, table 35",
-			Quote: "Only the first or only packet of an RDMA WRITE has a RETH; the responder counts the address on for the others"},
+			Requirement: "Only the first or only packet of an RDMA WRITE has a RETH; the responder counts the address on for the others"},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			const reth = 16

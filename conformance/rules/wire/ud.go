@@ -11,7 +11,7 @@ func udDatagram() rule.Rule {
 		ID: "WIRE-UD-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "UD packets carry a DETH, and a UD message fits one packet",
 		Source: rule.Source{Ref: "IBTA 9.8.3",
-			Quote: "An unreliable datagram is a single packet with a DETH, which names the Q_Key and the source QP"},
+			Requirement: "An unreliable datagram is a single packet with a DETH, which names the Q_Key and the source QP"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "UD send", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			p, d := s.Pkt, s.Defect()

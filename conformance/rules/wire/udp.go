@@ -56,7 +56,7 @@ func udpPort() rule.Rule {
 		ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "The UDP destination port is 4791 for every RoCEv2 packet",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
-			Quote: "RoCEv2 packets carry the well-known UDP destination port 4791"},
+			Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "none", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			if kind, other := notIP(s.Raw); other {
@@ -82,7 +82,7 @@ func udpSourcePort() rule.Rule {
 		ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
 		Title: "The UDP source port is constant per QP and direction",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
-			Quote: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
+			Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			var first [2]int // by whether responses; 0 is no port of ours
@@ -115,7 +115,7 @@ func udpLength() rule.Rule {
 		ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "UDP length and IP total length agree with the bytes present, ICRC included",
 		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-			Quote: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
+			Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			ip, udp, ok := layers(s.Raw)
@@ -148,7 +148,7 @@ func ipFragments() rule.Rule {
 		ID: "WIRE-IP-001", Level: rule.Should, Rests: validity.Frames,
 		Title: "IPv4 DF is set and no fragments are produced",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
-			Quote: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
+			Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
 		New: sent(func(c *rule.Context, s *rule.Sight) {
 			ip, udp, ok := layers(s.Raw)

@@ -15,7 +15,7 @@ func completesOnce() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-CQE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "Every posted signalled request completes once before the run ends, or the run says which did not",
-		Source: rule.Source{Ref: ours, Quote: "A request that was taken completes, well or with an error, and once."},
+		Source: rule.Source{Ref: ours, Requirement: "A request that was taken completes, well or with an error, and once."},
 		Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			b := newBook(c)
@@ -48,7 +48,7 @@ func errorHasCause() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-CQE-002", Level: rule.Must,
 		Title: "A completion with error has a cause on the wire, or in the limits, that fits its status",
-		Source: rule.Source{Ref: "IBTA 10.10", Quote: "The status of a completion with error tells what went wrong: the NAK that came, or the limit " +
+		Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went wrong: the NAK that came, or the limit " +
 			"that was reached."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Flushed, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a completion with error", BlackBox: hardware,
@@ -117,7 +117,7 @@ func flushHasCause() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-CQE-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "WR_FLUSH_ERR comes only after a fatal cause on that QP, and never for the request that failed",
-		Source: rule.Source{Ref: "IBTA 10.3.1", Quote: "The request that brings a queue pair into error completes with its own status; those behind it " +
+		Source: rule.Source{Ref: "IBTA 10.3.1", Requirement: "The request that brings a queue pair into error completes with its own status; those behind it " +
 			"are flushed."},
 		Needs: rule.TapRequester | rule.Assigned | rule.Flushed, Sees: rule.Responses, Stimulus: "a request that is flushed", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -10,7 +10,7 @@ func countsAgree() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-COUNT-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
-		Source: rule.Source{Ref: ours, Quote: "counter: packets dropped below the transport, by reason."},
+		Source: rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
 		Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
 		Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {

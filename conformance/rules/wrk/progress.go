@@ -14,7 +14,7 @@ func makesProgress() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-PROG-001", Level: rule.Must,
 		Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
-		Source: rule.Source{Ref: ours, Quote: "A request is answered, sent again, or given up: the timer of the transport expires, so many times and no " +
+		Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the timer of the transport expires, so many times and no " +
 			"more."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
 		Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
@@ -98,7 +98,7 @@ func keepsRate() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-RATE-001", Level: rule.Should,
 		Title:  "An endpoint that is told a rate does not exceed it over one bandwidth-delay product",
-		Source: rule.Source{Ref: ours, Quote: "rate_bps: send no faster."},
+		Source: rule.Source{Ref: ours, Requirement: "rate_bps: send no faster."},
 		Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut, Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) { bucketOf(c, s).send(c, s) }}

@@ -13,7 +13,7 @@ func receivesMatch() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-RCV-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Quote: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
+		Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
 			"that are left."},
 		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a message that takes a receive",
 		BlackBox: hardware,

@@ -14,7 +14,7 @@ func sentAsPosted() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-WIRE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing appears that was not posted",
-		Source: rule.Source{Ref: "OC; IBTA 9.4", Quote: "The packets of a request carry its operation, its address, key and length, and its " +
+		Source: rule.Source{Ref: "OC; IBTA 9.4", Requirement: "The packets of a request carry its operation, its address, key and length, and its " +
 			"immediate."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
 		Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
@@ -35,7 +35,7 @@ func sentInOrder() rule.Rule {
 	return rule.Rule{
 		ID: "WRK-WIRE-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Requests of one QP appear in the order in which they were posted",
-		Source: rule.Source{Ref: "IBTA 10.8.2", Quote: "Work requests of a send queue are started in the order in which they were " +
+		Source: rule.Source{Ref: "IBTA 10.8.2", Requirement: "Work requests of a send queue are started in the order in which they were " +
 			"submitted."},
 		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
 		Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,

@@ -52,7 +52,7 @@ const ladder = `     sent      recv  A                                          
 `
 
 func verdict(id string, level rule.Level, status rule.Status, title, reason string, met, total int) rule.Verdict {
-	return rule.Verdict{Rule: id, Level: level, Title: title, Source: rule.Source{Ref: "IBTA 9.7.5.2", Quote: "A paraphrase of " + id},
+	return rule.Verdict{Rule: id, Level: level, Title: title, Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A paraphrase of " + id},
 		Status: status, Required: level == rule.Must || level == rule.MustNot, Reason: reason, Met: met, Total: total}
 }
 

@@ -11,7 +11,7 @@ import (
 // link was not what it should have been, and targets.
 func Qualification() *model.Qualification {
 	outcome := func(id, status string, judged, met, total int, more ...func(*model.RuleOutcome)) model.RuleOutcome {
-		r := model.RuleOutcome{Rule: id, Level: rule.Must, Title: "What " + id + " asks for", Source: rule.Source{Ref: "IBTA 9.7", Quote: "It shall."},
+		r := model.RuleOutcome{Rule: id, Level: rule.Must, Title: "What " + id + " asks for", Source: rule.Source{Ref: "IBTA 9.7", Requirement: "It shall."},
 			Status: status, Required: true, Judged: judged, Met: met, Total: total}
 		for _, f := range more {
 			f(&r)

@@ -1,0 +1,44 @@
+package arch
+
+import (
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// heaviest bounds a file of the tree, in bytes: larger than any source or fixture, smaller than any program that was built by hand.
+const heaviest = 256 << 10
+
+// TestWeight refuses a file that nobody reads, such as a program that was added by mistake.
+func TestWeight(t *testing.T) {
+	tree := os.DirFS(root)
+	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if ignored(path) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := entry.Info()
+		if err == nil && info.Size() > heaviest && !ignored(path) {
+			t.Errorf("%s has %d bytes, at most %d are allowed: a script makes it again, or it is not for the tree", path, info.Size(), heaviest)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ignored reports what .gitignore keeps out of the tree.
+func ignored(path string) bool {
+	switch path {
+	case ".git", "bin", "out", "runs", "gauntlet", "images/example-c/gbn":
+		return true
+	}
+	return strings.HasSuffix(path, ".test") || strings.HasSuffix(path, ".prof")
+}
