@@ -27,12 +27,14 @@ import (
 )
 
 // Reader reads frames from a pcap or pcapng file, plain or compressed with gzip, one at a time. Frames that are not
-// RoCEv2 are skipped and counted. Ethernet, raw IP and both forms of Linux cooked capture are understood.
+// RoCEv2 are skipped and counted. Ethernet, raw IP, both forms of Linux cooked capture, BSD loopback and MPLS are understood, and tunnels
+// that carry them: VXLAN, Geneve, GRE, ERSPAN, MPLS and IP-in-IP.
 type Reader struct {
 	ng      *pcapgo.NgReader
 	classic *pcapgo.Reader
 	link    layers.LinkType // of a classic file
-	buf     []byte          // frame with an Ethernet header made up
+	buf     []byte          // frame with an Ethernet header made up, or filled up
+	spare   []byte          // frame without VLAN tags
 	header  *trace.Header   // from the comment of our own files
 	stats   Stats
 	words   map[string]string
@@ -40,14 +42,33 @@ type Reader struct {
 
 // Stats counts what a capture holds.
 type Stats struct {
-	Frames  uint64 // RoCEv2 frames returned
-	Foreign uint64 // other frames, skipped
-	Cut     uint64 // RoCEv2 frames of which the capture kept a part only
-	Dropped uint64 // frames that the capturing system says it lost
+	Frames  uint64            // RoCEv2 frames returned
+	Foreign uint64            // other frames, skipped
+	Kinds   map[string]uint64 // of those, by what they are
+	Tunnels map[string]uint64 // RoCEv2 frames by what carried them, of those that a tunnel did
+	Cut     uint64            // RoCEv2 frames of which the capture kept a part only
+	Dropped uint64            // frames that the capturing system says it lost
+}
+
+// skip counts a frame that is not for us.
+func (s *Stats) skip(kind string) {
+	if _, known := s.Kinds[kind]; !known && len(s.Kinds) == kindLimit {
+		kind = "others"
+	}
+	count(&s.Kinds, kind)
+}
+
+// count adds one to a count that may be the first.
+func count(of *map[string]uint64, what string) {
+	if *of == nil {
+		*of = map[string]uint64{}
+	}
+	(*of)[what]++
 }
 
 // Limits of a capture.
 const (
+	kindLimit  = 32        // kinds of skipped frames that are counted apart
 	frameLimit = 256 << 10 // bytes of what is taken for a frame
 	wordLimit  = 1 << 12   // different causes that are kept as one string each
 )
@@ -107,22 +128,6 @@ func noEOF(err error) error {
 	return err
 }
 
-// knownLink refuses a file of which no frame could be read.
-func knownLink(l layers.LinkType) error {
-	switch l {
-	case layers.LinkTypeEthernet, layers.LinkTypeLinuxSLL, linkSLL2, layers.LinkTypeRaw, linkIPv4, linkIPv6:
-		return nil
-	}
-	return fmt.Errorf("capture: link type %v; want Ethernet, Linux cooked or raw IP", l)
-}
-
-// Link types for which the layers package has no name.
-const (
-	linkSLL2 layers.LinkType = 276
-	linkIPv4 layers.LinkType = 228
-	linkIPv6 layers.LinkType = 229
-)
-
 // Header returns what the captured trace is of, as it stands in files that this package wrote; nil for others.
 func (c *Reader) Header() *trace.Header { return c.header }
 
@@ -144,8 +149,8 @@ func (c *Reader) Taps() (taps [2]bool) {
 // Stats returns the counts so far.
 func (c *Reader) Stats() Stats { return c.stats }
 
-// Next reads the next RoCEv2 frame into f. The error is io.EOF at the end of a whole file, and trace.ErrTruncated in the
-// middle of a frame; what came before is good.
+// Next reads the next RoCEv2 frame into f, out of its tunnels. The error is io.EOF at the end of a whole file, and trace.ErrTruncated in
+// the middle of a frame; what came before is good.
 func (c *Reader) Next(f *Frame) error {
 	for {
 		data, ci, err := c.read(f)
@@ -155,14 +160,8 @@ func (c *Reader) Next(f *Frame) error {
 		if len(data) > frameLimit {
 			return fmt.Errorf("capture: frame %d has %d bytes; the limit is %d", c.number(), len(data), frameLimit)
 		}
-		raw, ok := c.ethernet(data, f)
-		f.Raw, f.Kept, f.Wall = raw, len(raw), ci.Timestamp
-		if missing := min(ci.Length, frameLimit) - len(data); ok && missing > 0 {
-			c.buf = append(append(c.buf[:0], raw...), make([]byte, missing)...)
-			f.Raw = c.buf
-		}
-		// What a harness of ours recorded counts even when its port is wrong: that is for a rule to judge.
-		if !ok || !f.noted && !isRDMA(f.Raw) {
+		f.Wall = ci.Timestamp
+		if !c.take(f, data, max(0, min(ci.Length, frameLimit)-len(data))) {
 			c.stats.Foreign++
 			continue
 		}
@@ -173,6 +172,44 @@ func (c *Reader) Next(f *Frame) error {
 		c.stats.Dropped += f.Dropped
 		return nil
 	}
+}
+
+// take fills in the RoCEv2 frame that was captured, of which some bytes are missing; it reports whether there is one. What a harness of
+// ours recorded counts even when its port is wrong: that is for a rule to judge.
+func (c *Reader) take(f *Frame, data []byte, missing int) bool {
+	raw, ok := c.ethernet(data, f)
+	if !ok {
+		c.stats.skip("too short")
+		return false
+	}
+	f.Raw, f.Kept = c.filled(raw, missing), len(raw)
+	if f.noted || isRDMA(f.Raw) {
+		return true
+	}
+	p, around := unwrap(raw, missing)
+	if around != nil {
+		raw = c.untagged(around)
+	} else {
+		raw = c.underEthernet(p.kind, p.data)
+	}
+	f.Raw, f.Kept = c.filled(raw, min(p.cut, frameLimit)), len(raw)
+	if !isRDMA(f.Raw) {
+		c.stats.skip(p.what())
+		return false
+	}
+	if p.by != "" {
+		count(&c.stats.Tunnels, p.by)
+	}
+	return true
+}
+
+// filled puts zeros in place of what is missing of a frame.
+func (c *Reader) filled(raw []byte, missing int) []byte {
+	if missing == 0 {
+		return raw
+	}
+	c.buf = append(append(c.buf[:0], raw...), make([]byte, missing)...)
+	return c.buf
 }
 
 // number is that of the frame being read, counted from 1 as Wireshark does.
@@ -242,67 +279,6 @@ func (c *Reader) intern(s string) string {
 		return c.words[s]
 	}
 	return quote.Line(s, quote.Sentence)
-}
-
-// ethernet gives frames of other links an Ethernet header, so that one decoder serves all.
-func (c *Reader) ethernet(data []byte, f *Frame) ([]byte, bool) {
-	skip, proto := 0, uint16(0)
-	switch c.link {
-	case layers.LinkTypeEthernet:
-		return c.untagged(data), true
-	case layers.LinkTypeLinuxSLL:
-		if skip = 16; len(data) < skip {
-			return nil, false
-		}
-		proto = binary.BigEndian.Uint16(data[14:])
-		f.cooked(data[1])
-	case linkSLL2:
-		if skip = 20; len(data) < skip {
-			return nil, false
-		}
-		proto = binary.BigEndian.Uint16(data)
-		f.cooked(data[10])
-	case layers.LinkTypeRaw, linkIPv4, linkIPv6:
-		if len(data) == 0 {
-			return nil, false
-		}
-		proto = 0x0800
-		if data[0]>>4 == 6 {
-			proto = 0x86DD
-		}
-	default:
-		return nil, false
-	}
-	var header [14]byte
-	binary.BigEndian.PutUint16(header[12:], proto)
-	c.buf = append(append(c.buf[:0], header[:]...), data[skip:]...)
-	return c.buf, true
-}
-
-// untagged takes off all VLAN tags but the last, and that too when it is not of the customer's kind: whoever carries a frame adds and
-// removes them.
-func (c *Reader) untagged(data []byte) []byte {
-	const addresses, tag, customer = 12, 4, 0x8100
-	for len(data) >= addresses+tag+2 {
-		kind := binary.BigEndian.Uint16(data[addresses:])
-		service := kind == 0x88A8 || kind == 0x9100 || kind == 0x9200
-		if !service && (kind != customer || binary.BigEndian.Uint16(data[addresses+tag:]) != customer) {
-			break
-		}
-		c.buf = append(append(c.buf[:0], data[:addresses]...), data[addresses+tag:]...)
-		data = c.buf
-	}
-	return data
-}
-
-// cooked takes the direction from the packet type of a cooked capture: 4 was sent by the capturing host.
-func (f *Frame) cooked(kind byte) {
-	if f.Way == AnyWay {
-		f.Way = Inward
-		if kind == 4 {
-			f.Way = Outward
-		}
-	}
 }
 
 // isRDMA reports whether a frame is addressed to the RoCEv2 port, damaged or not, or belongs to an iWARP run.
