@@ -43,11 +43,11 @@ func root() *cobra.Command {
 	}
 	c.SetOut(stdout)
 	c.AddCommand(runCommand(), conformCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
-	c.AddCommand(judgeCommand(), ladderCommand(), datasheetCommand(), tapeCommand())
+	c.AddCommand(judgeCommand(), ladderCommand(), explainCommand(), datasheetCommand(), tapeCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
 	c.AddCommand(processCommands()...)
-	explain(c)
+	describe(c)
 	return c
 }
 
@@ -56,14 +56,14 @@ func root() *cobra.Command {
 //go:embed help/*.txt
 var help embed.FS
 
-// explain gives a command and those below it the text and the examples of its file. What a command itself says comes behind the text.
-func explain(c *cobra.Command) {
+// describe gives a command and those below it the text and the examples of its file. What a command itself says comes behind the text.
+func describe(c *cobra.Command) {
 	path := strings.Split(c.CommandPath(), " ")
 	if text, err := help.ReadFile("help/" + strings.Join(path[min(1, len(path)-1):], "-") + ".txt"); err == nil {
 		long, examples, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")
 		c.Long, c.Example = strings.TrimSuffix(long+"\n\n"+c.Long, "\n\n"), examples
 	}
 	for _, below := range c.Commands() {
-		explain(below)
+		describe(below)
 	}
 }

@@ -27,6 +27,7 @@ func pages(text string, statuses bool) map[string]func(io.Writer) error {
 		"contrast":  func(w io.Writer) error { return Contrast(w, modeltest.Fill(modeltest.Contrast(), text, statuses)) },
 		"atlas":     func(w io.Writer) error { return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, statuses)) },
 		"atlas.svg": func(w io.Writer) error { return AtlasSVG(w, modeltest.Fill(modeltest.Atlas(), text, statuses)) },
+		"rulebook":  func(w io.Writer) error { return Rulebook(w, modeltest.Fill(modeltest.Rulebook(), text, statuses)) },
 		"figures":   func(w io.Writer) error { return Figures(w, modeltest.Fill(modeltest.Figures(), text, statuses)) },
 		"figure.svg": func(w io.Writer) error {
 			return FigureSVG(w, &modeltest.Fill(modeltest.Figures(), text, statuses).Figures[0])

@@ -35,6 +35,15 @@ func pages(text string, statuses bool) map[string]func(io.Writer, Options) error
 		"contrast": func(w io.Writer, o Options) error {
 			return Contrast(w, modeltest.Fill(modeltest.Contrast(), text, statuses), o)
 		},
+		"rulebook": func(w io.Writer, o Options) error {
+			return Rulebook(w, modeltest.Fill(modeltest.Rulebook(), text, statuses), o)
+		},
+		"rules": func(w io.Writer, o Options) error {
+			return Rules(w, modeltest.Fill(modeltest.Rulebook(), text, statuses), o)
+		},
+		"families": func(w io.Writer, o Options) error {
+			return Families(w, modeltest.Fill(modeltest.Rulebook(), text, statuses), o)
+		},
 		"atlas": func(w io.Writer, o Options) error {
 			return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, statuses), o)
 		},

@@ -4,18 +4,18 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule/example"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // between judges a fixture as a tap between the ports shows it, once before what the link does to its packets and once behind. It returns
 // the failures: a tap there shows less than those at the ports, so a rule that held must not fail.
-func between(f *fixture.Trace, r *rule.Rule, opts rule.Options) (problems []string) {
+func between(f *example.Example, r *rule.Rule) (problems []string) {
 	for _, behind := range []bool{false, true} {
 		h := f.Header
 		h.Taps, h.Between, h.Reports = [2]bool{}, true, 0
-		j := rule.NewJudge(h, []rule.Rule{*r}, opts)
+		j := rule.NewJudge(h, []rule.Rule{*r}, f.Options)
 		f.Play(&middle{next: trace.NewTimeline(&h, j), behind: behind})
 		if v := j.Verdicts()[0]; v.Status == rule.Fail {
 			problems = append(problems, fmt.Sprintf("fails from a tap between the ports (behind the losses: %v): %s", behind, v.Findings[0].Text))

@@ -12,26 +12,24 @@
 // "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture
 // fails the test, so does one that passes an empty trace, and one that a tap between the ports makes fail where it held. A line
 // "# features sr" declares features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64" says what an
-// endpoint was told to do (see ordered).
+// endpoint was told to do (see package example).
 package ruletest
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule/example"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -74,11 +72,11 @@ func orphans(t *testing.T, known map[string]bool, dir string) {
 // empty runs a rule over a trace in which nothing happens: it must not pass.
 func empty(t *testing.T, r *rule.Rule) {
 	t.Helper()
-	f, err := fixture.Parse(strings.NewReader(""), 0)
+	e, err := example.Parse(r, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := judge(f, r, rule.Options{Features: r.Features}, 0); v.Status != rule.Inconclusive {
+	if v := e.Judge(0); v.Status != rule.Inconclusive {
 		t.Errorf("an empty trace gives %v, want INCONCLUSIVE", v.Status)
 	}
 }
@@ -116,20 +114,17 @@ func fixtures(t *testing.T, r *rule.Rule, dir string) {
 	}
 }
 
-// atStart is the line of a fixture that makes sense at one start only, because it speaks of the wrap itself.
-var atStart = regexp.MustCompile(`(?m)^# at-start (\d+)$`)
-
+// startsOf returns the PSNs at which a fixture is to start.
 func startsOf(t *testing.T, text []byte) []psn.PSN {
 	t.Helper()
-	m := atStart.FindSubmatch(text)
-	if m == nil {
-		return bases
-	}
-	n, err := strconv.ParseUint(string(m[1]), 10, 24)
-	if err != nil {
+	start, only, err := example.Start(text)
+	switch {
+	case err != nil:
 		t.Fatal(err)
+	case only:
+		return []psn.PSN{start}
 	}
-	return []psn.PSN{psn.New(uint32(n))}
+	return bases
 }
 
 // try runs one rule over one fixture and compares verdict and findings with what the fixture says.
@@ -146,16 +141,11 @@ func try(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.Status
 
 // check returns in what a rule and a fixture disagree.
 func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems []string, err error) {
-	f, err := fixture.Parse(bytes.NewReader(text), base)
+	e, err := example.Parse(r, text, base)
 	if err != nil {
 		return nil, err
 	}
-	orders, err := ordersOf(text)
-	if err != nil {
-		return nil, err
-	}
-	opts := rule.Options{Features: featuresOf(r, text), Orders: orders}
-	v := judge(f, r, opts, 0)
+	v := e.Judge(0)
 	fails := want == rule.Fail
 	if fails && r.Level == rule.Observation {
 		want = rule.Pass
@@ -167,10 +157,10 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 		problems = append(problems, "a failing fixture without findings")
 	}
 	if !fails {
-		problems = append(problems, between(f, r, opts)...)
+		problems = append(problems, between(e, r)...)
 	}
-	unclaimed, err := claim(f, text, v.Findings)
-	if diff := cmp.Diff(v.Findings, shiftBack(judge(f, r, opts, vtime.Second).Findings)); diff != "" {
+	unclaimed, err := claim(e.Trace, text, v.Findings)
+	if diff := cmp.Diff(v.Findings, shiftBack(e.Judge(vtime.Second).Findings)); diff != "" {
 		problems = append(problems, "the same trace a second later gives other findings:\n"+diff)
 	}
 	return append(problems, unclaimed...), err
@@ -230,44 +220,6 @@ func endWants(text []byte) (list []*regexp.Regexp, err error) {
 	}
 	return list, nil
 }
-
-// declares is the line of a fixture that names features of the endpoints.
-var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
-
-// featuresOf returns the features that a fixture is judged with: those that the rule needs, which for a rule that names none
-// is a reliable connection, and those that the fixture names.
-func featuresOf(r *rule.Rule, text []byte) []string {
-	all := slices.Clone(r.Features)
-	if len(all) == 0 {
-		all = []string{"rc"}
-	}
-	if m := declares.FindSubmatch(text); m != nil {
-		all = append(all, strings.Fields(string(m[1]))...)
-	}
-	return all
-}
-
-// allFindings is as many as no fixture has: each is to be claimed.
-const allFindings = 1000
-
-// judge runs one rule over a fixture that happens later by shift.
-func judge(f *fixture.Trace, r *rule.Rule, opts rule.Options, shift vtime.Duration) rule.Verdict {
-	if o := opts.Orders; o != nil && o.Until != vtime.Never && shift > 0 {
-		later := *o
-		later.Until = later.Until.Add(shift)
-		opts.Orders = &later
-	}
-	opts.Findings = allFindings
-	j := rule.NewJudge(f.Header, []rule.Rule{*r}, opts)
-	f.Play(&shifter{trace.Delayed{Next: trace.NewTimeline(&f.Header, j), By: shift}})
-	return j.Verdicts()[0]
-}
-
-// shifter delays a whole trace.
-type shifter struct{ trace.Delayed }
-
-// End is a little later than the last entry, so that a finding at the end is told from one at that entry.
-func (s *shifter) End(at vtime.Time) { s.Delayed.End(at + 1) }
 
 func shiftBack(findings []rule.Finding) []rule.Finding {
 	for i := range findings {

@@ -144,10 +144,10 @@ func (l *drawing) packet(r *trace.Record, index uint64) {
 	if c := r.Changed; c != nil {
 		notes = append(notes, "as "+l.packetText(r, &c.Packet, c.ICRC, c.Defect))
 	}
-	if m := l.opt.Marks[index]; m != "" {
-		notes = append(notes, "<== "+m)
-	}
 	g.note = strings.Join(notes, " ")
+	if m := l.opt.Marks[index]; m != "" {
+		g.note = strings.TrimPrefix(g.note+"  <== "+m, "  ")
+	}
 	l.width = max(l.width, utf8.RuneCountInString(g.text)+missGap+5)
 	l.rungs = append(l.rungs, g)
 }

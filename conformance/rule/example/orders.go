@@ -1,4 +1,4 @@
-package ruletest
+package example
 
 import (
 	"fmt"

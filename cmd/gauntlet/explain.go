@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/rulebook"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
+)
+
+func explainCommand() *cobra.Command {
+	var output outputFlags
+	var list bool
+	var page string
+	c := &cobra.Command{
+		Use:               "explain [RULE|FAMILY|WORD...]",
+		Short:             "Explain a conformance rule: what it asks for, what breaks it, and what either looks like",
+		ValidArgsFunction: cobra.FixedCompletions(rulebook.IDs(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := oneOf(c, "color"); err != nil {
+				return usage(err)
+			}
+			ids, err := meant(args)
+			if err != nil {
+				return usage(err)
+			}
+			if page != "" {
+				return writeRulebook(page, ids)
+			}
+			return explain(ids, len(args) == 0 && !list, list, &output)
+		},
+	}
+	c.Flags().BoolVar(&list, "list", false, "a line for each rule, also when there is only one")
+	c.Flags().StringVar(&page, "html", "", "write these rules, or all, as a page to this file")
+	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
+	colorFlag(c, &output.color)
+	return c
+}
+
+// meant returns the rules that the words mean: by ID, by how IDs begin, or else those that say all the words.
+func meant(words []string) (ids []string, err error) {
+	if len(words) == 0 {
+		return rulebook.IDs(), nil
+	}
+	for _, w := range words {
+		found := rulebook.Match(w)
+		if found == nil {
+			ids = nil
+			break
+		}
+		ids = append(ids, found...)
+	}
+	if ids == nil {
+		ids = rulebook.Search(words)
+	}
+	if ids == nil {
+		return nil, unknown(words)
+	}
+	return ids, nil
+}
+
+// unknown says that no rule is meant, and which might be.
+func unknown(words []string) error {
+	err := fmt.Errorf("no rule is called %q, and none says that; gauntlet explain lists the families", strings.Join(words, " "))
+	if near := rulebook.Near(words[0]); near != nil {
+		err = fmt.Errorf("no rule is called %q; similar: %s", words[0], strings.Join(near, ", "))
+	}
+	return err
+}
+
+// explain shows families, a line for each of several rules, or all of one.
+func explain(ids []string, families, list bool, output *outputFlags) error {
+	switch {
+	case families && !output.json:
+		return show(rulebook.Brief(ids), output, func(w io.Writer, b *model.Rulebook, o terminal.Options) error {
+			if err := terminal.Families(w, b, o); err != nil {
+				return err
+			}
+			_, err := io.WriteString(w, howToSearch)
+			return err
+		})
+	case list || len(ids) > 1:
+		return show(rulebook.Brief(ids), output, terminal.Rules)
+	}
+	b, err := rulebook.Of(ids)
+	if err != nil {
+		return broken(err)
+	}
+	return show(b, output, terminal.Rulebook)
+}
+
+// howToSearch follows the families.
+const howToSearch = `
+gauntlet explain RC            the rules of a family, or RC-PSN of a topic
+gauntlet explain RC-PSN-005    all about one
+gauntlet explain wrap-around   the rules that speak of it
+gauntlet explain --list        all rules
+gauntlet explain --html FILE   all about all, as a page
+`
+
+// writeRulebook writes the page of these rules.
+func writeRulebook(path string, ids []string) error {
+	b, err := rulebook.Of(ids)
+	if err != nil {
+		return broken(err)
+	}
+	if err := document.File(path, func(w io.Writer) error { return html.Rulebook(w, b) }); err != nil {
+		return broken(err)
+	}
+	fmt.Fprintf(os.Stderr, "rulebook: %s\n", path)
+	return nil
+}

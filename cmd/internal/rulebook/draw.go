@@ -1,0 +1,121 @@
+package rulebook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule/example"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Limits of what is shown of a fixture.
+const (
+	findingsShown = 5
+	linesShown    = 32 // of a ladder
+	linesBefore   = 20 // of these, before the first finding
+)
+
+// draw judges a fixture and draws it.
+func draw(r *rule.Rule, f *rules.Fixture) (*model.RuleExample, error) {
+	start, _, err := example.Start(f.Text)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", r.ID, f.Name, err)
+	}
+	e, err := example.Parse(r, f.Text, start)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", r.ID, f.Name, err)
+	}
+	x := &model.RuleExample{Name: f.Name, About: example.Prose(f.Text), Given: given(e, f.Text)}
+	opt := ladder.Options{AllEvents: true, Marks: map[uint64]string{}}
+	findings := e.Judge(0).Findings
+	for i := range findings {
+		if n := findings[i].Record; n != rule.NoRecord {
+			opt.Marks[n] = r.ID
+		}
+		if i < findingsShown {
+			x.Findings = append(x.Findings, findings[i].Line())
+		}
+	}
+	if n := len(findings) - findingsShown; n > 0 {
+		x.Findings = append(x.Findings, fmt.Sprintf("… and %d more", n))
+	}
+	x.Ladder, err = drawing(e, f.Text, findings, opt)
+	return x, err
+}
+
+// drawing is the ladder of a fixture, or of the part of a long one that shows the first finding.
+func drawing(e *example.Example, text []byte, findings []rule.Finding, opt ladder.Options) (string, error) {
+	records := annotated(e, text)
+	var b strings.Builder
+	if err := ladder.Draw(&b, &e.Header, records, e.Events, opt); err != nil {
+		return "", err
+	}
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	if len(lines) <= linesShown {
+		return b.String(), nil
+	}
+	from := max(1, slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "  <== ") })-linesBefore)
+	from = min(from, len(lines)-linesShown)
+	if at := firstEnd(findings); at {
+		from = len(lines) - linesShown
+	}
+	shown := append(lines[:1:1], lines[from:from+linesShown]...)
+	return fmt.Sprintf("%s\n(%s of %d)\n", strings.Join(shown, "\n"), quantity.Plural(linesShown, "line", "lines"), len(lines)-1), nil
+}
+
+// firstEnd reports findings that begin with one that no packet shows: what is missing is missing at the end.
+func firstEnd(findings []rule.Finding) bool {
+	return len(findings) > 0 && findings[0].Record == rule.NoRecord
+}
+
+// given is the lines of a fixture before its packets: attributes, taps, and what the comments for programs say.
+func given(e *example.Example, text []byte) (list []string) {
+	first := slices.Min(append(slices.Concat(e.RecordLines, e.EventLines), 1<<30))
+	for i, line := range strings.Split(string(text), "\n") {
+		said, comment := strings.CutPrefix(strings.TrimSpace(line), "# ")
+		said, _, _ = strings.Cut(said, " #")
+		switch {
+		case comment && example.Directive(said) && !strings.HasPrefix(said, "want-end"), !comment && said != "" && i+1 < first:
+			list = append(list, strings.TrimSpace(said))
+		}
+	}
+	return list
+}
+
+// annotated returns the records with what a fixture says of them and a ladder does not draw: fields of headers, bytes, connections.
+func annotated(e *example.Example, text []byte) []trace.Record {
+	lines := strings.Split(string(text), "\n")
+	records := make([]trace.Record, len(e.Records))
+	for i := range e.Records {
+		r := e.Records[i].Clone()
+		r.Cause = strings.TrimSpace(r.Cause + " " + unseen(r, lines[e.RecordLines[i]-1]))
+		records[i] = *r
+	}
+	return records
+}
+
+// unseen is the words of a line that name what a ladder does not draw of a record.
+func unseen(r *trace.Record, line string) string {
+	line, _, _ = strings.Cut(line, "//")
+	line, _, _ = strings.Cut(line, " #")
+	opt := roce.TextOptions{Omit: roce.OmitForLadder}
+	drawn := string(r.Packet.AppendText(nil, opt))
+	if r.Changed != nil {
+		drawn += " " + string(r.Changed.Packet.AppendText(nil, opt))
+	}
+	var words []string
+	for _, w := range strings.Fields(line) {
+		name, _, pair := strings.Cut(w, "=")
+		if pair && name != "icrc" && name != "cause" && !strings.Contains(" "+drawn, " "+name+"=") {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}

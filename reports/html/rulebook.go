@@ -1,0 +1,33 @@
+package html
+
+import (
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+var rulebookPage = template.Must(template.New("rulebook.tmpl").Funcs(template.FuncMap{"lines": rungs,
+	"join": func(list []string) string { return strings.Join(list, ", ") }}).ParseFS(assets, "assets/rulebook.tmpl"))
+
+// Rulebook writes the rules of b as a page: each has its ID as the anchor, so that RULEBOOK.html#RC-PSN-005 opens it.
+func Rulebook(w io.Writer, b *model.Rulebook) error {
+	v := &rulebookView{Rulebook: b, Style: template.CSS(asset("style.css")), Script: template.JS(asset("rulebook.js"))}
+	v.Policy = policy(v.Script)
+	n := 0
+	for _, f := range b.Families {
+		n += len(f.Rules)
+	}
+	v.Count = plural(n, "rule", "rules")
+	return render(w, rulebookPage, v)
+}
+
+// rulebookView is what the page shows.
+type rulebookView struct {
+	*model.Rulebook
+	Policy string
+	Style  template.CSS
+	Script template.JS
+	Count  string
+}
