@@ -13,21 +13,7 @@ import (
 // Context is what a check has in hand: the half-conversation it judges, and the means to report.
 type Context struct {
 	*Conversation
-	rule     *Rule
-	have     Vantage
-	hop      trace.Hop
-	here     *place
-	packets  *seen
-	most     int // findings to keep
-	met      int
-	findings []Finding
-	total    int
-	against  [2]int // of total, by the side that is to blame
-	broken   string // what the check panicked with
-	doubt    string // why the rule cannot pass
-	orders   *Orders
-	of       int      // connection of the Spec
-	idle     *[2]bool // sides that have said that they have no work left
+	*account
 }
 
 // place is what is being looked at, shared by all checks of a Judge.
@@ -43,13 +29,15 @@ const DefaultFindings = 5
 
 // Doubt says that something was seen for which another party may be to blame than the one that the rule speaks of: unless it is broken
 // elsewhere, the rule is inconclusive, and this is why.
-func (c *Context) Doubt(text string) { c.doubt = text }
+func (c *Context) Doubt(text string) { c.doubt.note(c.Conversation, text) }
 
 // Met says that the situation the rule speaks of has arisen.
 func (c *Context) Met() { c.met++ }
 
 // Fail reports a violation shown by the current sight or event. It implies Met.
-func (c *Context) Fail(who Blame, text string) { c.FailAt(c.here.at, c.here.record, who, text) }
+func (c *Context) Fail(who Blame, text string) {
+	c.FailAt(c.judge.here.at, c.judge.here.record, who, text)
+}
 
 // Failf is Fail with a formatted text.
 func (c *Context) Failf(who Blame, format string, args ...any) {
@@ -66,35 +54,38 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 		c.against[side]++
 		f.Side = side.String()
 	}
-	if len(c.findings) < c.most {
-		name, shown := c.packets.name(record, c.Start)
+	if c.keeps(&f) {
+		name, shown := c.judge.seen.name(record, c.Start)
 		f.Packet, f.Text = name, text+c.wrapped(text, shown)
-		c.findings = append(c.findings, f)
+		c.keep(f)
 	}
 }
 
 // atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the requester. Of a frame
 // that belongs to no connection it is the sender's. A box in the path is of the implementation at A.
 func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
-	if who != Requester && who != Responder || c.Index < 0 && !c.here.sent {
+	if who != Requester && who != Responder || c.Index < 0 && !c.judge.here.sent {
 		return 0, false
 	}
 	switch {
 	case c.Index < 0:
-		side = c.here.sender
+		side = c.judge.here.sender
 	case who == Responder:
 		side = c.Req.Other()
 	default:
 		side = c.Req
 	}
-	if box, boxed := c.hop.Box(); boxed && side == box {
+	if box, boxed := c.hop().Box(); boxed && side == box {
 		side = trace.A
 	}
 	return side, true
 }
 
+// hop is the part of the path that the connection is.
+func (c *Context) hop() trace.Hop { return c.judge.header.On(c.Index) }
+
 // Now returns the time of the current sight, event or end.
-func (c *Context) Now() vtime.Time { return c.here.at }
+func (c *Context) Now() vtime.Time { return c.judge.here.at }
 
 // Began returns when a packet that leaves began to: what comes later cannot change it any more. It is the time of the sight, but
 // where taps are behind the line and its rate is known.

@@ -24,8 +24,8 @@ type Conversation struct {
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side
-	Attr     engine.QP  // attributes of the requester's end; Known tells whether they are in force
-	PeerAttr engine.QP  // attributes of the responder's end
+	Attr     *engine.QP // attributes of the requester's end; Known tells whether they are in force
+	PeerAttr *engine.QP // attributes of the responder's end
 	Known    bool       // the attributes of both ends are in force
 	MTU      int        // path MTU in force or learnt; 0 when unknown
 	Start    psn.PSN    // first request PSN
@@ -129,12 +129,12 @@ func (s *Sight) Intact() bool {
 // opcode of a class that the connection speaks; where the ends are of different kinds, an opcode that this one takes. What is
 // not is dropped without an answer, so it moves nothing.
 func (c *Conversation) Addressed(s *Sight) bool {
-	p, q := s.Pkt, &c.PeerAttr
+	p, q := s.Pkt, c.PeerAttr
 	if s.Rec.Fate == trace.Injected && c.strange(s) || !c.taken(s) {
 		return false
 	}
 	if s.Point.AtRequester() {
-		q = &c.Attr
+		q = c.Attr
 	}
 	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || (p.PKey^q.PKey)&0x7FFF == 0)
 }
@@ -168,10 +168,10 @@ func (c *Conversation) strange(s *Sight) bool {
 }
 
 // reset starts a conversation from what the header knows of it.
-func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn) {
+func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports *[2]Port) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
-	*c = Conversation{Index: index, Req: req, Attr: me.QP, PeerAttr: peer.QP, Known: me.Known && peer.Known, Port: &Port{},
-		PeerPort: &Port{}}
+	*c = Conversation{Index: index, Req: req, Attr: &me.QP, PeerAttr: &peer.QP, Known: me.Known && peer.Known,
+		Port: &ports[req], PeerPort: &ports[req.Other()]}
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}

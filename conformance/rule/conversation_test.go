@@ -32,7 +32,7 @@ func newWalk(t *testing.T, known bool) *walk {
 		conn.Ends[i].QP = engine.QP{MTU: 1024, SendPSN: testStart, RecvPSN: testStart}
 	}
 	w := &walk{t: t}
-	w.c.reset(0, trace.A, &conn)
+	w.c.reset(0, trace.A, &conn, &[2]Port{})
 	return w
 }
 
@@ -299,7 +299,7 @@ func TestRespondersDeclareWhatTheyKeep(t *testing.T) {
 	h := testHeader(1)
 	j := NewJudge(h, nil, Options{Ends: &[2]End{{Features: []string{"rc"}}, {Features: []string{"rc", KeepsEarly, KeepsNewest}}}})
 	for side, keeps := range []bool{true, false} { // the responder of A's requests is B
-		if c := &j.halves[0][side].conv; c.Keeps() != keeps || c.responder.keep.rising != keeps {
+		if c := &j.half(0, trace.Side(side)).conv; c.Keeps() != keeps || c.responder.keep.rising != keeps {
 			t.Errorf("requests of %v: kept %v, rising %v", trace.Side(side), c.Keeps(), c.responder.keep.rising)
 		}
 	}

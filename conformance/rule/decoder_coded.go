@@ -50,9 +50,9 @@ func (d *Decoder) length(h *roce.Repair, sum []byte, at int) int {
 // sound reports whether a recovered packet is what belongs at its place: for this QP, with its PSN, of a coded kind, and
 // beginning and ending a message where the repair packet says that the block does.
 func (d *Decoder) sound(p *roce.Packet, h *roce.Repair, at int) bool {
-	q := &d.conv.PeerAttr
+	q := d.conv.PeerAttr
 	if d.reads {
-		q = &d.conv.Attr
+		q = d.conv.Attr
 	}
 	o := p.Opcode
 	first, last := h.HasFirst && at == 0, h.HasLast && at == int(h.N)-1

@@ -50,22 +50,18 @@ func (j *Judge) crossing(conn int) *half {
 	if j.header.On(conn) != trace.LANHop {
 		return nil
 	}
-	h := j.halves[conn][trace.A]
-	if !h.started {
-		j.start(h)
-	}
-	return h
+	return j.half(conn, trace.A)
 }
 
 // route shows a sight of either hop to the checks that see both.
 func (j *Judge) route(t *trace.Sight) {
 	h := j.crossing(t.Rec.Conn)
-	if h == nil || len(h.sights[listRoute]) == 0 {
+	if h == nil || len(h.plan.sights[listRoute]) == 0 {
 		return
 	}
 	s := &j.sight
 	s.Sight = *t
 	s.clear()
 	j.here = place{at: t.At, record: t.Index}
-	h.show(h.sights[listRoute], s)
+	h.show(listRoute, s)
 }

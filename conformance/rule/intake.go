@@ -100,9 +100,9 @@ func (i *Intake) Sight(s *Sight) vtime.Time {
 
 // end returns the pipeline of the end where something arrives; nil where no query stalls it.
 func (i *Intake) end(point trace.Point) *pipeline {
-	n, port, qp := 0, i.c.Port, &i.c.Attr
+	n, port, qp := 0, i.c.Port, i.c.Attr
 	if !point.AtRequester() {
-		n, port, qp = 1, i.c.PeerPort, &i.c.PeerAttr
+		n, port, qp = 1, i.c.PeerPort, i.c.PeerAttr
 	}
 	if i.ends[n] == nil && port.queries {
 		i.ends[n] = port.Shared(pipelineKey{i.c.rule.ID}, func() any { return &pipeline{Pipe: PipeWith(qp.Params)} }).(*pipeline)

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -45,26 +44,17 @@ type Judge struct {
 	header trace.Header
 	rules  []Rule
 	opts   Options
-	halves [][2]*half                // by connection and requester
+	halves [][2]*half                // by connection and requester; nil until the first packet or work request
+	plans  []*plan                   // of the halves that have begun
 	ports  [trace.WANHop + 1][2]Port // by hop and side
 	stray  *half
 	here   place
 	seen   seen
 	sight  Sight
 
+	coded   [2]bool    // a decoder lies before the transport, by requester
 	buffers [2]buffers // of the decoders, by side
 	idle    [2]bool    // sides that have said that they have no work left
-}
-
-// half is a half-conversation with its checks.
-type half struct {
-	conv    Conversation
-	started bool
-	sights  [points][]onSight
-	events  []onEvent
-	both    []onEvent // those of checks that see both hops
-	checks  []check   // by rule
-	missing []Vantage
 }
 
 // The lists of checks, one per Class bit: the four trace.Points come first.
@@ -80,108 +70,54 @@ const (
 	points         = 12
 )
 
-type onSight struct {
-	rule int
-	call func(*Sight)
-}
-
-type onEvent struct {
-	rule int
-	call func(*trace.Event)
-}
-
-type check struct {
-	ctx *Context
-	end func(vtime.Time)
-}
-
-// NewJudge returns a judge of a trace with header h. The rules are only read.
+// NewJudge returns a judge of a trace with header h. The rules are only read, and so are the connections of the header.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns))}
 	for hop := range j.ports {
 		for side := range j.ports[hop] {
 			j.ports[hop][side] = newPort(&h, trace.Side(side))
+			j.ports[hop][side].queries = slices.Contains(opts.declared(trace.Side(side)), QueriesHost)
 		}
 	}
-	for i := range h.Conns {
-		for side := range j.halves[i] {
-			j.halves[i][side] = &half{}
-			c := &j.halves[i][side].conv
-			c.reset(i, trace.Side(side), &h.Conns[i])
-			ports := &j.ports[h.Conns[i].Hop]
-			c.Port, c.PeerPort = &ports[side], &ports[trace.Side(side).Other()]
-			c.Port.queries = slices.Contains(opts.declared(trace.Side(side)), QueriesHost)
-			c.Alone = len(h.Conns) == 1
-			c.Between = h.Between
-			box, divided := h.Conns[i].Hop.Box()
-			first := divided && trace.Side(side) == trace.A
-			c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-			c.ends, c.behind = opts.Ends, h.BehindLine()
-			declared := opts.declared(trace.Side(side).Other()) // by the responder
-			c.responder.keep.reach = keepReach(c, declared)
-			c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
-			c.responder.keep.direct = slices.Contains(declared, PlacesEarly)
-			c.responder.tells = h.Reports&trace.ReportCQE != 0
-			if slices.Contains(declared, CodesBlocks) {
-				j.interpose(j.halves[i][side])
-			}
-		}
+	for side := range j.coded {
+		j.coded[side] = slices.Contains(opts.declared(trace.Side(side).Other()), CodesBlocks)
 	}
 	j.stray = &half{}
-	j.stray.conv.reset(-1, trace.A, &trace.Conn{})
+	j.stray.conv.reset(-1, trace.A, &trace.Conn{}, &[2]Port{})
 	return j
 }
 
-// start makes the checks of a half.
-func (j *Judge) start(h *half) {
-	h.started = true
-	h.checks, h.missing = make([]check, len(j.rules)), make([]Vantage, len(j.rules))
-	have := offered(&j.header, &h.conv)
-	if j.opts.Orders != nil && h != j.stray {
-		have |= Assigned
+// half returns the half-conversation of a connection and a requester, and begins it when nothing of it has been seen.
+func (j *Judge) half(conn int, req trace.Side) *half {
+	h := j.halves[conn][req&1]
+	if h == nil {
+		h = j.begin(conn, req&1)
+		j.halves[conn][req&1] = h
+		j.start(h)
 	}
-	if h == j.stray {
-		have |= Both
-	}
-	for i := range j.rules {
-		r := &j.rules[i]
-		have := have
-		if r.Sees&Route == 0 {
-			have = onHop(have, j.header.On(h.conv.Index), &h.conv)
-		}
-		h.missing[i] = lacks(&j.header, r, have)
-		if r.New == nil || r.Unbuilt != "" || h.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
-			h == j.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !j.routed(h) {
-			continue
-		}
-		ctx := &Context{Conversation: &h.conv, rule: r, have: have, hop: j.header.On(h.conv.Index), here: &j.here, packets: &j.seen, most: j.most(),
-			orders: j.opts.Orders, of: j.connOf(h.conv.Index), idle: &j.idle}
-		h.add(i, ctx)
-	}
+	return h
 }
 
-// add starts the check of one rule and lists it where it wants to be called.
-func (h *half) add(i int, ctx *Context) {
-	defer func() {
-		if p := recover(); p != nil {
-			ctx.broken = fmt.Sprint(p)
-		}
-	}()
-	h.checks[i].ctx = ctx
-	c := ctx.rule.New(ctx)
-	h.checks[i].end = c.End
-	for point := range h.sights {
-		if c.Sight != nil && ctx.rule.Sees&(1<<point) != 0 {
-			h.sights[point] = append(h.sights[point], onSight{i, c.Sight})
-		}
+// begin makes a half-conversation without its checks.
+func (j *Judge) begin(i int, side trace.Side) *half {
+	h, conn := &half{}, &j.header.Conns[i]
+	c := &h.conv
+	c.reset(i, side, conn, &j.ports[conn.Hop])
+	c.Alone = len(j.header.Conns) == 1
+	c.Between = j.header.Between
+	box, divided := conn.Hop.Box()
+	first := divided && side == trace.A
+	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
+	c.ends, c.behind = j.opts.Ends, j.header.BehindLine()
+	declared := j.opts.declared(side.Other()) // by the responder
+	c.responder.keep.reach = keepReach(c, declared)
+	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
+	c.responder.keep.direct = slices.Contains(declared, PlacesEarly)
+	c.responder.tells = j.header.Reports&trace.ReportCQE != 0
+	if j.coded[side] {
+		j.interpose(h)
 	}
-	switch {
-	case c.Event == nil:
-	case ctx.rule.Sees&Route != 0:
-		h.both = append(h.both, onEvent{i, c.Event})
-	default:
-		h.events = append(h.events, onEvent{i, c.Event})
-	}
+	return h
 }
 
 // Sight implements trace.Viewer.
@@ -195,8 +131,8 @@ func (j *Judge) Sight(t *trace.Sight) {
 		return
 	}
 	h, list := j.place(t)
-	if !h.started {
-		j.start(h)
+	if h.plan == nil {
+		j.start(h) // that of what belongs to no connection
 	}
 	point := j.sight.Point
 	h.conv.expire(t.At)
@@ -228,7 +164,7 @@ func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.sight.Sight = *t
 	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected}
 	j.sight.clear()
-	h.show(h.sights[list], &j.sight)
+	h.show(list, &j.sight)
 }
 
 // pass shows a sight of the transport and moves the conversation past it.
@@ -245,7 +181,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
-	h.show(h.sights[list], s)
+	h.show(list, s)
 	h.conv.update(s)
 	if s.Legal {
 		j.release(h)
@@ -258,7 +194,7 @@ func (j *Judge) release(h *half) {
 	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
 	for h.conv.release(s) {
 		j.here = place{at: s.At, record: s.Index}
-		h.show(h.sights[listReleaseIn], s)
+		h.show(listReleaseIn, s)
 		h.conv.update(s)
 	}
 }
@@ -270,12 +206,12 @@ func (j *Judge) showPeer(r *trace.Record) {
 		return
 	}
 	h := j.halves[r.Conn][r.From&1^1]
-	if !h.started && r.Packet.Opcode == roce.TCP {
-		j.start(h) // a connection is both directions from its first segment on
+	if h == nil && r.Packet.Opcode == roce.TCP {
+		h = j.half(r.Conn, r.From.Other()) // a connection is both directions from its first segment on
 	}
-	if h.started {
+	if h != nil {
 		j.sight.Point += trace.ResponderOut
-		h.show(h.sights[listForeign], &j.sight)
+		h.show(listForeign, &j.sight)
 	}
 }
 
@@ -296,13 +232,13 @@ func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 		if r.Conn < 0 || r.Conn >= len(j.halves) || management && r.Defect == "" {
 			return j.stray, listForeign
 		}
-		return j.halves[r.Conn][r.From&1], listForeign
+		return j.half(r.Conn, r.From), listForeign
 	}
 	switch {
 	case o.IsRequest(), o.IsReadAck():
-		h, j.sight.Point = j.halves[r.Conn][r.From&1], trace.RequesterOut
+		h, j.sight.Point = j.half(r.Conn, r.From), trace.RequesterOut
 	default:
-		h, j.sight.Point = j.halves[r.Conn][r.From&1^1], trace.ResponderOut
+		h, j.sight.Point = j.half(r.Conn, r.From.Other()), trace.ResponderOut
 	}
 	if !t.Out {
 		j.sight.Point++
@@ -329,61 +265,21 @@ func (j *Judge) interpose(h *half) {
 
 // speaks reports whether a LoWAR packet belongs to a connection whose ends understand it.
 func (j *Judge) speaks(r *trace.Record) bool {
-	return r.Conn >= 0 && r.Conn < len(j.halves) && r.Defect == "" && j.halves[r.Conn][0].conv.Decoders[0] != nil
+	return r.Conn >= 0 && r.Conn < len(j.halves) && r.Defect == "" && j.coded[trace.A]
 }
 
 // placeRepair classifies a packet of the shim: it belongs to the half-conversation whose data it protects.
 func (j *Judge) placeRepair(t *trace.Sight) (h *half, list int) {
 	r := t.Rec
-	h, list, j.sight.Point = j.halves[r.Conn][r.From&1], listRepairOut, trace.RequesterOut
+	req := r.From
+	list, j.sight.Point = listRepairOut, trace.RequesterOut
 	if r.Packet.ToRequester() {
-		h, j.sight.Point = j.halves[r.Conn][r.From&1^1], trace.ResponderOut
+		req, j.sight.Point = r.From.Other(), trace.ResponderOut
 	}
 	if !t.Out {
 		list, j.sight.Point = listRepairIn, j.sight.Point+1
 	}
-	return h, list
-}
-
-// show calls the checks of a list; one that panics is silenced and the others go on.
-func (h *half) show(list []onSight, s *Sight) {
-	for next := 0; next < len(list); {
-		next = h.showFrom(list, next, s)
-	}
-}
-
-func (h *half) showFrom(list []onSight, from int, s *Sight) (next int) {
-	next = from
-	defer func() {
-		if p := recover(); p != nil {
-			h.silence(list[next].rule, p)
-			next++
-		}
-	}()
-	for ; next < len(list); next++ {
-		list[next].call(s)
-	}
-	return next
-}
-
-// silence takes a check that panicked out of every list, keeping the order of the others.
-func (h *half) silence(rule int, p any) {
-	h.checks[rule].ctx.broken = fmt.Sprint(p)
-	h.checks[rule].end = nil
-	for point := range h.sights {
-		for i := range h.sights[point] {
-			if h.sights[point][i].rule == rule {
-				h.sights[point][i].call = func(*Sight) {}
-			}
-		}
-	}
-	for _, list := range [][]onEvent{h.events, h.both} {
-		for i := range list {
-			if list[i].rule == rule {
-				list[i].call = func(*trace.Event) {}
-			}
-		}
-	}
+	return j.half(r.Conn, req), list
 }
 
 // Event implements trace.Viewer. An event is shown to both half-conversations of its connection, as far as they have
@@ -397,13 +293,13 @@ func (j *Judge) Event(e *trace.Event) {
 		j.report(j.stray, e)
 		return
 	}
-	for side := range j.halves[e.Conn] {
-		if h := j.halves[e.Conn][side]; !h.started && begins(e, trace.Side(side)) {
-			j.start(h)
+	for _, side := range []trace.Side{trace.A, trace.B} {
+		if begins(e, side) {
+			j.half(e.Conn, side)
 		}
 	}
-	for side := range j.halves[e.Conn] {
-		if h := j.halves[e.Conn][side]; h.started {
+	for _, h := range j.halves[e.Conn] {
+		if h != nil {
 			j.report(h, e)
 		}
 	}
@@ -425,7 +321,7 @@ func begins(e *trace.Event, side trace.Side) bool {
 }
 
 func (j *Judge) report(h *half, e *trace.Event) {
-	if !h.started {
+	if h.plan == nil {
 		j.start(h)
 	}
 	h.conv.expire(e.At)
@@ -438,60 +334,26 @@ func (j *Judge) report(h *half, e *trace.Event) {
 	h.conv.event(e)
 }
 
-// tell calls the checks of a list; one that panics is silenced and the others go on.
-func (h *half) tell(list []onEvent, e *trace.Event) {
-	for next := 0; next < len(list); {
-		next = h.tellFrom(list, next, e)
-	}
-}
-
-func (h *half) tellFrom(list []onEvent, from int, e *trace.Event) (next int) {
-	next = from
-	defer func() {
-		if p := recover(); p != nil {
-			h.silence(list[next].rule, p)
-			next++
-		}
-	}()
-	for ; next < len(list); next++ {
-		list[next].call(e)
-	}
-	return next
-}
-
 // End implements trace.Viewer.
 func (j *Judge) End(at vtime.Time) {
 	j.toOrders()
 	for h := range j.each {
 		h.conv.expire(at)
 		j.here = place{at: at, record: NoRecord}
-		for i := range h.checks {
-			if end := h.checks[i].end; end != nil {
-				h.finish(i, end, at)
-			}
-		}
+		h.finish(at)
 	}
-}
-
-func (h *half) finish(rule int, end func(vtime.Time), at vtime.Time) {
-	defer func() {
-		if p := recover(); p != nil {
-			h.silence(rule, p)
-		}
-	}()
-	end(at)
 }
 
 // each yields the halves that have begun, in the order of connections.
 func (j *Judge) each(yield func(*half) bool) {
 	for i := range j.halves {
 		for _, h := range j.halves[i] {
-			if h.started && !yield(h) {
+			if h != nil && !yield(h) {
 				return
 			}
 		}
 	}
-	if j.stray.started {
+	if j.stray.plan != nil {
 		yield(j.stray)
 	}
 }
@@ -512,21 +374,24 @@ func (j *Judge) verdict(i int) Verdict {
 		v.Status, v.Reason = NotApplicable, reason
 		return v
 	}
-	if r.Unbuilt != "" || r.New == nil {
+	if !r.built() {
 		v.Status, v.Reason = Inconclusive, "not judged: "+r.Unbuilt
 		return v
 	}
 	var missing Vantage
+	var doubt, broken remark
 	seen := false
-	for h := range j.each {
-		if h != j.stray {
-			missing |= h.missing[i]
+	for _, p := range j.plans {
+		if !p.shows.stray {
+			missing |= p.missing[i]
 		}
-		if ctx := h.checks[i].ctx; ctx != nil {
-			v.add(ctx)
-			seen = seen || h != j.stray
+		if a := p.of(r); a != nil {
+			v.add(a)
+			doubt, broken = doubt.first(a.doubt), broken.first(a.broken)
+			seen = seen || !p.shows.stray
 		}
 	}
+	v.remark(doubt, broken)
 	if seen && j.header.Divided() {
 		missing = 0 // one hop lacks what the other one shows
 	}

@@ -29,49 +29,49 @@ type Series struct {
 
 // Ordered returns what the requester was told to post; ok is false when nobody knows.
 func (c *Context) Ordered() (list []Series, ok bool) {
-	if c.orders == nil || c.Index < 0 {
+	if c.judge.opts.Orders == nil || c.Index < 0 {
 		return nil, false
 	}
-	return c.orders.Series(c.of, c.Req), true
+	return c.judge.opts.Orders.Series(c.judge.connOf(c.Index), c.Req), true
 }
 
 // Told returns the memory that the responder was told to offer; none when nobody knows.
 func (c *Context) Told() []Region {
-	if c.orders == nil || c.Index < 0 || c.orders.Regions == nil {
+	if c.judge.opts.Orders == nil || c.Index < 0 || c.judge.opts.Orders.Regions == nil {
 		return nil
 	}
-	return c.orders.Regions(c.of, c.Req.Other())
+	return c.judge.opts.Orders.Regions(c.judge.connOf(c.Index), c.Req.Other())
 }
 
 // Until returns when the run is stopped by the clock; vtime.Never when it lasts as long as its work.
 func (c *Context) Until() vtime.Time {
-	if c.orders == nil {
+	if c.judge.opts.Orders == nil {
 		return vtime.Never
 	}
-	return c.orders.Until
+	return c.judge.opts.Orders.Until
 }
 
 // RateOf returns the rate that a side is told; 0 when it is not told one, and behind a box.
 func (c *Context) RateOf(side trace.Side) unit.Rate {
-	if c.orders == nil || c.hop != trace.Whole {
+	if c.judge.opts.Orders == nil || c.hop() != trace.Whole {
 		return 0
 	}
-	return c.orders.Rates[side&1]
+	return c.judge.opts.Orders.Rates[side&1]
 }
 
 // Managed reports whether connections are set up by messages, so that one may never come to be.
-func (c *Context) Managed() bool { return c.orders != nil && c.orders.Managed }
+func (c *Context) Managed() bool { return c.judge.opts.Orders != nil && c.judge.opts.Orders.Managed }
 
 // Idle reports whether the endpoint of the requester has said that it has no work left.
-func (c *Context) Idle() bool { return c.idle != nil && c.idle[c.Req&1] }
+func (c *Context) Idle() bool { return c.judge.idle[c.Req&1] }
 
 // toOrders starts the halves of which nothing was seen although they were to have work.
 func (j *Judge) toOrders() {
 	o := j.opts.Orders
 	for i := range j.halves {
 		for side, h := range j.halves[i] {
-			if o != nil && !h.started && len(o.Series(j.connOf(i), trace.Side(side))) > 0 {
-				j.start(h)
+			if o != nil && h == nil && len(o.Series(j.connOf(i), trace.Side(side))) > 0 {
+				j.half(i, trace.Side(side))
 			}
 		}
 	}

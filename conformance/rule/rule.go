@@ -9,6 +9,7 @@ package rule
 import (
 	"fmt"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -118,8 +119,10 @@ type Rule struct {
 	BlackBox string            // which foreign devices can be judged: "HW,RXE", "ENG"
 	Unbuilt  string            // not empty: no verdict yet, and this is why (which vantage or peer is missing)
 
-	// New starts a check for one half-conversation. It is nil when Unbuilt is set.
-	New func(c *Context) Check
+	// New starts a check for one half-conversation, which may remember what it has seen; Each judges every sight for itself. A rule
+	// has one of the two, or is Unbuilt.
+	New  func(c *Context) Check
+	Each func(c *Context, s *Sight)
 }
 
 // Check is the running form of a rule. A nil function is not called.
@@ -139,13 +142,16 @@ func Complete(r *Rule) error {
 			return fmt.Errorf("rule %s: no %s", r.ID, f.name)
 		}
 	}
-	if (r.New == nil) != (r.Unbuilt != "") {
-		return fmt.Errorf("rule %s: give either New or the reason why it is unbuilt", r.ID)
+	if (r.New == nil && r.Each == nil) != (r.Unbuilt != "") || r.New != nil && r.Each != nil {
+		return fmt.Errorf("rule %s: give one of New and Each, or the reason why it is unbuilt", r.ID)
 	}
-	if r.New == nil {
+	if !r.built() {
 		return nil
 	}
-	check := r.New(&Context{Conversation: &Conversation{}, rule: r, here: &place{}})
+	check := Check{Sight: func(*Sight) {}}
+	if r.New != nil {
+		check = r.New(&Context{&Conversation{Attr: &engine.QP{}, PeerAttr: &engine.QP{}}, &account{rule: r, judge: &Judge{}}})
+	}
 	if check.Event == nil && (check.Sight == nil || r.Sees == 0) {
 		return fmt.Errorf("rule %s: sees neither packets nor events", r.ID)
 	}

@@ -88,17 +88,19 @@ func newVerdict(r *Rule) Verdict {
 		Required: r.Level == Must || r.Level == MustNot, Rests: r.RestsOn()}
 }
 
-// add counts what one conversation's check found.
-func (v *Verdict) add(c *Context) {
-	v.Met += c.met
-	v.Total += c.total
-	v.Against[0], v.Against[1] = v.Against[0]+c.against[0], v.Against[1]+c.against[1]
-	v.Findings = append(v.Findings, c.findings...)
-	if v.Doubt == "" {
-		v.Doubt = c.doubt
-	}
-	if c.broken != "" && v.Reason == "" {
-		v.Status, v.Reason = Error, fmt.Sprintf("the check panicked on connection %d: %s", c.Index, c.broken)
+// add counts what the checks of one plan found.
+func (v *Verdict) add(a *account) {
+	v.Met += a.met
+	v.Total += a.total
+	v.Against[0], v.Against[1] = v.Against[0]+a.against[0], v.Against[1]+a.against[1]
+	v.Findings = append(v.Findings, a.findings...)
+}
+
+// remark takes what was said first of the half-conversations of all plans.
+func (v *Verdict) remark(doubt, broken remark) {
+	v.Doubt = doubt.text
+	if broken.text != "" {
+		v.Status, v.Reason = Error, fmt.Sprintf("the check panicked on connection %d: %s", broken.conn, broken.text)
 	}
 }
 

@@ -213,17 +213,25 @@ func putIPv4Checksum(ip []byte) {
 
 // putUDPChecksum fills in the UDP checksum with its pseudo header; a sum of zero is sent as all ones (RFC 768, 8200).
 func putUDPChecksum(ip []byte, l4 int) {
-	ip[l4+6], ip[l4+7] = 0, 0
+	binary.BigEndian.PutUint16(ip[l4+6:], udpChecksum(ip, l4))
+}
+
+// UDPChecksum returns the checksum that the UDP datagram of an IPv6 packet should have.
+func UDPChecksum(ip []byte) uint16 { return udpChecksum(ip, ipv6Len) }
+
+// udpChecksum leaves out the checksum that is there.
+func udpChecksum(ip []byte, l4 int) uint16 {
 	addrs := ip[12:ipv4Len]
 	if l4 == ipv6Len {
 		addrs = ip[8:ipv6Len]
 	}
 	pseudo := uint64(bits.ReverseBytes16(protoUDP)) + uint64(bits.ReverseBytes16(uint16(len(ip)-l4)))
-	check := ^fold(sum32(sum32(pseudo, addrs), ip[l4:]))
+	sum := sum32(sum32(pseudo, addrs), ip[l4:l4+6])
+	check := ^fold(sum32(sum, ip[l4+udpLen:]))
 	if check == 0 {
 		check = 0xFFFF
 	}
-	binary.LittleEndian.PutUint16(ip[l4+6:], check)
+	return bits.ReverseBytes16(check)
 }
 
 // sum32 adds b to sum as little-endian words of 32 bits. The Internet checksum may be computed in any byte order and

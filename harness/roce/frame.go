@@ -104,19 +104,38 @@ func (f *Frame) AppendTo(b []byte) []byte {
 	at := span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
 	at.end = at.l4 + udpLen + size.total() + icrcLen
 	b, out := extend(b, at.end)
-	f.putEthernet(out)
-	if at.v6 {
-		f.putIPv6(out[at.l3:])
-	} else {
-		f.putIPv4(out[at.l3:])
-	}
-	f.putUDP(out[at.l4:])
+	f.putBelow(out, at)
 	f.Packet.putTransport(out[at.l4+udpLen:at.end-icrcLen], size)
 	putICRC(out, at)
 	if at.v6 {
 		putUDPChecksum(out[at.l3:], ipv6Len)
 	}
 	return b
+}
+
+// MaxHead is how long the headers of a frame can be, up to the payload.
+const MaxHead = 256
+
+// AppendHead appends what AppendTo does, up to the payload, with a UDP checksum of zero.
+func (f *Frame) AppendHead(b []byte) []byte {
+	size := f.Packet.sizes()
+	at := span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
+	at.end = at.l4 + udpLen + size.total() + icrcLen
+	b, out := extend(b, at.l4+udpLen+size.header)
+	f.putBelow(out, at)
+	f.Packet.putHead(out[at.l4+udpLen:], size)
+	return b
+}
+
+// putBelow writes the headers below the transport, of which the UDP checksum is zero.
+func (f *Frame) putBelow(b []byte, at span) {
+	f.putEthernet(b)
+	if at.v6 {
+		f.putIPv6(b[at.l3:], at.end-at.l3)
+	} else {
+		f.putIPv4(b[at.l3:], at.end-at.l3)
+	}
+	f.putUDP(b[at.l4:], at.end-at.l4)
 }
 
 // putEthernet writes the link header; with a VLAN tag the EtherType moves back by four bytes (IEEE 802.1Q).
@@ -134,12 +153,12 @@ func (f *Frame) putEthernet(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], kind)
 }
 
-// putIPv4 writes the header of the packet b. The checksum is taken from the words before they are stored: reading them
+// putIPv4 writes the header of a packet of n bytes. The checksum is taken from the words before they are stored: reading them
 // back at once would wait for the stores. RFC 1071 lets words of 32 bits be summed and folded at the end.
-func (f *Frame) putIPv4(b []byte) {
+func (f *Frame) putIPv4(b []byte, n int) {
 	be := binary.BigEndian
 	src, dst := as4(f.Src), as4(f.Dst)
-	w0 := 0x45<<24 | uint32(f.TOS)<<16 | uint32(uint16(len(b)))
+	w0 := 0x45<<24 | uint32(f.TOS)<<16 | uint32(uint16(n))
 	w1 := uint32(f.id())<<16 | f.fragmentWord()
 	w2 := uint32(f.TTL)<<24 | uint32(f.protocol())<<16
 	w3, w4 := be.Uint32(src[:]), be.Uint32(dst[:])
@@ -159,26 +178,26 @@ func as4(a netip.Addr) [4]byte {
 	return a.As4()
 }
 
-// putIPv6 writes the header of the packet b.
-func (f *Frame) putIPv6(b []byte) {
+// putIPv6 writes the header of a packet of n bytes.
+func (f *Frame) putIPv6(b []byte, n int) {
 	binary.BigEndian.PutUint32(b, 6<<28|uint32(f.TOS)<<20|f.FlowLabel&0xFFFFF)
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)-ipv6Len))
+	binary.BigEndian.PutUint16(b[4:], uint16(n-ipv6Len))
 	b[6], b[7] = protoUDP, f.TTL
 	src, dst := f.Src.As16(), f.Dst.As16()
 	copy(b[8:], src[:])
 	copy(b[24:], dst[:])
 }
 
-// putUDP writes the header of the datagram b without a checksum. IPv4 needs none, since the ICRC covers more; IPv6 gets
+// putUDP writes the header of a datagram of n bytes without a checksum. IPv4 needs none, since the ICRC covers more; IPv6 gets
 // one once everything else is in place.
-func (f *Frame) putUDP(b []byte) {
+func (f *Frame) putUDP(b []byte, n int) {
 	port := f.DstPort
 	if port == 0 {
 		port = Port
 	}
 	binary.BigEndian.PutUint16(b, f.SrcPort)
 	binary.BigEndian.PutUint16(b[2:], port)
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)))
+	binary.BigEndian.PutUint16(b[4:], uint16(n))
 	binary.BigEndian.PutUint16(b[6:], 0)
 }
 

@@ -28,7 +28,7 @@ func (f *Frame) appendOverIP(b []byte) []byte {
 	b, out := extend(b, f.Len())
 	f.putEthernet(out)
 	ip := out[l3:]
-	f.putIPv4(ip)
+	f.putIPv4(ip, len(ip))
 	n := copy(ip[ipv4Len:], f.Packet.Payload)
 	clear(ip[ipv4Len+n:])
 	if f.Packet.Opcode == TCP && f.Packet.IP.Fragment.Whole() {

@@ -61,13 +61,7 @@ func (p *Packet) AppendTransport(b []byte) []byte {
 
 // putTransport fills b, which has old content.
 func (p *Packet) putTransport(b []byte, size sizes) {
-	l := p.Opcode.Layout()
-	if l&LayoutBTH != 0 {
-		p.putBTH((*[bthLen]byte)(b), size.pad)
-		p.putExtended(b[bthLen:size.header], l)
-	} else if l&LayoutRepair != 0 {
-		p.putRepair(b, size.payload)
-	}
+	p.putHead(b, size)
 	// Old content is cleared only where no payload covers it: a packet of 4 KiB is written once, not twice.
 	b = b[size.header:]
 	n := 0
@@ -75,6 +69,17 @@ func (p *Packet) putTransport(b []byte, size sizes) {
 		n = copy(b[:size.payload], p.Payload)
 	}
 	clear(b[n:])
+}
+
+// putHead writes the headers of the transport.
+func (p *Packet) putHead(b []byte, size sizes) {
+	l := p.Opcode.Layout()
+	if l&LayoutBTH != 0 {
+		p.putBTH((*[bthLen]byte)(b), size.pad)
+		p.putExtended(b[bthLen:size.header], l)
+	} else if l&LayoutRepair != 0 {
+		p.putRepair(b, size.payload)
+	}
 }
 
 // putBTH writes the base header. QPs and PSNs of 24 bits share their words with a byte of flags, so each pair goes out as

@@ -11,11 +11,11 @@ import (
 // judgeDepth compares the depth in force with the formula, once per QP. A depth that the device does not have is
 // APN-QD-005's affair.
 func judgeDepth(c *rule.Context, unit string) {
-	want, known := formula(&c.Attr)
-	if !known || want > float64(capOf(&c.Attr)) {
+	want, known := formula(c.Attr)
+	if !known || want > float64(capOf(c.Attr)) {
 		return
 	}
-	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > deepest(&c.Attr, want) {
+	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > deepest(c.Attr, want) {
 		c.Failf(rule.Requester, "the queue holds %d, the path is %.2f %s long", got, want, unit)
 		return
 	}
@@ -89,12 +89,12 @@ func unitsOfDepth() rule.Rule {
 
 // judgeUnits looks for a depth that is wrong by the factor of a unit.
 func judgeUnits(c *rule.Context) {
-	want, known := formula(&c.Attr)
+	want, known := formula(c.Attr)
 	if !known {
 		c.Failf(rule.Requester, "requests are sent over a path of RTT %v and rate %v, which has no depth", c.Attr.Path.RTT, c.Attr.Path.Rate)
 		return
 	}
-	if want < 4 || want > float64(capOf(&c.Attr)) {
+	if want < 4 || want > float64(capOf(c.Attr)) {
 		return // rounding or the cap hides a factor
 	}
 	for _, m := range mistakes {
@@ -122,7 +122,7 @@ func deviceCap() rule.Rule {
 				}
 				m.Answered(c)
 				m.Request(c, s)
-				switch most := capOf(&c.Attr); {
+				switch most := capOf(c.Attr); {
 				case m.Count() > most && s.Pkt.Opcode.StartsMessage():
 					c.Failf(rule.Requester, "%d requests are outstanding, the device holds %d", m.Count(), most)
 				case m.Count() == most:

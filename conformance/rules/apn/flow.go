@@ -138,7 +138,7 @@ func lineBusy() rule.Rule {
 // still be in the queue; with one ACK for k messages, k - 1 may have arrived and wait for the others.
 func (f *flow) judgeBusy() {
 	c := f.c
-	want, known := formula(&c.Attr)
+	want, known := formula(c.Attr)
 	span, depth := f.last.Sub(f.settled), c.Attr.QueueDepth-max(0, c.Attr.CQModeration-1)
 	if f.spoilt || f.sparse || !f.warm || !known || float64(depth) < want || span < 2*c.Attr.Path.RTT {
 		return
@@ -181,7 +181,7 @@ func starvedQueue() rule.Rule {
 // judgeStarved compares the time between a message and the one that is q later with the closed form.
 func (f *flow) judgeStarved() {
 	c := f.c
-	want, known := formula(&c.Attr)
+	want, known := formula(c.Attr)
 	cycles := len(f.ends) - 1
 	if f.spoilt || !known || c.Attr.CQModeration > 1 || cycles < 3 || float64(c.Attr.QueueDepth) > 0.98*want {
 		return
@@ -222,7 +222,7 @@ func moderatedQueue() rule.Rule {
 // judgeModerated measures the window as messages per cycle.
 func (f *flow) judgeModerated() {
 	c := f.c
-	want, known := formula(&c.Attr)
+	want, known := formula(c.Attr)
 	m, depth := c.Attr.CQModeration, c.Attr.QueueDepth
 	if f.spoilt || !known || m <= 1 || m > depth || f.sent < 8*depth || float64(depth) > 0.98*want {
 		return

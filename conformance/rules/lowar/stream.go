@@ -87,9 +87,9 @@ func newStream(c *rule.Context, reads bool) *stream {
 // sender returns the attributes of the end that encodes.
 func (st *stream) sender() *engine.QP {
 	if st.reads {
-		return &st.c.PeerAttr
+		return st.c.PeerAttr
 	}
-	return &st.c.Attr
+	return st.c.Attr
 }
 
 // scheme returns the parameters (r, c) that an end was given.

@@ -63,7 +63,7 @@ func aethSyndrome() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
 			Requirement: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes above 4 are reserved"},
 		Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Stimulus: "all", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			if !rule.HasAETH(s.Pkt.Opcode) {
 				return
 			}

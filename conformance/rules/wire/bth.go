@@ -15,7 +15,7 @@ func bthReserved() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			c.Met()
 			p := s.Pkt
 			if c.Between && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
@@ -37,7 +37,7 @@ func bthDestQP() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "The destination QP field holds the number of the queue pair that the packet is for"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			peer := c.PeerAttr.QPN
 			if sender(s) == rule.Responder {
 				peer = c.Attr.QPN
@@ -60,7 +60,7 @@ func bthPadding() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			if wrong := padding(s); wrong != "" {
 				c.Fail(sender(s), wrong)
 			} else if s.Defect() == "" && s.Pkt.Opcode.HasPayload() && s.Pkt.Opcode != roce.LoWAR {
@@ -106,7 +106,7 @@ func bthPKey() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 10.9",
 			Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
 		Needs: rule.Attributes | rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			own := c.Attr.PKey
 			if sender(s) == rule.Responder {
 				own = c.PeerAttr.PKey
@@ -127,7 +127,7 @@ func bthSolicited() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.2.3",
 			Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			o := s.Pkt.Opcode
 			if o.EndsMessage() && (o.IsSend() || o.IsWrite() && o.HasImm()) {
 				return // either value is right

@@ -17,18 +17,16 @@ func icrcValue() rule.Rule {
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				switch {
-				case !s.Out, s.Defect() != "": // where the ICRC lies is then anybody's guess
-				case s.ICRC == trace.Good:
-					c.Met()
-				case doubtful(c, s):
-					c.Doubt("a frame passed with a wrong ICRC: sent so, or damaged before the tap")
-				case s.ICRC == trace.Bad:
-					c.Fail(sender(s), "the ICRC is wrong as sent; that of the bytes expected")
-				}
-			}}
+		Each: func(c *rule.Context, s *rule.Sight) {
+			switch {
+			case !s.Out, s.Defect() != "": // where the ICRC lies is then anybody's guess
+			case s.ICRC == trace.Good:
+				c.Met()
+			case doubtful(c, s):
+				c.Doubt("a frame passed with a wrong ICRC: sent so, or damaged before the tap")
+			case s.ICRC == trace.Bad:
+				c.Fail(sender(s), "the ICRC is wrong as sent; that of the bytes expected")
+			}
 		},
 	}
 }

@@ -14,7 +14,7 @@ func payloadLength() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Requirement: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			p := s.Pkt
 			if c.MTU == 0 || !p.Opcode.HasPayload() {
 				return

@@ -18,7 +18,7 @@ func opcodeLayout() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Requirement: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			d := s.Defect()
 			switch {
 			case d == "":

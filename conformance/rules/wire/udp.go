@@ -59,7 +59,7 @@ func udpPort() rule.Rule {
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "none", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			if kind, other := notIP(s.Raw); other {
 				c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
 				return
@@ -119,7 +119,7 @@ func udpLength() rule.Rule {
 		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
 			Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			ip, udp, ok := layers(s.Raw)
 			if !ok {
 				return
@@ -152,7 +152,7 @@ func ipFragments() rule.Rule {
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
-		New: sent(func(c *rule.Context, s *rule.Sight) {
+		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			ip, udp, ok := layers(s.Raw)
 			if !ok {
 				return

@@ -34,14 +34,12 @@ func doubtful(c *rule.Context, s *rule.Sight) bool {
 	return c.Between && (s.ICRC == trace.Bad || s.ICRC != trace.Good && s.Defect() != "")
 }
 
-// sent makes a check of a function that judges each packet as it leaves its sender.
-func sent(judge func(c *rule.Context, s *rule.Sight)) func(*rule.Context) rule.Check {
-	return func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) {
-			if s.Out && !doubtful(c, s) {
-				judge(c, s)
-			}
-		}}
+// sent looks at each packet where it leaves its sender.
+func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *rule.Sight) {
+	return func(c *rule.Context, s *rule.Sight) {
+		if s.Out && !doubtful(c, s) {
+			judge(c, s)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ type progress struct {
 // patience returns for how long a requester with requests outstanding may neither send nor complete anything: four times the timer
 // (IBTA 9.7.6.1.3), and as much again for schemes that wait for longer the more often they have tried.
 func (p *progress) patience() vtime.Duration {
-	a := &p.c.Attr
+	a := p.c.Attr
 	timer := a.TransportTimer()
 	for _, value := range a.Params { // such as a timer of its own
 		if d, err := vtime.ParseDuration(value); err == nil {

@@ -1,0 +1,159 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+)
+
+// plan is what all half-conversations of which a trace shows the same have in common: which rules are judged in them, at which
+// sights, and what was found. It is made for the first of them, so that a further one costs no more than what its checks remember.
+type plan struct {
+	shows   shown
+	missing []Vantage          // by rule: what is not shown of what the rule needs
+	judged  []*account         // of the rules that are judged, in their order
+	sights  [points][]*account // those that are called for a sight, by list
+	slots   int                // checks of a half
+}
+
+// shown is what a trace shows of a half-conversation.
+type shown struct {
+	path, hop Vantage // over the whole path; on its hop, where a box divides the path
+	routed    bool    // it is the half whose checks may see both hops
+	stray     bool    // it is what belongs to no connection
+}
+
+// account is what a rule has found in the half-conversations of a plan.
+type account struct {
+	rule  *Rule
+	judge *Judge
+	have  Vantage
+	slot  int     // of its check in a half; -1 for a rule that judges each sight for itself
+	each  Context // that of such a rule
+
+	met      int
+	total    int
+	against  [2]int    // of total, by the side that is to blame
+	findings []Finding // the first ones in time
+	broken   remark    // what a check panicked with
+	doubt    remark    // why the rule cannot pass
+}
+
+// remark is what was said of the first half-conversation, in the order of connections.
+type remark struct {
+	text string
+	conn int
+	rank int // of the half-conversation
+}
+
+// note takes a remark about c, in place of one about the same half-conversation or a later one.
+func (r *remark) note(c *Conversation, text string) {
+	if rank := c.rank(); r.text == "" || rank <= r.rank {
+		*r = remark{text, c.Index, rank}
+	}
+}
+
+// first returns the remark about the earlier half-conversation.
+func (r remark) first(o remark) remark {
+	if r.text == "" || o.text != "" && o.rank < r.rank {
+		return o
+	}
+	return r
+}
+
+// planOf returns the plan of a half-conversation.
+func (j *Judge) planOf(h *half) *plan {
+	have := offered(&j.header, &h.conv)
+	if j.opts.Orders != nil && h != j.stray {
+		have |= Assigned
+	}
+	if h == j.stray {
+		have |= Both
+	}
+	s := shown{path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), routed: j.routed(h), stray: h == j.stray}
+	for _, p := range j.plans {
+		if p.shows == s {
+			return p
+		}
+	}
+	p := &plan{shows: s, missing: make([]Vantage, len(j.rules))}
+	for i := range j.rules {
+		j.enter(p, i)
+	}
+	j.plans = append(j.plans, p)
+	return p
+}
+
+// enter enters a rule into a plan.
+func (j *Judge) enter(p *plan, i int) {
+	r, have := &j.rules[i], p.shows.path
+	if r.Sees&Route == 0 {
+		have = p.shows.hop
+	}
+	p.missing[i] = lacks(&j.header, r, have)
+	if !r.built() || p.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
+		p.shows.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !p.shows.routed {
+		return
+	}
+	a := &account{rule: r, judge: j, have: have, slot: -1}
+	if a.each.account = a; r.Each == nil {
+		a.slot = p.slots
+		p.slots++
+	}
+	p.judged = append(p.judged, a)
+	for list := range p.sights {
+		if r.Sees&(1<<list) != 0 {
+			p.sights[list] = append(p.sights[list], a)
+		}
+	}
+}
+
+// of returns the account of a rule; nil when it is not judged.
+func (p *plan) of(r *Rule) *account {
+	for _, a := range p.judged {
+		if a.rule == r {
+			return a
+		}
+	}
+	return nil
+}
+
+// most bounds the findings of a rule.
+func (a *account) most() int { return a.judge.most() }
+
+// keeps reports whether a finding is one of the first.
+func (a *account) keeps(f *Finding) bool {
+	n := len(a.findings)
+	return n < a.most() || f.earlier(&a.findings[n-1])
+}
+
+// keep takes a finding, in place of the latest when there are enough.
+func (a *account) keep(f Finding) {
+	at := len(a.findings)
+	for at > 0 && f.earlier(&a.findings[at-1]) {
+		at--
+	}
+	a.findings = slices.Insert(a.findings, at, f)
+	a.findings = a.findings[:min(len(a.findings), a.most())]
+}
+
+// panicked notes what a check of the rule panicked with.
+func (a *account) panicked(c *Conversation, p any) { a.broken.note(c, fmt.Sprint(p)) }
+
+// built reports whether the rule can be judged at all.
+func (r *Rule) built() bool { return (r.New != nil || r.Each != nil) && r.Unbuilt == "" }
+
+// rank puts half-conversations in the order of connections, and what belongs to none behind them.
+func (c *Conversation) rank() int {
+	if c.Index < 0 {
+		return int(^uint(0) >> 1)
+	}
+	return 2*c.Index + int(c.Req&1)
+}
+
+// earlier orders findings: by time, then by connection.
+func (f *Finding) earlier(g *Finding) bool {
+	if f.At != g.At {
+		return f.At < g.At
+	}
+	return f.Conn < g.Conn
+}
