@@ -46,6 +46,9 @@ type Conversation struct {
 	RNRWait   bool    // an RNR NAK was sent for EPSN and EPSN has not been accepted since
 	Held      int     // requests ahead of EPSN that the responder keeps; always 0 for one that discards them
 
+	// Earned is what the responder may say.
+	Earned Earned
+
 	// Reads is the sequence space of READ responses that are numbered apart, in the extension classes.
 	Reads ReadSpace
 
@@ -268,6 +271,7 @@ func (c *Conversation) update(s *Sight) {
 		c.requestArrived(s)
 		return
 	}
+	c.Earned.follow(c, s)
 	if !s.Intact() || !s.Out && !c.Addressed(s) {
 		return
 	}

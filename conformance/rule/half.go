@@ -9,9 +9,9 @@ import (
 type half struct {
 	conv   Conversation
 	plan   *plan
-	checks []check // by slot
-	events []int32 // slots of those that are told of events
-	both   []int32 // and of those that see both hops
+	checks []*check // by slot; nil while one sleeps
+	events []int32  // slots of those that are told of events
+	both   []int32  // and of those that see both hops
 }
 
 // check is the check of one rule in one half-conversation.
@@ -20,26 +20,31 @@ type check struct {
 	ctx Context
 }
 
-// start makes the checks of a half.
+// start makes the checks of a half that do not sleep.
 func (j *Judge) start(h *half) {
 	h.plan = j.planOf(h)
-	h.checks = make([]check, h.plan.slots)
+	h.checks = make([]*check, h.plan.slots)
+	h.wake(func(a *account) bool { return !h.plan.quiet || a.rule.Wakes == 0 })
+}
+
+// wake makes the checks that are not made yet, of those which which holds for.
+func (h *half) wake(which func(*account) bool) {
 	for _, a := range h.plan.judged {
-		if a.slot >= 0 {
+		if a.slot >= 0 && h.checks[a.slot] == nil && which(a) {
 			h.add(a)
 		}
 	}
 }
 
 // add starts the check of one rule.
-func (h *half) add(a *account) {
+func (h *half) add(a *account) *check {
+	c := &check{ctx: Context{&h.conv, a}}
+	h.checks[a.slot] = c
 	defer func() {
 		if p := recover(); p != nil {
 			a.panicked(&h.conv, p)
 		}
 	}()
-	c := &h.checks[a.slot]
-	c.ctx = Context{&h.conv, a}
 	c.Check = a.rule.New(&c.ctx)
 	switch {
 	case c.Event == nil:
@@ -48,16 +53,17 @@ func (h *half) add(a *account) {
 	default:
 		h.events = append(h.events, int32(a.slot))
 	}
+	return c
 }
 
-// show calls the checks of a list; one that panics is silenced and the others go on.
-func (h *half) show(list int, s *Sight) {
+// show calls the checks of a list, and wakes those that a sight of this kind wakes; one that panics is silenced and the others go on.
+func (h *half) show(list int, s *Sight, kind Kind) {
 	for next := 0; next < len(h.plan.sights[list]); {
-		next = h.showFrom(h.plan.sights[list], next, s)
+		next = h.showFrom(h.plan.sights[list], next, s, kind)
 	}
 }
 
-func (h *half) showFrom(list []*account, from int, s *Sight) (next int) {
+func (h *half) showFrom(list []*account, from int, s *Sight, kind Kind) (next int) {
 	next = from
 	defer func() {
 		if p := recover(); p != nil {
@@ -66,14 +72,16 @@ func (h *half) showFrom(list []*account, from int, s *Sight) (next int) {
 		}
 	}()
 	for ; next < len(list); next++ {
-		a := list[next]
-		if a.slot >= 0 {
+		switch a := list[next]; {
+		case a.slot < 0:
+			if a.broken.text == "" {
+				a.each.Conversation = &h.conv
+				a.rule.Each(&a.each, s)
+			}
+		case h.checks[a.slot] != nil || a.rule.Wakes&kind != 0 && h.add(a) != nil:
 			if see := h.checks[a.slot].Sight; see != nil {
 				see(s)
 			}
-		} else if a.broken.text == "" {
-			a.each.Conversation = &h.conv
-			a.rule.Each(&a.each, s)
 		}
 	}
 	return next
@@ -112,9 +120,9 @@ func (h *half) tellFrom(list []int32, from int, e *trace.Event) (next int) {
 
 // finish ends the checks.
 func (h *half) finish(at vtime.Time) {
-	for i := range h.checks {
-		if h.checks[i].End != nil {
-			h.end(&h.checks[i], at)
+	for _, c := range h.checks {
+		if c != nil && c.End != nil {
+			h.end(c, at)
 		}
 	}
 }

@@ -63,5 +63,5 @@ func (j *Judge) route(t *trace.Sight) {
 	s.Sight = *t
 	s.clear()
 	j.here = place{at: t.At, record: t.Index}
-	h.show(listRoute, s)
+	h.show(listRoute, s, AnyKind)
 }

@@ -164,7 +164,7 @@ func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.sight.Sight = *t
 	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected}
 	j.sight.clear()
-	h.show(list, &j.sight)
+	h.show(list, &j.sight, AnyKind)
 }
 
 // pass shows a sight of the transport and moves the conversation past it.
@@ -181,7 +181,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
-	h.show(list, s)
+	h.show(list, s, kindOf(s))
 	h.conv.update(s)
 	if s.Legal {
 		j.release(h)
@@ -194,7 +194,7 @@ func (j *Judge) release(h *half) {
 	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
 	for h.conv.release(s) {
 		j.here = place{at: s.At, record: s.Index}
-		h.show(listReleaseIn, s)
+		h.show(listReleaseIn, s, kindOf(s))
 		h.conv.update(s)
 	}
 }
@@ -211,7 +211,7 @@ func (j *Judge) showPeer(r *trace.Record) {
 	}
 	if h != nil {
 		j.sight.Point += trace.ResponderOut
-		h.show(listForeign, &j.sight)
+		h.show(listForeign, &j.sight, AnyKind)
 	}
 }
 
@@ -330,6 +330,7 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		j.release(h)
 	}
 	j.here = place{at: e.At, record: NoRecord}
+	h.wake(func(*account) bool { return true })
 	h.tell(h.events, e)
 	h.conv.event(e)
 }

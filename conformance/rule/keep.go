@@ -227,7 +227,10 @@ func (c *Conversation) release(s *Sight) bool {
 	}
 	x.waits = false
 	c.Held--
-	p := &c.responder.released
+	if c.responder.released == nil {
+		c.responder.released = &roce.Packet{}
+	}
+	p := c.responder.released
 	*p = roce.Packet{BTH: x.bth, RETH: x.reth, SO: x.so, Imm: x.imm, Len: x.len}
 	s.Pkt, s.Sum, s.Raw, s.Index = p, x.sum, nil, x.index
 	s.Relation, s.Arrived = Released, x.at

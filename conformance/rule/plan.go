@@ -3,6 +3,8 @@ package rule
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // plan is what all half-conversations of which a trace shows the same have in common: which rules are judged in them, at which
@@ -13,11 +15,13 @@ type plan struct {
 	judged  []*account         // of the rules that are judged, in their order
 	sights  [points][]*account // those that are called for a sight, by list
 	slots   int                // checks of a half
+	quiet   bool               // no endpoint reports anything, so that checks may sleep
 }
 
 // shown is what a trace shows of a half-conversation.
 type shown struct {
 	path, hop Vantage // over the whole path; on its hop, where a box divides the path
+	told      bool    // endpoints report something
 	routed    bool    // it is the half whose checks may see both hops
 	stray     bool    // it is what belongs to no connection
 }
@@ -47,7 +51,7 @@ type remark struct {
 
 // note takes a remark about c, in place of one about the same half-conversation or a later one.
 func (r *remark) note(c *Conversation, text string) {
-	if rank := c.rank(); r.text == "" || rank <= r.rank {
+	if rank := rankOf(c); r.text == "" || rank <= r.rank {
 		*r = remark{text, c.Index, rank}
 	}
 }
@@ -69,18 +73,23 @@ func (j *Judge) planOf(h *half) *plan {
 	if h == j.stray {
 		have |= Both
 	}
-	s := shown{path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), routed: j.routed(h), stray: h == j.stray}
+	s := shown{path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h), stray: h == j.stray}
 	for _, p := range j.plans {
 		if p.shows == s {
 			return p
 		}
 	}
-	p := &plan{shows: s, missing: make([]Vantage, len(j.rules))}
+	p := &plan{shows: s, missing: make([]Vantage, len(j.rules)), quiet: !s.told}
 	for i := range j.rules {
 		j.enter(p, i)
 	}
 	j.plans = append(j.plans, p)
 	return p
+}
+
+// tells reports whether anything is told of a connection beside what its frames show.
+func (j *Judge) tells(c *Conversation) bool {
+	return j.header.Reports|told(&j.header, c.Index, trace.A)|told(&j.header, c.Index, trace.B) != 0
 }
 
 // enter enters a rule into a plan.
@@ -142,8 +151,8 @@ func (a *account) panicked(c *Conversation, p any) { a.broken.note(c, fmt.Sprint
 // built reports whether the rule can be judged at all.
 func (r *Rule) built() bool { return (r.New != nil || r.Each != nil) && r.Unbuilt == "" }
 
-// rank puts half-conversations in the order of connections, and what belongs to none behind them.
-func (c *Conversation) rank() int {
+// rankOf puts half-conversations in the order of connections, and what belongs to none behind them.
+func rankOf(c *Conversation) int {
 	if c.Index < 0 {
 		return int(^uint(0) >> 1)
 	}

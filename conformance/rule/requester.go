@@ -253,6 +253,9 @@ func (c *Conversation) dataArrived(p psn.PSN, o roce.Opcode) {
 // window holds the transmissions that are outstanding, in a ring that grows with the span of PSNs in flight.
 type window struct{ slots []Transmission }
 
+// windowLeast is how many transmissions are remembered at least, though they be acknowledged.
+const windowLeast = 64
+
 // windowLimit bounds the ring; a PSN further than that behind MAX is forgotten.
 const windowLimit = 1 << 20
 
@@ -275,14 +278,17 @@ func (w *window) find(p psn.PSN) *Transmission {
 
 // add returns the slot of p, growing the ring so that [una, p] fits when the limit allows.
 func (w *window) add(una, p psn.PSN) *Transmission {
-	if span := p.Sub(una) + 1; span > len(w.slots) && len(w.slots) < windowLimit {
+	n := len(w.slots)
+	if span := p.Sub(una) + 1; span > n && n < windowLimit {
 		w.grow(span)
+	} else if t := &w.slots[int(p)&(n-1)]; n < windowLeast && t.PSN != noPSN && t.PSN != p {
+		w.grow(n + 1)
 	}
 	return &w.slots[int(p)&(len(w.slots)-1)]
 }
 
 func (w *window) grow(span int) {
-	size := max(64, 2*len(w.slots))
+	size := max(1, 2*len(w.slots))
 	for size < span && size < windowLimit {
 		size *= 2
 	}

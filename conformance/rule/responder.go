@@ -19,9 +19,9 @@ type responderState struct {
 	passed   psn.PSN // newest PSN that a response has acknowledged
 	passes   bool    // there is one
 	keep     keep
-	released roce.Packet // the packet of the Released sight
-	tells    bool        // receives are reported
-	receives uint32      // receives posted
+	released *roce.Packet // the packet of the Released sight; nil before the first
+	tells    bool         // receives are reported
+	receives uint32       // receives posted
 }
 
 // accepted is the state before one request was accepted.
@@ -222,8 +222,8 @@ const (
 
 // note remembers a state.
 func (r *responderState) note(a accepted) {
-	if n := len(r.undo); n == 0 || n < mostUndo && r.undo[r.next].valid && !(r.passes && r.undo[r.next].psn.LessEq(r.passed)) {
-		grown := make([]accepted, max(fewUndo, 2*n))
+	if n := len(r.undo); n == 0 || n < mostUndo && r.undo[r.next].valid && (n < fewUndo || !(r.passes && r.undo[r.next].psn.LessEq(r.passed))) {
+		grown := make([]accepted, max(1, 2*n))
 		copy(grown[copy(grown, r.undo[r.next:]):], r.undo[:r.next])
 		r.undo, r.next = grown, n
 	}

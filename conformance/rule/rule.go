@@ -119,6 +119,10 @@ type Rule struct {
 	BlackBox string            // which foreign devices can be judged: "HW,RXE", "ENG"
 	Unbuilt  string            // not empty: no verdict yet, and this is why (which vantage or peer is missing)
 
+	// Wakes are the kinds of sight before which the check, of a trace that shows frames alone, has nothing to remember and nothing to
+	// say: it is made with the first one of them. None is any sight.
+	Wakes Kind
+
 	// New starts a check for one half-conversation, which may remember what it has seen; Each judges every sight for itself. A rule
 	// has one of the two, or is Unbuilt.
 	New  func(c *Context) Check

@@ -51,7 +51,7 @@ func (q *queue[T]) push(x T) {
 		q.pop()
 	}
 	if q.n == len(q.items) {
-		items := make([]T, max(16, 2*len(q.items)))
+		items := make([]T, max(2, 2*len(q.items)))
 		for i := range q.n {
 			items[i] = q.items[(q.head+i)&(len(q.items)-1)]
 		}

@@ -32,7 +32,8 @@ type space struct {
 // Limits of the windows: the widest is half of what PSN arithmetic can tell apart, and holds 80 ms at 400 Gb/s; all
 // together take 512 MB at most.
 const (
-	leastSlots = 64
+	firstSlots = 2
+	leastSlots = 64 // that each may have, whatever all have together
 	mostSlots  = psn.Half / 2
 	totalSlots = 1 << 25
 )
@@ -70,10 +71,10 @@ func (s *space) extend(o int64, budget *int) *slot {
 	return &s.slots[int(o)&mask]
 }
 
-// grow makes room for a window of span offsets, as far as the budget goes; each space may have the least.
+// grow makes room for a window of span offsets, as far as the budget goes.
 func (s *space) grow(span int, budget *int) {
-	size := max(leastSlots, len(s.slots))
-	for size < min(span, mostSlots) && 2*size-len(s.slots) <= *budget {
+	size := max(firstSlots, len(s.slots))
+	for size < min(span, mostSlots) && (size < leastSlots || 2*size-len(s.slots) <= *budget) {
 		size *= 2
 	}
 	if size == len(s.slots) {

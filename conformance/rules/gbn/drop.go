@@ -14,7 +14,7 @@ func earlyDiscarded() rule.Rule {
 		Title: "Data that comes before its turn is discarded: neither placed in memory nor acknowledged until it is sent again",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A", Requirement: "Packets after a missing one are dropped by the receiver, " +
 			"so that the sender has to send all of them again."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			e := early{c: c}

@@ -51,14 +51,14 @@ func (j *disregard) response(s *rule.Sight) {
 	p := s.Pkt
 	if j.bad(j.c, s) {
 		j.c.Met()
-		j.seen, j.asked, j.psn = true, asksAgain(p) && !j.excused && !j.obeys, p.PSN
+		j.seen, j.asked, j.psn = true, rule.AsksAgain(p) && !j.excused && !j.obeys, p.PSN
 		return
 	}
 	if !s.Intact() || !j.c.Addressed(s) {
 		return
 	}
 	j.latest, j.heard = s.At, true
-	if asksAgain(p) || p.Opcode.IsReadResponse() || p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() {
+	if rule.AsksAgain(p) || p.Opcode.IsReadResponse() || p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() {
 		j.excused, j.asked, j.since = true, false, s.At
 	}
 }

@@ -18,7 +18,7 @@ func unknownQP() rule.Rule {
 		Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1",
 			Requirement: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			if c.Index < 0 {
 				return strangers(c)

@@ -45,11 +45,6 @@ func samePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
 // with it: the tracker places no other in the PSN space.
 func usable(s *rule.Sight) bool { return s.Relation != rule.Unrelated }
 
-// asksAgain reports a response that makes a requester send again: a sequence NAK or a selective acknowledgement.
-func asksAgain(p *roce.Packet) bool {
-	return rule.Selective(p) || p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
-}
-
 // both runs two checks side by side.
 func both(a, b rule.Check) rule.Check {
 	return rule.Check{

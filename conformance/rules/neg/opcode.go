@@ -11,7 +11,7 @@ func undefinedOpcode() rule.Rule {
 		Title: "A packet with an undefined opcode is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1",
 			Requirement: "A packet whose opcode is reserved is discarded without an answer"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft(all 256)", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "craft(all 256)", BlackBox: "HW,RXE",
 		New: silently("packet with an undefined opcode", func(_ *rule.Context, s *rule.Sight) bool {
 			return defective(s, roce.ErrUnknownOpcode.Error())
 		}),
@@ -48,7 +48,7 @@ func wrongVersion() rule.Rule {
 		Title: "A packet whose TVer is not 0 is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1",
 			Requirement: "A packet with a transport version other than 0 is discarded"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: silently("packet with a transport version other than 0", func(_ *rule.Context, s *rule.Sight) bool {
 			return !s.Out && s.Intact() && s.Pkt.TVer != 0
 		}),

@@ -126,7 +126,7 @@ func zeroLength() rule.Rule {
 		Title: "A WRITE or READ of no bytes succeeds whatever its R_Key",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, C9-88",
 			Requirement: "For a request of zero length the R_Key and the address are not checked"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			r := regions{c: c}
 			waiting, at := false, psn.PSN(0)

@@ -26,18 +26,15 @@ type silence struct {
 	// counter is the error counter that has to count the bad packets; "" when none does.
 	counter string
 
-	open    []suspect // bad packets whose PSN no legal one has brought since
-	window  bool      // no legal request has arrived since the last bad one
-	acked   psn.PSN   // last PSN acknowledged
-	heard   bool      // acked is set
-	naks    int       // requests to send again that legal packets have earned
-	repeats int       // repeated acknowledgements that duplicates have earned
-	loads   int       // placements that legal packets have earned
-	memory  regions   // when declared, only placements in it are requests': others are the responder's own READ data
-	size    int       // payload of the last bad packet
-	owed    int64     // bad packets that the counter must have counted
-	counted int64     // its latest value
-	counts  bool      // it has been reported
+	rule.Earned           // by legal packets
+	open        []suspect // bad packets whose PSN no legal one has brought since
+	window      bool      // no legal request has arrived since the last bad one
+	loads       int       // placements that legal packets have earned
+	memory      regions   // when declared, only placements in it are requests': others are the responder's own READ data
+	size        int       // payload of the last bad packet
+	owed        int64     // bad packets that the counter must have counted
+	counted     int64     // its latest value
+	counts      bool      // it has been reported
 }
 
 // suspect is a bad packet. Of some the PSN cannot be read.
@@ -56,6 +53,7 @@ func silently(what string, bad func(*rule.Context, *rule.Sight) bool) func(*rule
 }
 
 func (j *silence) check() rule.Check {
+	j.Earned = j.c.Earned
 	return rule.Check{Sight: j.sight, Event: j.event, End: j.end}
 }
 
@@ -95,7 +93,7 @@ func (j *silence) stimulus(s *rule.Sight) {
 	j.open = append(j.open, x)
 	j.window, j.size = true, s.Pkt.Len
 	if j.answered {
-		j.repeats++
+		j.Repeats++
 	}
 	if sameAddresses(s) {
 		j.owed++
@@ -140,14 +138,7 @@ func (j *silence) legal(s *rule.Sight) {
 	if len(j.open) > 0 {
 		j.replace(p)
 	}
-	switch d := p.PSN.Sub(e); {
-	case d < 0:
-		j.repeats++
-	case d > 0, j.c.Keeps(): // a packet before it may turn out to be refused, and then this one draws a selective acknowledgement
-		j.naks++
-	default:
-		j.naks = min(j.naks, 1)
-	}
+	j.Request(p.PSN.Sub(e), j.c.Keeps())
 }
 
 // replace takes the bad packets off whose PSNs a legal request has brought.
@@ -177,9 +168,7 @@ func (j *silence) response(p *roce.Packet) {
 			j.open = j.open[:0] // said once
 		}
 	}
-	if !rule.Selective(p) && (!j.heard || j.acked.Less(last)) {
-		j.acked, j.heard = last, true
-	}
+	j.Acknowledge(p, last)
 }
 
 // accuse says why a response can only be the doing of a bad packet; "" when it need not be.
@@ -191,12 +180,12 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 		if a != j.allow && j.names(p.PSN) {
 			return "answered with a NAK that names " + j.c.Rel(p.PSN)
 		}
-	case asksAgain(p) && j.c.Keeps() && j.refusable(p.PSN):
+	case rule.AsksAgain(p) && j.c.Keeps() && rule.Refusable(j.c.Conversation, p.PSN):
 		// What it says is missing may have come and been refused for want of a receive.
-	case asksAgain(p):
-		j.naks--
-		if j.naks < 0 {
-			j.naks = 0
+	case rule.AsksAgain(p):
+		j.NAKs--
+		if j.NAKs < 0 {
+			j.NAKs = 0
 			if j.window {
 				return "answered with a NAK for " + j.c.Rel(p.PSN)
 			}
@@ -204,10 +193,10 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 		if rule.Selective(p) && p.Opcode != roce.FNACK && j.isFresh(p.SACK.PSN) { // an FNACK names what is dropped
 			return "selectively acknowledged"
 		}
-	case plain && j.heard && last == j.acked:
-		j.repeats--
-		if j.repeats < 0 {
-			j.repeats = 0
+	case plain && j.Heard && last == j.Acked:
+		j.Repeats--
+		if j.Repeats < 0 {
+			j.Repeats = 0
 			if j.window {
 				return "answered by repeating the ACK of " + j.c.Rel(last)
 			}
@@ -217,12 +206,6 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 		return "counted as received: " + j.c.Rel(last) + " is acknowledged"
 	}
 	return ""
-}
-
-// refusable reports whether the request with PSN p may be refused for want of a receive.
-func (j *silence) refusable(p psn.PSN) bool {
-	t := j.c.Sent(p)
-	return t != nil && rule.TakesReceive(t.Opcode)
 }
 
 // isFresh reports whether p is the PSN of a bad packet that brought something new.
@@ -238,7 +221,7 @@ func (j *silence) isFresh(p psn.PSN) bool {
 // names reports whether a NAK for p can only mean a bad packet: p came with none but bad ones, or had been acknowledged.
 func (j *silence) names(p psn.PSN) bool {
 	for _, x := range j.open {
-		if x.known && x.psn == p && (x.fresh || j.heard && !j.acked.Less(p)) || !x.known && j.window && !p.Less(j.expected()) {
+		if x.known && x.psn == p && (x.fresh || j.Heard && !j.Acked.Less(p)) || !x.known && j.window && !p.Less(j.expected()) {
 			return true
 		}
 	}

@@ -78,21 +78,15 @@ func ackIsReceived() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A positive acknowledgement of a PSN says that this request packet and all " +
 			"before it have been received."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "a lost request", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if !c.Started || c.Fatal {
-					return
-				}
-				last, ok := rule.Acknowledged(s.Pkt)
-				if !ok {
-					return
-				}
-				if !last.Less(c.EPSN) {
-					c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
-				} else {
-					c.Met()
-				}
-			}}
+		Each: func(c *rule.Context, s *rule.Sight) {
+			last, ok := rule.Acknowledged(s.Pkt)
+			switch {
+			case !c.Started || c.Fatal || !ok:
+			case last.Less(c.EPSN):
+				c.Met()
+			default:
+				c.Failf(rule.Responder, "acknowledges %s, while %s has not arrived", c.Rel(last), c.Rel(c.EPSN))
+			}
 		},
 	}
 }

@@ -86,14 +86,18 @@ func msnOperations() rule.Rule {
 type msnMoments struct {
 	c      *rule.Context
 	base   msnBase
-	inside bool // the latest request accepted did not end its message
-	reads  [64]struct {
-		psn psn.PSN
-		msn psn.MSN // requests completed, the READ included
-		set bool
-	}
-	next int
+	inside bool      // the latest request accepted did not end its message
+	reads  []msnRead // the latest ones, msnReads at most
+	next   int       // the oldest of so many
 }
+
+// msnRead is a READ that was accepted.
+type msnRead struct {
+	psn psn.PSN
+	msn psn.MSN // requests completed, the READ included
+}
+
+const msnReads = 64
 
 func (m *msnMoments) sight(s *rule.Sight) {
 	c, p := m.c, s.Pkt
@@ -102,9 +106,7 @@ func (m *msnMoments) sight(s *rule.Sight) {
 			m.inside = !p.Opcode.EndsMessage()
 		}
 		if s.Legal && p.Opcode.IsRead() {
-			r := &m.reads[m.next]
-			r.psn, r.msn, r.set = p.PSN, c.MSN.Next(), true
-			m.next = (m.next + 1) % len(m.reads)
+			m.read(msnRead{p.PSN, c.MSN.Next()})
 		}
 		return
 	}
@@ -131,10 +133,20 @@ func (m *msnMoments) judge(good bool, format string, n, want psn.MSN) {
 	}
 }
 
+// read remembers a READ.
+func (m *msnMoments) read(r msnRead) {
+	if len(m.reads) < msnReads {
+		m.reads = append(m.reads, r)
+		return
+	}
+	m.reads[m.next] = r
+	m.next = (m.next + 1) % msnReads
+}
+
 // counted returns the MSN after the READ whose first PSN is p.
 func (m *msnMoments) counted(p psn.PSN) (psn.MSN, bool) {
 	for i := range m.reads {
-		if m.reads[i].set && m.reads[i].psn == p {
+		if m.reads[i].psn == p {
 			return m.reads[i].msn, true
 		}
 	}

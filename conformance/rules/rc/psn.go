@@ -154,19 +154,17 @@ func psnSpan() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
 			"so that the responder can tell a duplicate from a packet of the future."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				n := c.Span(s.Pkt)
-				if s.Relation != rule.First || n == 0 {
-					return
-				}
-				// The span wraps to a negative number exactly when it reaches 2^23.
-				if span := s.Pkt.PSN.Sub(c.UNA) + n; span < 0 || span >= psn.Half {
-					c.Failf(rule.Requester, "%d PSNs are unacknowledged; fewer than 2^23 expected", span&psn.Mask)
-				} else if span > 1 {
-					c.Met()
-				}
-			}}
+		Each: func(c *rule.Context, s *rule.Sight) {
+			n := c.Span(s.Pkt)
+			if s.Relation != rule.First || n == 0 {
+				return
+			}
+			// The span wraps to a negative number exactly when it reaches 2^23.
+			if span := s.Pkt.PSN.Sub(c.UNA) + n; span < 0 || span >= psn.Half {
+				c.Failf(rule.Requester, "%d PSNs are unacknowledged; fewer than 2^23 expected", span&psn.Mask)
+			} else if span > 1 {
+				c.Met()
+			}
 		},
 	}
 }
@@ -178,17 +176,15 @@ func psnSameContent() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried request packet has the PSN and the content of the packet " +
 			"that it repeats."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "a lost request", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.Again || s.Sent == nil {
-					return
-				}
-				if what := difference(s); what != "" {
-					c.Failf(rule.Requester, "%s is sent again with another %s", c.Rel(s.Pkt.PSN), what)
-				} else {
-					c.Met()
-				}
-			}}
+		Each: func(c *rule.Context, s *rule.Sight) {
+			if s.Relation != rule.Again || s.Sent == nil {
+				return
+			}
+			if what := difference(s); what != "" {
+				c.Failf(rule.Requester, "%s is sent again with another %s", c.Rel(s.Pkt.PSN), what)
+			} else {
+				c.Met()
+			}
 		},
 	}
 }

@@ -18,7 +18,7 @@ func readResponses() rule.Rule {
 		Title: "The responses to a READ carry its PSNs in order, with opcode by position and payload as in requests",
 		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Requirement: "The PSN of the first READ response is that of the request, each further " +
 			"response has the next one; all but the last are one path MTU long."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READs of one and of several packets", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Stimulus: "READs of one and of several packets", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := readStream{c: c}
 			return rule.Check{Sight: r.sight}
@@ -154,7 +154,7 @@ func readReissue() rule.Rule {
 		Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data only: its PSN, virtual address " +
 			"and DMA length are those of the first response packet that is missing."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a lost READ response", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Fetch, Stimulus: "a lost READ response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var arrived vtime.Time // when the latest response of a READ came
 			return rule.Check{Sight: func(s *rule.Sight) {

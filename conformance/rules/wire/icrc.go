@@ -39,7 +39,7 @@ func icrcRewritten() rule.Rule {
 		Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
-		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Stimulus: "rewrite fields", BlackBox: "HW,RXE",
+		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "rewrite fields", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			r := rewrite{c: c}
 			return rule.Check{Sight: r.sight, End: r.end}

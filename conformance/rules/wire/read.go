@@ -15,14 +15,21 @@ type asked struct {
 
 // reads remembers the latest READ requests, more than a responder serves at a time.
 type reads struct {
-	ring [32]asked
-	next int
+	ring []asked // readsKept at most
+	next int     // the oldest of so many
 }
+
+const readsKept = 32
 
 // add remembers a READ request.
 func (r *reads) add(c *rule.Context, p *roce.Packet) {
-	r.ring[r.next] = asked{p.PSN, c.Packets(p.RETH.DMALen), int(p.RETH.DMALen)}
-	r.next = (r.next + 1) % len(r.ring)
+	a := asked{p.PSN, c.Packets(p.RETH.DMALen), int(p.RETH.DMALen)}
+	if len(r.ring) < readsKept {
+		r.ring = append(r.ring, a)
+		return
+	}
+	r.ring[r.next] = a
+	r.next = (r.next + 1) % readsKept
 }
 
 // payload returns how many bytes the response with this PSN must bring; ok is false when no known READ asked for it.
