@@ -83,6 +83,9 @@ func (a *account) verdict(id string) rule.Verdict {
 		for _, p := range a.problems[:min(most, len(a.problems))] {
 			v.Findings = append(v.Findings, rule.Finding{Rule: id, Blame: rule.Harness, Conn: -1, Record: rule.NoRecord, Text: p})
 		}
+		if v.Total > 0 {
+			v.Explain = rule.Explain(id)
+		}
 		switch {
 		case v.Total > 0 && r.Level != rule.Observation:
 			v.Status = rule.Fail

@@ -48,6 +48,9 @@ func (f *Finding) Line() string {
 	return fmt.Sprintf("packet %d, %s: %s", f.Record, f.Packet, f.Text)
 }
 
+// Explain is the command that explains the rule with an ID.
+func Explain(id string) string { return "gauntlet explain " + id }
+
 // More is how many violations were found beside those of Findings.
 func (v *Verdict) More() int { return max(0, v.Total-len(v.Findings)) }
 

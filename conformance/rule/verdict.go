@@ -78,6 +78,7 @@ type Verdict struct {
 	Doubt    string `json:"-"`                // why it cannot be PASS; "" when nothing speaks against that
 	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove nothing.
 	Findings []Finding `json:"findings,omitempty"`
+	Explain  string    `json:"explain,omitempty"` // the command that says more about the rule, where there are findings
 
 	Rests validity.Property `json:"rests_on,omitempty"` // what the evidence rests on
 }
@@ -113,6 +114,9 @@ func (v *Verdict) settle(r *Rule, missing Vantage, most int) {
 		}
 		return a.Conn - b.Conn
 	})
+	if len(v.Findings) > 0 {
+		v.Explain = Explain(v.Rule)
+	}
 	most = min(most, len(v.Findings))
 	v.Findings = v.Findings[:most:most]
 	switch {

@@ -63,7 +63,8 @@ type Verdict struct {
 	Reason   string      `json:"reason,omitempty"`
 	Met      int         `json:"met"`
 	Total    int         `json:"violations"`
-	Against  [2]int      `json:"-"` // of Total, those for which A is to blame, and B
+	Explain  string      `json:"explain,omitempty"` // the command that says more about the rule, where there are findings
+	Against  [2]int      `json:"-"`                 // of Total, those for which A is to blame, and B
 }
 
 // Passed reports whether the spec passes.
@@ -101,7 +102,7 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 			o.Findings = append(o.Findings, v.Findings...)
 		}
 		if isNamed || v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
-			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total, v.Against})
+			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total, v.Explain, v.Against})
 		}
 		if v.Status == rule.Inconclusive {
 			o.Unseen = append(o.Unseen, v.Rule)
@@ -215,7 +216,7 @@ func (o *Outcome) String() string {
 	for i, f := range o.Findings {
 		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Line(), f.Blame, f.Conn, vtime.Time(f.At).Micros())
 		if last := i+1 == len(o.Findings) || o.Findings[i+1].Rule != f.Rule; last {
-			b.WriteString(o.more(f.Rule))
+			fmt.Fprintf(&b, "%s\n  %s", o.more(f.Rule), rule.Explain(f.Rule))
 		}
 	}
 	return b.String()

@@ -48,7 +48,7 @@ func TestOutcomeOfIdleRun(t *testing.T) {
 		{Rule: "R-2", Blame: rule.Requester, Record: 4, Packet: "A>B SEND_ONLY psn=+2", Text: "psn=+1 expected"}}})
 	o = judge("x", "sim", sc, r, nil, false)
 	want := "one x on sim: FAIL, broken: R-2; 0 of 3 requests done\n" +
-		"  R-2 packet 4, A>B SEND_ONLY psn=+2: psn=+1 expected (requester, connection 0, 0.000 us)\n  R-2 … and 6 more"
+		"  R-2 packet 4, A>B SEND_ONLY psn=+2: psn=+1 expected (requester, connection 0, 0.000 us)\n  R-2 … and 6 more\n  gauntlet explain R-2"
 	if o.Status != rule.Fail || o.String() != want {
 		t.Errorf("%v: %s", o.Status, o)
 	}

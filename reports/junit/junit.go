@@ -172,6 +172,9 @@ func details(r *model.Result, v *rule.Verdict) string {
 	if v.Source.Ref != "" {
 		fmt.Fprintf(&b, "%s: %s\n", v.Source.Ref, v.Source.Requirement)
 	}
+	if v.Explain != "" {
+		b.WriteString(v.Explain + "\n")
+	}
 	b.WriteString(model.Headline(&r.Work) + "\n")
 	return b.String()
 }

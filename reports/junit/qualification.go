@@ -84,7 +84,7 @@ func scenarioCases(q *model.Qualification) (out []testcase) {
 // outcomeCase turns a rule into a testcase.
 func outcomeCase(r *model.RuleOutcome) testcase {
 	c := testcase{Name: printable(strings.TrimSpace(r.Role + " " + r.Rule + ": " + r.Title)), Class: "gauntlet." + printable(family(r.Rule)), Time: "0.000"}
-	text := fmt.Sprintf("exercised by %d scenarios, %d times, %d violations in: %s\n%s\n%s: %s\n", r.Judged, r.Met, r.Total, strings.Join(r.Broken, " "), r.Finding, r.Source.Ref, r.Source.Requirement)
+	text := fmt.Sprintf("exercised by %d scenarios, %d times, %d violations in: %s\n%s\n%s: %s\n%s", r.Judged, r.Met, r.Total, strings.Join(r.Broken, " "), r.Finding, r.Source.Ref, r.Source.Requirement, r.Explain)
 	switch r.Status {
 	case rule.Pass.String():
 	case rule.Error.String(), rule.Invalid.String():

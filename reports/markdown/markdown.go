@@ -114,6 +114,9 @@ func findings(b *bytes.Buffer, r *model.Result, v *rule.Verdict) {
 	if n := v.More(); n > 0 {
 		fmt.Fprintf(b, "  - … and %d more\n", n)
 	}
+	if v.Explain != "" {
+		fmt.Fprintf(b, "  - %s\n", code(v.Explain))
+	}
 	for _, l := range r.Ladders {
 		if l.Rule == v.Rule && l.Finding == 0 {
 			fmt.Fprintf(b, "  <details><summary>ladder</summary>\n\n%s\n  </details>\n", indent(fenced(l.Text)))

@@ -69,6 +69,7 @@ type RuleOutcome struct {
 	Total    int         `json:"violations"`
 	Broken   []string    `json:"broken,omitempty"` // scenarios
 	Finding  string      `json:"finding,omitempty"`
+	Explain  string      `json:"explain,omitempty"` // the command that says more about the rule, where there is a finding
 	Reason   string      `json:"reason,omitempty"`
 }
 

@@ -23,12 +23,25 @@ func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	for _, r := range q.Reasons {
 		fmt.Fprintf(p, "  %s\n", plain(r))
 	}
+	for _, command := range explained(q) {
+		fmt.Fprintf(p, "  %s\n", p.paint(dim, plain(command)))
+	}
 	p.WriteString("\n")
 	p.families(q)
 	p.remaining(q)
 	p.targets(q.Targets)
 	p.evidence(q)
 	return p.show(w)
+}
+
+// explained lists the commands that explain what was found, one for each rule.
+func explained(q *model.Qualification) (commands []string) {
+	for i := range q.Rules {
+		if c := q.Rules[i].Explain; c != "" {
+			commands = append(commands, c)
+		}
+	}
+	return slices.Compact(commands) // a device has two roles
 }
 
 // families is a line per family, a column per status that occurs.

@@ -279,6 +279,9 @@ func (p *printer) failure(r *model.Result, v *rule.Verdict) {
 	if n := v.More(); n > 0 {
 		fmt.Fprintf(p, "    … and %d more\n", n)
 	}
+	if v.Explain != "" {
+		fmt.Fprintf(p, "    %s\n", p.paint(dim, plain(v.Explain)))
+	}
 	for _, l := range r.Ladders {
 		if l.Rule == v.Rule && l.Finding == 0 {
 			p.ladder(l.Text)

@@ -162,7 +162,7 @@ func verdict(r *model.Result, err error) error {
 	}
 	for _, v := range r.Verdicts {
 		if v.Status == rule.Fail && v.Required {
-			return fmt.Errorf("%s: %s: %s", v.Rule, v.Title, v.Findings[0].Line())
+			return fmt.Errorf("%s: %s: %s (%s)", v.Rule, v.Title, v.Findings[0].Line(), v.Explain)
 		}
 	}
 	return nil

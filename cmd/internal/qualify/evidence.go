@@ -125,6 +125,9 @@ func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 	default:
 		o.Finding, o.Reason = e.findings[key], e.reasons[key]
 	}
+	if o.Finding != "" {
+		o.Explain = rule.Explain(r.ID)
+	}
 	return o
 }
 

@@ -20,6 +20,9 @@ func Print(out io.Writer, verdicts []rule.Verdict) error {
 		if n := v.More(); n > 0 {
 			fmt.Fprintf(w, "\t\t\t\t  … and %d more\n", n)
 		}
+		if v.Explain != "" {
+			fmt.Fprintf(w, "\t\t\t\t  %s\n", v.Explain)
+		}
 	}
 	return w.Flush()
 }

@@ -62,8 +62,10 @@ func verdicts() []rule.Verdict {
 		{Rule: nak.Rule, Blame: rule.Responder, Conn: 0, At: 15 * ms, Record: 4, Packet: "B>A NAK psn=+1 PSN_SEQ_ERR", Text: "second NAK for psn=+1, the first was 100ns before"},
 		{Rule: nak.Rule, Blame: rule.Responder, Conn: 0, At: 25 * ms, Record: rule.NoRecord, Text: "third NAK for psn=+1"},
 	}
+	nak.Explain = rule.Explain(nak.Rule)
 	ack := verdict("RC-ACK-004", rule.Should, rule.Fail, "ACKs are coalesced", "", 49, 1)
 	ack.Findings = []rule.Finding{{Rule: ack.Rule, Blame: rule.Responder, Conn: 0, At: 30 * ms, Record: 9, Packet: "B>A ACK psn=+9", Text: "an ACK for every packet"}}
+	ack.Explain = rule.Explain(ack.Rule)
 	return []rule.Verdict{
 		verdict("WIRE-BTH-001", rule.Must, rule.Pass, "TVer is 0", "", 4911, 0),
 		verdict("RC-ACK-001", rule.Must, rule.Pass, "An ACK names a PSN that was received", "", 49, 0),
