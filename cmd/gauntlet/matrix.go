@@ -19,6 +19,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix/rows"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/rulebook"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/selfcheck"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
@@ -127,6 +128,7 @@ func (f *matrixFlags) read(c *cobra.Command) (err error) {
 	}
 	o.Still = vtime.FromStd(f.still)
 	o.Rules, o.Command, o.Version, o.Commit = rules.All(), build.CommandLine(), build.Version(), build.Commit()
+	o.Explain = rulebook.Of
 	if o.Links, err = matrix.FindLinks(f.links); err != nil {
 		return err
 	}

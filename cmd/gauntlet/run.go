@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/rulebook"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/shorthand"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
@@ -149,7 +150,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
 		Still: vtime.FromStd(f.still), Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
-		Waivers: known,
+		Waivers: known, Explain: rulebook.Of,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))
 		bar.Restart()

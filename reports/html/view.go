@@ -159,6 +159,7 @@ type filter struct {
 type row struct {
 	rule.Verdict
 	Open     bool
+	Page     string // that explains the rule; "" when there is none
 	Findings []finding
 }
 
@@ -184,6 +185,14 @@ func rows(r *model.Result) ([]row, []filter) {
 	out := make([]row, 0, len(r.Verdicts))
 	for _, v := range r.Verdicts {
 		out = append(out, newRow(v, ladders))
+	}
+	if r.Rulebook != "" {
+		broken := r.Broken()
+		for i := range out {
+			if slices.Contains(broken, out[i].Rule) {
+				out[i].Page = "./" + r.Rulebook + "#" + out[i].Rule
+			}
+		}
 	}
 	slices.SortStableFunc(out, func(a, b row) int {
 		return cmp.Or(cmp.Compare(urgency(b.Status), urgency(a.Status)), boolOrder(b.Required, a.Required))

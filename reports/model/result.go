@@ -31,6 +31,7 @@ type Result struct {
 	Seed     uint64    `json:"seed"`
 	Folder   string    `json:"folder,omitempty"`           // the run folder, "" when nothing was kept
 	Report   string    `json:"report,omitempty"`           // path of the HTML report
+	Rulebook string    `json:"rulebook,omitempty"`         // page beside the report that explains the rules that are broken
 	Earlier  []Attempt `json:"earlier_attempts,omitempty"` // of the same run, whose links were not what the Spec says; this one is the last
 
 	metrics.Summary
@@ -129,6 +130,16 @@ func (r *Result) Invalidated() (all []Invalidation) {
 		all[at].Rules = append(all[at].Rules, v.Rule)
 	}
 	return all
+}
+
+// Broken lists the rules that failed, waived or not.
+func (r *Result) Broken() (ids []string) {
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Status == rule.Fail || v.Status == rule.XFail {
+			ids = append(ids, v.Rule)
+		}
+	}
+	return ids
 }
 
 // Counts returns how many verdicts have each status, in the order of the statuses.

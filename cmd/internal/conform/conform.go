@@ -21,6 +21,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/rulebook"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
@@ -241,7 +242,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 	r, err := run.Execute(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link, Still: vtime.FromStd(s.Still),
 		Command: Again(impl, s.Peer, s.Bench, sc.Name),
-		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true,
+		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})
 	if r != nil {
 		s.Kernel = run.Device(r).Kernel

@@ -64,6 +64,9 @@ type Options struct {
 	Version  string
 	Commit   string
 
+	// Explain returns what there is to read about rules that a run breaks; may be nil.
+	Explain func(ids []string) (*model.Rulebook, error)
+
 	// Progress is called now and then with the share of the matrix that is done. Done is called with every cell that is.
 	// Neither is called twice at once.
 	Progress func(share float64, what string)
@@ -292,7 +295,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, att
 	return run.Execute(ctx, run.Options{
 		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Still: o.Still, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
-		Waivers: rule.WaivedIn("", o.Waivers), Several: true,
+		Waivers: rule.WaivedIn("", o.Waivers), Several: true, Explain: o.Explain,
 	})
 }
 

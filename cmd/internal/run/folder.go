@@ -76,12 +76,22 @@ func bare(err error) error {
 }
 
 // finish writes the results and the reports. A file that cannot be written does not keep the others from being written;
-// the first error is returned.
-func (f *folder) finish(r *model.Result) (first error) {
+// the first error is returned. Of rules that are broken explain knows more, which the report links to.
+func (f *folder) finish(r *model.Result, explain func([]string) (*model.Rulebook, error)) (first error) {
 	if f == nil {
 		return nil
 	}
 	r.Report = f.path("report.html")
+	if ids := r.Broken(); explain != nil && len(ids) > 0 {
+		r.Rulebook = "rulebook.html"
+		first = f.put(r.Rulebook, func(w io.Writer) error {
+			b, err := explain(ids)
+			if err != nil {
+				return err
+			}
+			return html.Rulebook(w, b)
+		})
+	}
 	for _, out := range []struct {
 		name  string
 		write func(io.Writer) error
@@ -92,14 +102,18 @@ func (f *folder) finish(r *model.Result) (first error) {
 		{"summary.md", func(w io.Writer) error { return markdown.Write(w, r) }},
 		{"report.html", func(w io.Writer) error { return html.Write(w, r) }},
 	} {
-		var b bytes.Buffer
-		err := out.write(&b)
-		if err == nil {
-			err = f.write(out.name, b.Bytes())
-		}
-		first = cmp.Or(first, err)
+		first = cmp.Or(first, f.put(out.name, out.write))
 	}
 	return first
+}
+
+// put writes a file of the folder.
+func (f *folder) put(name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return f.write(name, b.Bytes())
 }
 
 // store is trace.ndjson up to a number of packet records. When it cannot be written, the run goes on without it and

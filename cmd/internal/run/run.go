@@ -52,6 +52,9 @@ type Options struct {
 
 	Progress func(share float64, what string)
 
+	// Explain returns what there is to read about rules, for a page in the folder of a run that breaks some; may be nil.
+	Explain func(ids []string) (*model.Rulebook, error)
+
 	// Watch returns one more that sees the trace, beside rules and metrics; nil adds nobody.
 	Watch func(h *trace.Header) trace.Viewer
 }
@@ -97,7 +100,7 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	if r.Fault != nil {
 		err = nil // the result says it
 	}
-	if finishErr := p.folder.finish(r); err == nil && finishErr != nil {
+	if finishErr := p.folder.finish(r, o.Explain); err == nil && finishErr != nil {
 		err = finishErr
 		settle(r, err)
 	}

@@ -172,6 +172,29 @@ func TestFailureHasALadder(t *testing.T) {
 	}
 }
 
+// TestFailureIsExplained wants the command that explains a rule once in each report, and the report to link to the page.
+func TestFailureIsExplained(t *testing.T) {
+	o := options(t, lossy)
+	o.Rules = []rule.Rule{{ID: "X-X-001", Level: rule.Must, Sees: rule.RequestOut, New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) { c.Fail(rule.Requester, "sent") }}
+	}}}
+	o.Explain = func(ids []string) (*model.Rulebook, error) {
+		return &model.Rulebook{Families: []model.RuleFamily{{Name: "X", Rules: []model.RuleEntry{{ID: ids[0]}}}}}, nil
+	}
+	execute(t, o)
+	for name, want := range map[string]string{"verdicts.json": `"gauntlet explain X-X-001"`, "result.json": `"gauntlet explain X-X-001"`, "junit.xml": "gauntlet explain X-X-001",
+		"summary.md": "`gauntlet explain X-X-001`", "report.html": "gauntlet explain X-X-001", "rulebook.html": `id="X-X-001"`} {
+		text, err := os.ReadFile(filepath.Join(o.Folder, name))
+		must(t, err)
+		if n := strings.Count(string(text), want); n != 1 {
+			t.Errorf("%s has %d times %s", name, n, want)
+		}
+		if link := `href="./rulebook.html#X-X-001"`; name == "report.html" && !strings.Contains(string(text), link) {
+			t.Errorf("%s lacks %s", name, link)
+		}
+	}
+}
+
 // benchFunc is a Bench that breaks as it is told.
 type benchFunc func(*bench.Job) (*bench.Evidence, error)
 
