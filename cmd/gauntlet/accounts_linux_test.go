@@ -57,6 +57,7 @@ func item(t *testing.T, r *model.Result, name string) int {
 
 // What a link loses, damages, copies and lets overtake is in the trace as that, and as often as the link says.
 func TestLinkAccountsForEveryFrame(t *testing.T) {
+	beside(t)
 	for name, text := range map[string]string{
 		"corrupt":    "link rate=20M delay=10ms corrupt=0.02\n",
 		"everything": "link rate=20M delay=10ms corrupt=0.02 duplicate=0.02 reorder=0.02\nloss random p=0.01\n",
@@ -66,7 +67,7 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 	} {
 		for seed := range 3 {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
-				t.Parallel() // accounts do not depend on how late the link is
+				beside(t)
 				r, dir := onAccount(t, text+fmt.Sprintf("seed %d\nload write msg=16KiB count=20\n", seed+1))
 				damaged := 0
 				for from, way := range map[string]string{"A0": "A>B", "B0": "B>A"} {
@@ -94,6 +95,7 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 // The same seed damages, copies and loses the same packets on both benches, as long as both send the same: here, until the first NAK is
 // back.
 func TestBenchesDamageTheSame(t *testing.T) {
+	beside(t)
 	const text = "link rate=50M delay=15ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed 9\nload write msg=64KiB count=1\n"
 	_, real := onAccount(t, text)
 	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
@@ -124,6 +126,7 @@ func TestBenchesDamageTheSame(t *testing.T) {
 
 // A frame that a program malformed crosses the link as any other, and is a finding about its sender, on either side.
 func TestMalformedFramesAreTheirSenders(t *testing.T) {
+	beside(t)
 	program := "exec:" + malformer(t)
 	for side, impls := range map[string]string{"A": program + ",gbn", "B": "gbn," + program} {
 		for _, link := range []string{"", " corrupt=0.02"} {

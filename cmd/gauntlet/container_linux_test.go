@@ -117,14 +117,27 @@ var harmless = bad{old: begins, new: begins}
 
 func TestContainers(t *testing.T) {
 	d := needDocker(t)
-	t.Run("make images", d.madeByMake)
 	t.Run("engines", d.engines)
 	t.Run("somebody's image", d.foreign)
 	t.Run("conform", d.conform)
 	t.Run("peers", d.peers)
+	d.nothingLeft(t)
+}
+
+// What is made, refused or killed says nothing of a link.
+func TestContainersEnd(t *testing.T) {
+	beside(t)
+	d := needDocker(t)
+	t.Run("make images", d.madeByMake)
 	t.Run("bad images", d.badImages)
 	t.Run("killed", d.killed)
 	t.Run("without an engine", d.missing)
+	d.nothingLeft(t)
+}
+
+// nothingLeft checks that no container of this project is there.
+func (d *docked) nothingLeft(t *testing.T) {
+	t.Helper()
 	if ids := d.left(t); len(ids) > 0 {
 		t.Errorf("left behind: %v", ids)
 	}
@@ -176,9 +189,7 @@ func (d *docked) keepsContract(t *testing.T, image string) {
 	t.Helper()
 	t.Run("check-contract", func(t *testing.T) {
 		o := finish(t, d.command(t, "check-contract", image))
-		if ids := d.left(t); len(ids) > 0 {
-			t.Errorf("left behind: %v", ids)
-		}
+		d.nothingLeft(t)
 		told(t, o)
 		if o.code != 0 || strings.Count(o.stdout, "ok ") != 5 {
 			t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
@@ -282,9 +293,7 @@ func (d *docked) namedInContainers(t *testing.T, names []string, together int) {
 		for _, ended := range walks {
 			ends = append(ends, ended())
 		}
-		if ids := d.left(t); len(ids) > 0 {
-			t.Errorf("left behind: %v", ids)
-		}
+		d.nothingLeft(t)
 		for i, b := range some {
 			t.Run(b.name, func(t *testing.T) { b.named(t, ends[i]) })
 		}

@@ -52,6 +52,7 @@ func badPrograms() []bad {
 
 // A program that breaks the contract is told so in one line, within bounded time, and leaves nothing behind.
 func TestCheckContractNamesWhatIsWrong(t *testing.T) {
+	beside(t)
 	needExample(t)
 	begun := map[string]walk{} // those that wait do so while the others have their turns
 	for _, b := range badPrograms() {
@@ -126,6 +127,7 @@ var forking = bad{name: "forks", old: begins, new: "if (!fork()) { setsid(); if 
 
 // A program that starts others keeps the contract; they end with it, whatever they did to escape.
 func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
+	beside(t)
 	needExample(t)
 	path := forking.build(t)
 	o := gauntlet(t, t.TempDir(), "check-contract", path)

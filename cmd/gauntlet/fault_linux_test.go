@@ -32,6 +32,7 @@ const (
 
 // What a program does is its fault, at either end and beside another program; nobody else's cell or run fails by it.
 func TestProgramAtFault(t *testing.T) {
+	beside(t)
 	needNetns(t)
 	for _, c := range []struct {
 		name, script, side string
@@ -47,7 +48,7 @@ func TestProgramAtFault(t *testing.T) {
 		{"late", unharmed, "A", "--count 400 --limit 1s --rate 2M --rtt 100ms --attempts 20", "of 400 requests completed, as far as it tells, "},
 	} {
 		t.Run(c.name+" "+c.side, func(t *testing.T) {
-			t.Parallel() // they wait, most of the time
+			beside(t)
 			bad := harmed(t, "bad", c.script)
 			impls := bad + "," + harmed(t, "peer", unharmed)
 			if c.side == "B" {
@@ -84,6 +85,7 @@ func TestHarnessAtFault(t *testing.T) {
 
 // A program that crashes fails its cells of a matrix, and no other.
 func TestCrashFailsItsCellsOnly(t *testing.T) {
+	beside(t)
 	needNetns(t)
 	bad := harmed(t, "bad", strings.Replace(crashes, "sleep 3", "sleep 2", 1))
 	o := gauntlet(t, t.TempDir(), "matrix", "--bench", "netns", "--impl", "gbn,"+bad, "--links", "random", "--with", "link rate=20M", "--with", "load write msg=64KiB count=120",

@@ -39,6 +39,7 @@ func hostile(s string) bool {
 
 // What a program says last is shown, and does nothing: on a terminal, in the log of a CI job, in JSON and in every report.
 func TestAHostileProgramIsQuoted(t *testing.T) {
+	beside(t)
 	needNetns(t)
 	for _, name := range []string{"logs", "says"} {
 		t.Run(name, func(t *testing.T) {

@@ -328,6 +328,7 @@ func TestFastRunIsWholeOrInvalid(t *testing.T) {
 }
 
 func TestExpose(t *testing.T) {
+	beside(t)
 	needNetns(t)
 	if topology.Privileged() != nil || os.Getuid() != 0 {
 		t.Skip("naming namespaces needs root")

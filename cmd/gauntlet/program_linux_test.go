@@ -14,6 +14,7 @@ import (
 // A program that shares no code with this repository is judged like an engine, at either end: as it is, by the one rule
 // that its planted fault breaks, and repaired by none.
 func TestForeignProgram(t *testing.T) {
+	beside(t)
 	dir := example(t)
 	lossy := []string{"--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--count", "5", "--fault", "drop A psn=+70 tx=1", "--impl"}
 	for _, c := range []struct {
@@ -59,6 +60,7 @@ func judgedRules(r *model.Result) (n int) {
 
 // What a program does not declare is not run, and said to be so; what it does declare is.
 func TestForeignProgramIsAskedForWhatItHas(t *testing.T) {
+	beside(t)
 	repaired := example(t) + "/gbn-repaired"
 	o := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--impl", repaired, "--op", "read")
 	if want := "gbn-repaired does not declare operation READ: NOT-APPLICABLE"; o.code != exitUsage || !strings.Contains(o.stderr, want) {

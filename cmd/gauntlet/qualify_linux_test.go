@@ -11,6 +11,7 @@ import (
 
 // A program qualifies with real packets: every link has certificates, and what the program said of itself is in the report.
 func TestQualifyProgram(t *testing.T) {
+	beside(t)
 	repaired := example(t) + "/gbn-repaired"
 	dir := t.TempDir()
 	profile := "# Frames.\ndeclares gbn\nreference gbn\nfamilies WIRE\ncore WIRE-ICRC-001 WIRE-BTH-001\n"
