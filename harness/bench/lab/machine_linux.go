@@ -99,7 +99,7 @@ func (m *machine) arguments() []string {
 
 // commandLine is that of the kernel. Whatever goes wrong there ends the guest: a guest that hangs says nothing.
 func (g *Guest) commandLine() string {
-	line := "console=ttyS0 rdinit=" + initPath + " panic=-1 oops=panic softlockup_panic=1 sysctl.vm.panic_on_oom=1 net.ifnames=0 quiet loglevel=5"
+	line := "console=ttyS0 rdinit=" + initPath + " panic=-1 oops=panic softlockup_panic=1 sysctl.vm.panic_on_oom=1 net.ifnames=0 quiet loglevel=5 cryptomgr.notests"
 	if g.Deterministic {
 		line += " tsc=reliable"
 	}
