@@ -2,7 +2,6 @@ package rule
 
 import (
 	"bytes"
-	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -46,6 +45,8 @@ type Conversation struct {
 	RNRWait   bool    // an RNR NAK was sent for EPSN and EPSN has not been accepted since
 	Held      int     // requests ahead of EPSN that the responder keeps; always 0 for one that discards them
 
+	Reliable bool // the QP is seen to be of a reliable connection
+
 	// Earned is what the responder may say.
 	Earned Earned
 
@@ -63,7 +64,7 @@ type Conversation struct {
 	requester requesterState
 	shares
 	classes uint8         // opcode classes, a bit each, that the ends have spoken
-	addr    [2]netip.Addr // of the ends, by side, as far as known
+	conn    *trace.Conn   // as the header has it
 	ends    *[2]End       // what they take, by side; nil when not known
 	last    [4]vtime.Time // latest sight at each point
 	behind  bool          // taps show packets when the line is done with them
@@ -160,7 +161,7 @@ func (c *Conversation) taken(s *Sight) bool {
 
 // strange reports a packet of the harness that bears another address than the peer, or asks in another dialect.
 func (c *Conversation) strange(s *Sight) bool {
-	if peer := c.addr[s.Tap.Other()]; peer.IsValid() {
+	if peer := c.conn.Ends[s.Tap.Other()].Addr; peer.IsValid() {
 		off, n, ok := roce.FieldSpan(s.Raw, "ipsrc")
 		if ok && !bytes.Equal(s.Raw[off:off+n], peer.AsSlice()) {
 			return true
@@ -174,11 +175,10 @@ func (c *Conversation) strange(s *Sight) bool {
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports *[2]Port) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
 	*c = Conversation{Index: index, Req: req, Attr: &me.QP, PeerAttr: &peer.QP, Known: me.Known && peer.Known,
-		Port: &ports[req], PeerPort: &ports[req.Other()]}
+		Port: &ports[req], PeerPort: &ports[req.Other()], conn: conn}
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}
-	c.addr = [2]netip.Addr{conn.Ends[trace.A].Addr, conn.Ends[trace.B].Addr}
 	c.MTU = me.QP.MTU // of a foreign capture that of its full packets, 0 when there were none
 	if !c.Known {
 		c.requester.pos.unsure, c.responder.pos.unsure = true, true
@@ -275,6 +275,7 @@ func (c *Conversation) update(s *Sight) {
 	if !s.Intact() || !s.Out && !c.Addressed(s) {
 		return
 	}
+	c.Reliable = c.Reliable || !s.Point.AtRequester()
 	c.learnMTU(s.Pkt)
 	if apart {
 		c.updateRead(s)

@@ -24,21 +24,30 @@ type check struct {
 func (j *Judge) start(h *half) {
 	h.plan = j.planOf(h)
 	h.checks = make([]*check, h.plan.slots)
-	h.wake(func(a *account) bool { return !h.plan.quiet || a.rule.Wakes == 0 })
+	made := make([]check, h.plan.awake)
+	for _, a := range h.plan.judged {
+		if a.slot >= 0 && (!h.plan.quiet || a.rule.Wakes == 0) {
+			h.add(a, &made[0])
+			made = made[1:]
+		}
+	}
 }
 
-// wake makes the checks that are not made yet, of those which which holds for.
-func (h *half) wake(which func(*account) bool) {
+// wake makes the checks that sleep.
+func (h *half) wake() {
+	if !h.plan.quiet {
+		return
+	}
 	for _, a := range h.plan.judged {
-		if a.slot >= 0 && h.checks[a.slot] == nil && which(a) {
-			h.add(a)
+		if a.slot >= 0 && h.checks[a.slot] == nil {
+			h.add(a, &check{})
 		}
 	}
 }
 
 // add starts the check of one rule.
-func (h *half) add(a *account) *check {
-	c := &check{ctx: Context{&h.conv, a}}
+func (h *half) add(a *account, c *check) {
+	c.ctx = Context{&h.conv, a}
 	h.checks[a.slot] = c
 	defer func() {
 		if p := recover(); p != nil {
@@ -53,7 +62,6 @@ func (h *half) add(a *account) *check {
 	default:
 		h.events = append(h.events, int32(a.slot))
 	}
-	return c
 }
 
 // show calls the checks of a list, and wakes those that a sight of this kind wakes; one that panics is silenced and the others go on.
@@ -78,7 +86,11 @@ func (h *half) showFrom(list []*account, from int, s *Sight, kind Kind) (next in
 				a.each.Conversation = &h.conv
 				a.rule.Each(&a.each, s)
 			}
-		case h.checks[a.slot] != nil || a.rule.Wakes&kind != 0 && h.add(a) != nil:
+		case h.checks[a.slot] == nil && a.rule.Wakes&kind == 0: // it sleeps
+		default:
+			if h.checks[a.slot] == nil {
+				h.add(a, &check{})
+			}
 			if see := h.checks[a.slot].Sight; see != nil {
 				see(s)
 			}

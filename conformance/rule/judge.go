@@ -330,7 +330,7 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		j.release(h)
 	}
 	j.here = place{at: e.At, record: NoRecord}
-	h.wake(func(*account) bool { return true })
+	h.wake()
 	h.tell(h.events, e)
 	h.conv.event(e)
 }

@@ -15,6 +15,7 @@ type plan struct {
 	judged  []*account         // of the rules that are judged, in their order
 	sights  [points][]*account // those that are called for a sight, by list
 	slots   int                // checks of a half
+	awake   int                // of them, those that are made with it
 	quiet   bool               // no endpoint reports anything, so that checks may sleep
 }
 
@@ -107,6 +108,9 @@ func (j *Judge) enter(p *plan, i int) {
 	if a.each.account = a; r.Each == nil {
 		a.slot = p.slots
 		p.slots++
+		if !p.quiet || r.Wakes == 0 {
+			p.awake++
+		}
 	}
 	p.judged = append(p.judged, a)
 	for list := range p.sights {

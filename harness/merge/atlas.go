@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// flowKey is a direction of a connection as every frame shows it.
+// flowKey is a direction of a connection as every frame shows it, with the numbers of its hosts.
 type flowKey struct {
-	src, dst netip.Addr
+	src, dst int32
 	qp       uint32
 }
 
@@ -41,39 +41,105 @@ type datagramKey struct {
 // fragmentLimit bounds the datagrams whose fragments can be placed.
 const fragmentLimit = 1 << 12
 
-// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports.
+// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports. What few frames need is
+// indexed when the first of them comes.
 type atlas struct {
-	flows map[flowKey]place
-	ports map[portKey]place     // of packets from such an end
-	known map[portKey]place     // by the UDP source port that an end of ours has
-	ends  map[endKey]place      // by destination alone
-	parts map[datagramKey]place // datagrams whose first fragment was seen
-	sides map[netip.Addr]trace.Side
+	header *trace.Header
+	flows  map[flowKey]place
+	latest [64]settled // by QP number: frames of a flow come together
+	hosts  map[netip.Addr]host
+	known  map[portKey]place     // by the UDP source port that an end of ours has
+	ports  map[portKey]place     // of packets from such an end; nil until it is asked for
+	ends   map[endKey]place      // by destination alone; likewise
+	parts  map[datagramKey]place // datagrams whose first fragment was seen
+}
+
+// host is what is known of an address: a number in its place, and its side.
+type host struct {
+	number int32
+	side   trace.Side
+}
+
+// settled is a flow that was looked up.
+type settled struct {
+	src, dst netip.Addr
+	qp       uint32
+	place    place
 }
 
 // newAtlas indexes the ends of all connections.
 func newAtlas(h *trace.Header) *atlas {
-	a := &atlas{flows: map[flowKey]place{}, ports: map[portKey]place{}, known: map[portKey]place{},
-		ends: map[endKey]place{}, parts: map[datagramKey]place{}, sides: map[netip.Addr]trace.Side{}}
-	for i := range h.Conns {
-		ends := &h.Conns[i].Ends
-		for _, s := range []trace.Side{trace.A, trace.B} {
-			to := s.Other()
-			// Several connections may run between the same two hosts; the first decides their sides.
-			if _, ok := a.sides[ends[s].Addr]; !ok && ends[s].Addr.IsValid() {
-				a.sides[ends[s].Addr] = s
-			}
-			a.ports[portKey{ends[s].Addr, iwarp.PortOf(ends[s].QP.QPN)}] = place{i, s}
-			if ends[s].Known {
-				a.known[portKey{ends[s].Addr, ends[s].Port}] = place{i, s}
-			}
-			if ends[to].QP.QPN != 0 {
-				a.flows[flowKey{ends[s].Addr, ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
-				a.ends[endKey{ends[to].Addr, ends[to].QP.QPN}] = place{i, s}
-			}
+	a := &atlas{header: h, flows: make(map[flowKey]place, 2*len(h.Conns)), known: map[portKey]place{},
+		parts: map[datagramKey]place{}, hosts: map[netip.Addr]host{}}
+	a.each(func(from, to *trace.End, p place) {
+		// Several connections may run between the same two hosts; the first decides their sides.
+		if _, ok := a.hosts[from.Addr]; !ok {
+			a.hosts[from.Addr] = host{int32(len(a.hosts)), p.from}
 		}
-	}
+	})
+	a.each(func(from, to *trace.End, p place) {
+		if from.Known {
+			a.known[portKey{from.Addr, from.Port}] = p
+		}
+		if to.QP.QPN != 0 {
+			a.flows[flowKey{a.hosts[from.Addr].number, a.hosts[to.Addr].number, to.QP.QPN}] = p
+		}
+	})
 	return a
+}
+
+// each calls f with every end and its peer.
+func (a *atlas) each(f func(from, to *trace.End, p place)) {
+	for i := range a.header.Conns {
+		ends := &a.header.Conns[i].Ends
+		f(&ends[trace.A], &ends[trace.B], place{i, trace.A})
+		f(&ends[trace.B], &ends[trace.A], place{i, trace.B})
+	}
+}
+
+// flow finds a direction of a connection.
+func (a *atlas) flow(f *roce.Frame) (p place, ok bool) {
+	l := &a.latest[f.Packet.DestQP%uint32(len(a.latest))]
+	if l.qp == f.Packet.DestQP && l.src == f.Src && l.dst == f.Dst && l.src.IsValid() {
+		return l.place, true
+	}
+	src, known := a.hosts[f.Src]
+	dst, also := a.hosts[f.Dst]
+	if p, ok = a.flows[flowKey{src.number, dst.number, f.Packet.DestQP}]; !ok || !known || !also {
+		return place{}, false
+	}
+	*l = settled{f.Src, f.Dst, f.Packet.DestQP, p}
+	return p, true
+}
+
+// side returns that of an address.
+func (a *atlas) side(addr netip.Addr) (trace.Side, bool) {
+	h, ok := a.hosts[addr]
+	return h.side, ok && addr.IsValid()
+}
+
+// to finds an end of a connection by its address and QP number, and returns who sends to it.
+func (a *atlas) to(k endKey) (p place, ok bool) {
+	if a.ends == nil {
+		a.ends = map[endKey]place{}
+		a.each(func(_, to *trace.End, p place) {
+			if to.QP.QPN != 0 {
+				a.ends[endKey{to.Addr, to.QP.QPN}] = p
+			}
+		})
+	}
+	p, ok = a.ends[k]
+	return p, ok
+}
+
+// at finds an end of a connection over UDP or TCP by its port.
+func (a *atlas) at(k portKey) (p place, ok bool) {
+	if a.ports == nil {
+		a.ports = map[portKey]place{}
+		a.each(func(from, _ *trace.End, p place) { a.ports[portKey{from.Addr, iwarp.PortOf(from.QP.QPN)}] = p })
+	}
+	p, ok = a.ports[k]
+	return p, ok
 }
 
 // find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for a QP that nobody has,
@@ -85,18 +151,18 @@ func (a *atlas) find(f *roce.Frame) place {
 		if p, ok := a.findPort(f); ok {
 			return p
 		}
-	} else if p, ok := a.flows[flowKey{f.Src, f.Dst, f.Packet.DestQP}]; ok {
+	} else if p, ok := a.flow(f); ok {
 		return p
 	} else if p, ok := a.known[portKey{f.Src, f.SrcPort}]; ok {
 		return p
 	}
-	if s, ok := a.sides[f.Src]; ok {
+	if s, ok := a.side(f.Src); ok {
 		return place{-1, s}
 	}
-	if p, ok := a.ends[endKey{f.Dst, f.Packet.DestQP}]; ok && !f.Packet.Opcode.OverIP() {
+	if p, ok := a.to(endKey{f.Dst, f.Packet.DestQP}); ok && !f.Packet.Opcode.OverIP() {
 		return p
 	}
-	if s, ok := a.sides[f.Dst]; ok {
+	if s, ok := a.side(f.Dst); ok {
 		return place{-1, s.Other()}
 	}
 	return place{-1, trace.A}
@@ -112,8 +178,8 @@ func (a *atlas) findPort(f *roce.Frame) (p place, ok bool) {
 	}
 	port, senders := iwarp.PeerPort(f.SrcPort, f.DstPort)
 	if senders {
-		p, ok = a.ports[portKey{f.Src, port}]
-	} else if p, ok = a.ports[portKey{f.Dst, port}]; ok {
+		p, ok = a.at(portKey{f.Src, port})
+	} else if p, ok = a.at(portKey{f.Dst, port}); ok {
 		p.from = p.from.Other()
 	}
 	if ok && f.Packet.IP.Fragment.More() {

@@ -205,6 +205,7 @@ func (l *learner) header() trace.Header {
 	l.pair()
 	mtu := l.mtu()
 	used := map[*flow]bool{}
+	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
 	for _, c := range l.met {
 		for i := range c.Ends {
 			o := &c.Ends[1-i]

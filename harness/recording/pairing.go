@@ -152,6 +152,16 @@ func (w *flow) votes(r *flow) int {
 	return 0
 }
 
+// pairs counts the flows, those that answer each other as one.
+func (l *learner) pairs() (n int) {
+	for _, w := range l.order {
+		if w.peer == nil || w.index < w.peer.index {
+			n++
+		}
+	}
+	return n
+}
+
 // pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
 func (l *learner) pair() {
 	type claim struct {

@@ -111,10 +111,10 @@ func nakAcknowledges() rule.Rule {
 		Title: "A NAK of P acknowledges every PSN before P: none of them is sent again",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a PSN earlier than that " +
 			"of the NAK."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			f := floor{c: c}
+			f := floor{c: c, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
 			return rule.Check{Sight: f.sight, Event: f.event}
 		},
 	}
@@ -214,16 +214,14 @@ func opcodeKept() rule.Rule {
 			"packet's position in its message, not from where the retry begins."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Features: []string{scheme},
 		Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.Again || s.Sent == nil || !isData(s.Sent.Opcode) || s.Sent.Opcode.StartsMessage() {
-					return
-				}
-				c.Met()
-				if o := s.Pkt.Opcode; o != s.Sent.Opcode {
-					c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected", c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
-				}
-			}}
+		Each: func(c *rule.Context, s *rule.Sight) {
+			if s.Relation != rule.Again || s.Sent == nil || !isData(s.Sent.Opcode) || s.Sent.Opcode.StartsMessage() {
+				return
+			}
+			c.Met()
+			if o := s.Pkt.Opcode; o != s.Sent.Opcode {
+				c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected", c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
+			}
 		},
 	}
 }

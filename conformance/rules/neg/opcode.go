@@ -25,9 +25,9 @@ func wrongService() rule.Rule {
 		Title: "A packet of another service type than the QP's is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
 			Requirement: "The transport class of the opcode must be that of the destination queue pair, otherwise the packet is discarded"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "craft", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
-			connected := false // the QP is known to be of a reliable connection
+			connected := c.Reliable // the QP is known to be of a reliable connection
 			j := silence{c: c, what: "packet of another service type", bad: func(_ *rule.Context, s *rule.Sight) bool {
 				class := s.Pkt.Opcode.Class()
 				return connected && !s.Out && s.Intact() && s.Pkt.Opcode.Known() &&

@@ -115,7 +115,7 @@ func rnrWait() rule.Rule {
 		Title: "After an RNR NAK the request is not retried before the time of the timer code",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45", Requirement: "The requester waits at least the time of the timer field before it " +
 			"retries the request."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Asking, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			waiting := false
 			var p psn.PSN

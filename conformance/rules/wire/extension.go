@@ -119,9 +119,9 @@ func headDifference(raw, head []byte) int {
 	return -1
 }
 
-// extensionTruncation tries the first frame of each opcode.
+// extensionTruncation tries the first frame of each opcode that a side sends.
 func extensionTruncation() rule.Rule {
-	const samples = 24 // frames per half-conversation; a frame costs as many decodings as it has bytes
+	const samples = 24 // frames of a side; one costs as many decodings as it has bytes
 	return rule.Rule{
 		ID: "WIRE-EXT-003", Level: rule.Must, Rests: validity.Frames,
 		Title: "The decoder never panics, and rejects every truncation of every valid packet",
@@ -129,17 +129,16 @@ func extensionTruncation() rule.Rule {
 			Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "fuzz", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
-			var tried opcodes
-			left := samples
 			return rule.Check{Sight: func(s *rule.Sight) {
-				if left == 0 || tried.has(s.Pkt.Opcode) {
-					return
+				port := c.Port
+				if sender(s) == rule.Responder {
+					port = c.PeerPort
 				}
+				tried := port.Shared(triedKey{}, func() any { return new(opcodes) }).(*opcodes)
 				ip, _, ok := layers(s.Raw)
-				if !ok || s.Defect() != "" {
+				if !ok || s.Defect() != "" || tried.n == samples || tried.has(s.Pkt.Opcode) {
 					return
 				}
-				left--
 				tried.add(s.Pkt.Opcode)
 				c.Met()
 				var f roce.Frame
@@ -161,8 +160,15 @@ func extensionTruncation() rule.Rule {
 	}
 }
 
-// opcodes is a set of them.
-type opcodes [4]uint64
+// triedKey is the key of the opcodes that have been tried at a port.
+type triedKey struct{}
 
-func (x *opcodes) has(o roce.Opcode) bool { return x[o>>6]>>(o&63)&1 != 0 }
-func (x *opcodes) add(o roce.Opcode)      { x[o>>6] |= 1 << (o & 63) }
+// opcodes is a set of them.
+type opcodes struct {
+	set [256]bool
+	n   int
+}
+
+func (x *opcodes) has(o roce.Opcode) bool { return x.set[o] }
+
+func (x *opcodes) add(o roce.Opcode) { x.set[o], x.n = true, x.n+1 }
