@@ -11,12 +11,16 @@ import (
 )
 
 func doctorCommand() *cobra.Command {
-	var asJSON, measured bool
+	var asJSON, measured, keep bool
+	var lab string
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can do, which link it will use, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if lab != "" {
+				return checkTestbed(c.Context(), lab, keep, asJSON)
+			}
 			bar := progress.New(os.Stderr, true)
 			all := doctor.Examine(c.Context(), measured, bar.Show)
 			bar.Done()
@@ -31,5 +35,7 @@ func doctorCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	c.Flags().BoolVar(&measured, "measure", false, "measure how fast a link this machine carries in real time; half a minute")
+	c.Flags().StringVar(&lab, "testbed", "", "look at the hosts and cables of this testbed file instead: testbed check FILE")
+	keepFlag(c, &keep)
 	return c
 }

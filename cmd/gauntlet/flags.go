@@ -37,6 +37,11 @@ func colorFlag(c *cobra.Command, color *string) {
 	completeChoices(c, "color")
 }
 
+// keepFlag declares --keep.
+func keepFlag(c *cobra.Command, keep *bool) {
+	c.Flags().BoolVar(keep, "keep", false, "leave this program on the testbed's hosts, by its hash in ~/.cache/gauntlet, so that the next time it is not copied")
+}
+
 // effortFlags declares how many runs numbers are taken from, beside --seeds, and how sure they are to be.
 func effortFlags(c *cobra.Command, e *claims.Effort) {
 	c.Flags().IntVar(&e.Jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")

@@ -46,6 +46,7 @@ func root() *cobra.Command {
 	c.AddCommand(judgeCommand(), ladderCommand(), explainCommand(), datasheetCommand(), tapeCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
+	c.AddCommand(testbedCommands()...)
 	c.AddCommand(processCommands()...)
 	describe(c)
 	return c

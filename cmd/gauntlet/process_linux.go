@@ -11,6 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/process"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/supervise"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
@@ -30,6 +31,9 @@ func processCommands() []*cobra.Command {
 		}},
 		&cobra.Command{Use: "confined USER PROGRAM [ARGUMENT...]", Args: cobra.MinimumNArgs(2), DisableFlagParsing: true, RunE: func(_ *cobra.Command, args []string) error {
 			return broken(container.Confine(args[0], args[1:]))
+		}},
+		&cobra.Command{Use: "supervise FILE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+			return broken(supervise.Main(os.Stdin, os.Stdout, names[0]))
 		}},
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))

@@ -14,13 +14,14 @@ const solPacketIgnoreOutgoing = 23
 
 // Options say what a Port receives and how much it may hold. The zero value receives whole frames of up to 9 KiB.
 type Options struct {
-	Batch    int  // frames per system call at most; 0 is 64
-	Snap     int  // bytes kept of a frame; 0 is 9216
-	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
-	Outgoing bool // also deliver the frames that this host sends, for taps
-	Past     bool // send past the device's qdisc, and receive nothing
-	Qdisc    bool // the device has one with a limit: a frame that it refuses is lost in its queue, and not sent again
-	RoCE     bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
+	Batch       int  // frames per system call at most; 0 is 64
+	Snap        int  // bytes kept of a frame; 0 is 9216
+	Buffer      int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
+	Outgoing    bool // also deliver the frames that this host sends, for taps
+	Past        bool // send past the device's qdisc, and receive nothing
+	Qdisc       bool // the device has one with a limit: a frame that it refuses is lost in its queue, and not sent again
+	Promiscuous bool // also receive what is for other MAC addresses, on a device that filters by them; ends with the Port
+	RoCE        bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
 }
 
 // withDefaults fills in what the caller left open.
@@ -76,6 +77,12 @@ func Open(device string, clock *Clock, options Options) (*Port, error) {
 	}
 	if err := unix.Bind(fd, whole); err != nil {
 		return nil, errors.Join(fmt.Errorf("packetio: bind to %s: %w", device, err), p.Close())
+	}
+	if options.Promiscuous {
+		all := unix.PacketMreq{Ifindex: int32(iface.Index), Type: unix.PACKET_MR_PROMISC}
+		if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &all); err != nil {
+			return nil, errors.Join(fmt.Errorf("packetio: receive all on %s: %w", device, err), p.Close())
+		}
 	}
 	return p, nil
 }

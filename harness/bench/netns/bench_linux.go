@@ -118,13 +118,21 @@ func chooseLink(job *bench.Job) (link.Choice, error) {
 // boxed reports whether a box stands in the path.
 func boxed(job *bench.Job) bool { return job.Impls[trace.A].NewBox != nil }
 
+// devices says at which ends there is one.
+func (b *Bench) devices() (at [2]bool) {
+	if b.Device != nil {
+		at[b.Device.Side] = true
+		at[b.Device.Side.Other()] = b.Device.Peer != nil
+	}
+	return at
+}
+
 // own says which ends are in the namespace of this process.
 func (b *Bench) own() (own [2]bool) {
-	if b.Device != nil {
-		own[b.Device.Side] = true
-		own[b.Device.Side.Other()] = b.Device.Peer != nil
+	if b.Device == nil || b.Device.Place != nil {
+		return own
 	}
-	return own
+	return b.devices()
 }
 
 // janitor is the command of the process that removes names when this one dies.

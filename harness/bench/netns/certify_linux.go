@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
@@ -26,8 +27,8 @@ func (s *session) certify() {
 		traffic = append(traffic, l.measured()...)
 	}
 	during := certify.Certify("during", bounds, traffic...)
-	s.evidence.Certificates = append(s.evidence.Certificates,
-		certify.Issue("during", append(during.Items, prompt(&s.parties)...)), certify.Certify("after", bounds, s.after.Measured()...))
+	items := slices.Concat(during.Items, prompt(&s.parties), s.cabled)
+	s.evidence.Certificates = append(s.evidence.Certificates, certify.Issue("during", items), certify.Certify("after", bounds, s.after.Measured()...))
 }
 
 // These are how long a host may let an endpoint wait for a processor. Rules allow an endpoint as much (rule.Drain), so beyond

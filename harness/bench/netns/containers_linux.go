@@ -24,8 +24,8 @@ func (s *session) startContainers(ctx context.Context) (err error) {
 		side        trace.Side
 		wanted      bool
 	}{
-		{"A", plan.RoleEndpoint, trace.A, !s.bench.own()[trace.A]},
-		{"B", plan.RoleEndpoint, trace.B, !s.bench.own()[trace.B]},
+		{"A", plan.RoleEndpoint, trace.A, !s.bench.devices()[trace.A]},
+		{"B", plan.RoleEndpoint, trace.B, !s.bench.devices()[trace.B]},
 		{"X", plan.RoleBox, trace.A, s.acts != nil},
 	} {
 		impl := &s.job.Impls[r.side]

@@ -29,6 +29,11 @@ func (s *session) halt() (first error) {
 		keep(l.stop())
 	}
 	keep(s.devices.Finish())
+	if s.cable != nil && first == nil {
+		items, err := s.cable.Certify()
+		s.cabled = items
+		keep(err)
+	}
 	return first
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -34,14 +35,16 @@ type session struct {
 	containers containers
 	network    *topology.Topology
 	devices    *device.Tools // nil without one
+	cable      device.Joined // to the device; nil where it is on this machine
 	legs       legs
 	parties    party.Parties
 	relays     *packetio.Reserved // the processor of the relays; nil when they have none
 	failed     <-chan error       // of links and taps that have ended
 
 	at       span
-	before   *measure.Idle // the link of the Spec without traffic
-	after    *measure.Idle // the same at the end; nil after a run that broke
+	before   *measure.Idle  // the link of the Spec without traffic
+	after    *measure.Idle  // the same at the end; nil after a run that broke
+	cabled   []certify.Item // of the cable, when the run is over
 	evidence *bench.Evidence
 }
 
@@ -100,7 +103,7 @@ func (s *session) build(context.Context) (err error) {
 	}
 	s.evidence.Notes = append(s.evidence.Notes, "link: "+choice.Why)
 	s.fact("link", choice.String())
-	s.fact("kernel", kernel())
+	s.factKernel()
 	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
 	s.network, err = topology.Open(topology.Options{Box: s.acts != nil, Bridge: choice.Alone, Name: s.bench.Expose,
 		Janitor: s.bench.janitor, Own: s.bench.own(), Of: s.containers.homes()})
@@ -108,6 +111,9 @@ func (s *session) build(context.Context) (err error) {
 		return cmp.Or(s.died(), err)
 	}
 	s.later(s.network.Close)
+	if err := s.join(); err != nil {
+		return err
+	}
 	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base, Fact: s.fact, Fault: faultAt}, s.spec)
 	if err != nil {
 		return err
@@ -115,6 +121,37 @@ func (s *session) build(context.Context) (err error) {
 	s.devices, s.spec = devices, learned
 	s.later(s.devices.Close)
 	return s.openLegs(choice)
+}
+
+// factKernel notes the kernel that the device is a part of, by which waivers go; a far one tells its own.
+func (s *session) factKernel() {
+	if s.bench.Device != nil && s.bench.Device.Place != nil {
+		s.fact("kernel of the harness", kernel())
+		return
+	}
+	s.fact("kernel", kernel())
+}
+
+// join joins the cable of a device that is on another machine to its end of the network here, whose own kernel is silent.
+func (s *session) join() error {
+	d := s.bench.Device
+	if d == nil {
+		return nil
+	}
+	far, ok := d.Place.(device.Joiner)
+	if !ok {
+		return nil
+	}
+	end := s.network.Ends()[d.Side]
+	if err := s.mute(end.In); err != nil {
+		return err
+	}
+	cable, err := far.Join(device.End{Side: d.Side, Open: end.Open, Base: s.base})
+	if err == nil {
+		s.cable = cable
+		s.later(cable.Close)
+	}
+	return err
 }
 
 // kernel returns the release of the running kernel.

@@ -23,21 +23,21 @@ import (
 // startParties starts the processes; they wait for their start time.
 func (s *session) startParties(context.Context) (err error) {
 	for side, c := range s.network.Ends() {
-		if s.bench.own()[side] {
+		if s.bench.devices()[side] {
 			continue
 		}
-		if s.parties.Ends[side], err = s.join(c.In, plan.RoleEndpoint, trace.Side(side), c.Host.Device); err != nil {
+		if s.parties.Ends[side], err = s.startParty(c.In, plan.RoleEndpoint, trace.Side(side), c.Host.Device); err != nil {
 			return err
 		}
 	}
 	if s.acts != nil {
-		s.parties.Box, err = s.join(s.network.X, plan.RoleBox, trace.A, topology.DeviceLAN, topology.DeviceWAN)
+		s.parties.Box, err = s.startParty(s.network.X, plan.RoleBox, trace.A, topology.DeviceLAN, topology.DeviceWAN)
 	}
 	return err
 }
 
-// join starts one process on its devices.
-func (s *session) join(n *topology.Namespace, role string, side trace.Side, devices ...string) (*party.Party, error) {
+// startParty starts one process on its devices.
+func (s *session) startParty(n *topology.Namespace, role string, side trace.Side, devices ...string) (*party.Party, error) {
 	streams, err := overKernelTCP(s.job)
 	if err != nil {
 		return nil, err

@@ -2,15 +2,8 @@ package device
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/vishvananda/netlink"
-
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
@@ -20,56 +13,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Device is a foreign implementation at one end of the link, or at both: the kernel's soft-RoCE on the end's network device,
-// driven by a stock tool. It is in the namespace of this process, because soft-RoCE has no other. The Spec must be one that
+// Device is a foreign implementation at one end of the link, or at both, driven by a stock tool. The Spec must be one that
 // dut.Fit made for the tool, or dut.FitPair for two.
 type Device struct {
-	Side trace.Side
-	Tool *dut.Tool
-	Peer *dut.Tool // passive, at the other end; nil is an endpoint
+	Side  trace.Side
+	Tool  *dut.Tool
+	Peer  *dut.Tool     // passive, at the other end; nil is an endpoint
+	Place station.Place // nil is this machine: the kernel's soft-RoCE on the end's network device
 }
 
-// rdmaDevices are the names of the RDMA devices while a run lasts, by side.
-var rdmaDevices = [2]string{"gauntlet0", "gauntlet1"}
-
-// Names of the kernel's file system and of the driver.
-const (
-	rdmaClass  = "/sys/class/infiniband/"
-	rdmaDriver = "rxe"
-)
-
-// attach puts soft-RoCE on the end's device, for a tool.
+// attach readies the device of a side for a tool.
 func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
-	name, device := rdmaDevices[side], t.site.Network.Ends()[side].Host.Device
-	_ = netlink.RdmaLinkDel(name) // what a run that was killed left
-	if err := netlink.RdmaLinkAdd(name, rdmaDriver, device); err != nil {
-		return nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, be in the first network namespace, or use --bench lab",
-			device, err)
+	a, detach, err := t.place.Attach(side)
+	if err != nil {
+		return nil, err
 	}
-	t.later(func() error { return netlink.RdmaLinkDel(name) })
-	t.site.Fact("device at "+side.String(), "soft-RoCE under "+tool.Program)
-	gid, err := findGID(side)
-	at := dut.Setting{Device: name, GID: gid, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
-	return &running{side: side, tool: tool, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}),
-		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, err
-}
-
-// findGID waits for the GID of the end's address, which appears a little after the address.
-func findGID(side trace.Side) (int, error) {
-	raw := drive.Addr(side).As16()
-	var want strings.Builder
-	for i := 0; i < len(raw); i += 2 {
-		fmt.Fprintf(&want, ":%02x%02x", raw[i], raw[i+1])
+	t.later(detach)
+	if a.Kernel != "" {
+		t.site.Fact("kernel", a.Kernel)
 	}
-	for deadline := time.Now().Add(child.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		paths, _ := filepath.Glob(rdmaClass + rdmaDevices[side] + "/ports/1/gids/*") // the pattern is well-formed
-		for _, p := range paths {
-			if text, err := os.ReadFile(p); err == nil && strings.TrimSpace(string(text)) == want.String()[1:] {
-				return strconv.Atoi(filepath.Base(p))
-			}
-		}
-	}
-	return 0, fmt.Errorf("netns: device %s has no GID of %s", rdmaDevices[side], drive.Addr(side))
+	t.site.Fact("device at "+side.String(), a.What+" under "+tool.Program)
+	at := dut.Setting{Device: a.Device, GID: a.GID, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
+	return &running{side: side, tool: tool, place: t.place, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}),
+		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, nil
 }
 
 // mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec needs.

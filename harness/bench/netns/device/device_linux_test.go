@@ -22,18 +22,19 @@ func TestPausedTool(t *testing.T) {
 		must(t, err)
 		tool, _, err := dut.Fit(s, trace.B)
 		must(t, err)
-		r := &running{side: trace.B, tool: tool, command: exec.Command("sh", "-c", "while :; do :; done"), exited: make(chan struct{})}
-		must(t, r.command.Start())
+		p := &process{exec.Command("sh", "-c", "while :; do :; done")}
+		r := &running{side: trace.B, tool: tool, process: p, exited: make(chan struct{})}
+		must(t, p.Start())
 		go func() {
-			_ = r.command.Wait()
+			_ = p.Wait()
 			close(r.exited)
 		}()
 		r.pause()
-		if got := comesTo(r.command.Process.Pid, "T"); got != polls {
+		if got := comesTo(p.Process.Pid, "T"); got != polls {
 			t.Errorf("%s: paused %v, want %v", tool, got, polls)
 		}
 		r.resume()
-		if !comesTo(r.command.Process.Pid, "R") {
+		if !comesTo(p.Process.Pid, "R") {
 			t.Errorf("%s does not go on", tool)
 		}
 		r.pause()
@@ -64,13 +65,14 @@ func must(t *testing.T, err error) {
 // bench has ended are not.
 func TestCrashedTool(t *testing.T) {
 	tools := func(script string) *Tools {
-		r := &running{side: trace.B, tool: &dut.Tool{Program: "ib_write_bw"}, command: exec.Command("sh", "-c", script), said: &contract.Log{}, exited: make(chan struct{})}
-		must(t, r.command.Start())
+		p := &process{exec.Command("sh", "-c", script)}
+		r := &running{side: trace.B, tool: &dut.Tool{Program: "ib_write_bw"}, process: p, said: &contract.Log{}, exited: make(chan struct{})}
+		must(t, p.Start())
 		go func() {
-			r.how = r.command.Wait()
+			r.how = p.Wait()
 			close(r.exited)
 		}()
-		return &Tools{first: r, site: Site{Fault: func(side trace.Side, program string, err error) error {
+		return &Tools{first: r, place: here{}, site: Site{Fault: func(side trace.Side, program string, err error) error {
 			return fmt.Errorf("fault of %s at %s: %w", program, side, err)
 		}}}
 	}

@@ -3,8 +3,6 @@ package device
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
@@ -31,7 +29,7 @@ func (r *running) lookBefore() {
 		r.found.before = r.memory()
 	}
 	if r.tool.Tells()&trace.ReportFlushed != 0 {
-		r.watched, _ = watchCompletions() // without, nothing is told of them
+		r.watched, _ = r.place.Watch() // without, nothing is told of them
 	}
 }
 
@@ -43,17 +41,17 @@ func (r *running) lookAfter() error {
 		r.compare(r.memory())
 	}
 	if told&trace.ReportDatagrams != 0 {
-		info, err := exec.Command(dut.InfoProgram, dut.InfoArgs(r.at.Device)...).Output()
+		info, err := r.place.Run(dut.InfoProgram, dut.InfoArgs(r.at.Device)...)
 		if err == nil {
-			r.found.violations, err = dut.QKeyViolations(string(info))
+			r.found.violations, err = dut.QKeyViolations(info)
 		}
 		if err != nil {
 			return fmt.Errorf("netns: counters of %s by %s: %w; install ibverbs-utils", r.at.Device, dut.InfoProgram, err)
 		}
 	}
 	if r.watched != nil {
-		completed, err := r.watched.of(r.meeting.Peer.QPN)
-		if err = errors.Join(err, r.watched.close()); err != nil {
+		completed, err := r.watched.Of(r.meeting.Peer.QPN)
+		if err = errors.Join(err, r.watched.Close()); err != nil {
 			return fmt.Errorf("netns: completions of %s by the kernel's tracing: %w", r.at.Device, err)
 		}
 		r.found.completed = completed
@@ -76,13 +74,8 @@ func (r *running) hangUp() error {
 
 // memory reads the region that the tool tells of; nil when it cannot be read.
 func (r *running) memory() []byte {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", r.command.Process.Pid))
+	b, err := r.process.Memory(r.meeting.Peer.Buffer, r.tool.Extent())
 	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	b := make([]byte, r.tool.Extent())
-	if _, err := f.ReadAt(b, int64(r.meeting.Peer.Buffer)); err != nil {
 		return nil
 	}
 	return b

@@ -38,7 +38,7 @@ func (t *Tools) call(r *running, mine dut.Identity) error {
 	}
 	at := r.at
 	at.Port = rdmaPort
-	if err := r.start(t.site.Network, at); err != nil {
+	if err := r.start(at); err != nil {
 		return err
 	}
 	r.meeting, err = r.tool.Call(cm, rdmaPort, mine)

@@ -3,12 +3,10 @@ package device
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -21,7 +19,8 @@ type running struct {
 	tool    *dut.Tool
 	side    trace.Side
 	at      dut.Setting
-	command *exec.Cmd
+	place   station.Place
+	process station.Process
 	said    *contract.Log
 	exited  chan struct{}
 	meeting *dut.Meeting
@@ -33,26 +32,16 @@ type running struct {
 	how     error       // how it ended, likewise
 	killed  atomic.Bool // by the bench
 	found   inspected
-	watched *completions // nil when they are not
+	watched station.Watched // nil when they are not
 }
 
 // start starts the tool.
-func (r *running) start(t *topology.Topology, at dut.Setting) error {
-	path, err := exec.LookPath(r.tool.Program)
-	if err != nil {
-		return fmt.Errorf("netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers", r.tool.Program)
-	}
-	r.command = exec.Command(path, r.tool.Args(at)...)
-	r.command.Stdout, r.command.Stderr = r.said, r.said
-	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := t.StartIn(t.Ends()[r.side].In, r.command); err != nil {
+func (r *running) start(at dut.Setting) (err error) {
+	if r.process, err = r.place.Start(r.side, r.tool.Program, r.tool.Args(at), r.tool.Spins(), r.said); err != nil {
 		return err
 	}
-	if r.tool.Spins() {
-		stepBack(r.command.Process.Pid)
-	}
 	go func() {
-		r.how = r.command.Wait()
+		r.how = r.process.Wait()
 		r.goneAt = r.clock.Now()
 		close(r.exited)
 	}()
@@ -107,7 +96,7 @@ func (r *running) close() error {
 	err := r.meeting.Close()
 	r.end()
 	if r.watched != nil {
-		err = errors.Join(err, r.watched.close())
+		err = errors.Join(err, r.watched.Close())
 	}
 	return err
 }
@@ -115,7 +104,7 @@ func (r *running) close() error {
 // kill ends the tool at once, also one that is paused.
 func (r *running) kill() {
 	r.killed.Store(true)
-	_ = r.command.Process.Kill()
+	r.process.Kill()
 	<-r.exited
 }
 
@@ -138,8 +127,8 @@ func (r *running) crashed() error {
 	default:
 		return nil
 	}
-	var exit *exec.ExitError
-	if r.killed.Load() || !errors.As(r.how, &exit) || exit.ExitCode() >= 0 {
+	var exit *station.Exit
+	if r.killed.Load() || !errors.As(r.how, &exit) || exit.Signal == "" {
 		return nil
 	}
 	return fmt.Errorf("netns: %s at %s ended in the middle of the run: %w%s", r.tool.Program, r.side, r.how, r.said.Last())

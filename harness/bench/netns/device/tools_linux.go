@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -20,6 +21,7 @@ import (
 // nil, and every method but Introduce may be called then.
 type Tools struct {
 	site   Site
+	place  station.Place
 	first  *running // the tool of a device; of two the active one
 	second *running // the passive one; nil where an endpoint is at the other end
 	undo   []func() error
@@ -41,7 +43,10 @@ func Introduce(d *Device, site Site, sp *scenario.Spec) (*Tools, *scenario.Spec,
 	if d == nil {
 		return nil, sp, nil
 	}
-	t, learned := &Tools{site: site}, *sp
+	t, learned := &Tools{site: site, place: d.Place}, *sp
+	if t.place == nil {
+		t.place = here{site.Network}
+	}
 	introduce := t.introduce
 	if d.Peer != nil {
 		introduce = t.introducePair
@@ -62,7 +67,7 @@ func (t *Tools) introduce(d *Device, sp *scenario.Spec) error {
 	if d.Tool.ByCM() {
 		err = t.call(r, mine(r, sp))
 	} else {
-		err = r.meet(t.site.Network, mine(r, sp))
+		err = r.meet(mine(r, sp))
 	}
 	if err != nil {
 		return err
@@ -84,13 +89,13 @@ func (t *Tools) introducePair(d *Device, sp *scenario.Spec) error {
 	if err != nil {
 		return err
 	}
-	server, err := passive.dial(t.site.Network)
+	server, err := passive.dial()
 	if err != nil {
 		return err
 	}
 	t.second = passive
 	t.later(func() error { passive.end(); return nil })
-	client, err := active.dial(t.site.Network)
+	client, err := active.dial()
 	if err != nil {
 		_ = server.Close() // the first error says more
 		return err
@@ -142,10 +147,14 @@ func sleep(ctx context.Context, clock *packetio.Clock, until vtime.Time) error {
 // Idle reports whether the tool has done what it was told.
 func (t *Tools) Idle() bool { return t == nil || t.first.idle() }
 
-// Crashed is the error of a tool that a signal has ended; nil while there is none. The tool is to blame, or the device under it.
+// Crashed is the error of a tool that a signal has ended; nil while there is none. The tool is to blame, or the device under it, unless
+// it is the place that is lost.
 func (t *Tools) Crashed() error {
 	if t == nil {
 		return nil
+	}
+	if err := t.place.Err(); err != nil {
+		return err
 	}
 	for _, r := range []*running{t.first, t.second} {
 		if err := r.crashed(); err != nil {

@@ -1,4 +1,4 @@
-package device
+package station
 
 import (
 	"errors"
@@ -22,14 +22,14 @@ const (
 // there begins as struct ib_uverbs_wc of rdma/ib_user_verbs.h: its number, at byte 8 the status, at byte 28 the queue pair.
 const completionProbe = "p:" + completionName + " rxe_cq_post status=+8($arg2):u32 qp=+28($arg2):u32\n"
 
-// completions is what soft-RoCE puts into completion queues, also where no program looks any more: every stock tool stops at the first
+// Completions is what soft-RoCE puts into completion queues, also where no program looks any more: every stock tool stops at the first
 // completion that failed.
-type completions struct{}
+type Completions struct{}
 
-// watchCompletions begins to watch; an error says that this kernel does not let it.
-func watchCompletions() (*completions, error) {
-	c := &completions{}
-	if err := c.close(); err != nil { // what a run that was killed left
+// WatchCompletions begins to watch; an error says that this kernel does not let it.
+func WatchCompletions() (*Completions, error) {
+	c := &Completions{}
+	if err := c.Close(); err != nil { // what a run that was killed left
 		return nil, err
 	}
 	if err := appendTo(tracingProbes, completionProbe); err != nil {
@@ -40,14 +40,14 @@ func watchCompletions() (*completions, error) {
 		err = appendTo(tracingBuffer+"/events/"+completionName+"/enable", "1")
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-// of returns the statuses, by the numbers of libibverbs, of what was completed on a queue pair so far, in order; nil when some have
+// Of returns the statuses, by the numbers of libibverbs, of what was completed on a queue pair so far, in order; nil when some have
 // been lost.
-func (c *completions) of(qpn uint32) ([]int, error) {
+func (c *Completions) Of(qpn uint32) ([]int, error) {
 	text, err := os.ReadFile(tracingBuffer + "/trace")
 	return completed(string(text), qpn), err
 }
@@ -72,8 +72,8 @@ func completed(text string, qpn uint32) (statuses []int) {
 	return statuses
 }
 
-// close takes the probe away, and what it has recorded. There may be none.
-func (c *completions) close() error {
+// Close takes the probe away, and what it has recorded. There may be none.
+func (c *Completions) Close() error {
 	var failed []error
 	for _, step := range []func() error{
 		func() error { return appendTo(tracingBuffer+"/events/"+completionName+"/enable", "0") },

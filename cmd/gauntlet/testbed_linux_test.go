@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is wrong with the file is the user's fault; a host that cannot be had is the lab's, in one line with its last word.
+func TestTestbedCheck(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lab")
+	write := func(path, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "testbed 1\nhost dut1 device=rxe0 interface=test0 cable=none0\n", 0o644)
+	write(filepath.Join(dir, "bad"), "testbed 1\nhost -oProxyCommand=x device=d interface=i cable=c\n", 0o644)
+	write(filepath.Join(dir, "ssh"), "#!/bin/sh\necho 'Host key verification failed.' >&2\nexit 255\n", 0o755)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for args, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"testbed check " + dir + "/none":   {exitUsage, "no such file"},
+		"testbed check " + dir + "/bad":    {exitUsage, "bad:2: host: want the name that ssh knows it by"},
+		"testbed check " + file:            {exitBroken, "testbed: host dut1: ssh: remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
+		"testbed check --json " + file:     {exitBroken, "Host key verification failed."},
+		"doctor --testbed " + dir + "/bad": {exitUsage, "bad:2: host"},
+	} {
+		got := inProcess(t, dir, strings.Fields(args)...)
+		if got.code != want.code || !strings.Contains(got.stderr, want.text) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v; want %d, %q", args, got, want.code, want.text)
+		}
+	}
+}

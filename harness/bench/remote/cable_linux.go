@@ -1,0 +1,235 @@
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+)
+
+// cable joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems to be sent by
+// that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which the ICRC covers; of the
+// Ethernet addresses the device keeps its own, and they are exchanged here.
+type cable struct {
+	host         *Host
+	inner, outer *packetio.Port
+	seems, is    [6]byte // MAC of the end, and of the device
+	clock        *packetio.Clock
+	stop         atomic.Bool
+	ended        chan struct{}
+	err          error
+
+	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
+	lost           uint64        // that one of the two ends did not take; read it after ended
+	before         ends
+	soft           bool // the network device counts what the device sends
+}
+
+// ends are the counters of both ends of the cable.
+type ends struct{ far, near station.Counters }
+
+var _ device.Joined = (*cable)(nil)
+
+// Join implements device.Joiner.
+func (h *Host) Join(end device.End) (device.Joined, error) {
+	d, err := h.Describe()
+	if err != nil {
+		return nil, err
+	}
+	c := &cable{host: h, clock: packetio.NewClock(end.Base), ended: make(chan struct{}), seems: drive.MAC(end.Side), soft: d.Device.Driver == station.SoftRoCE}
+	if n, err := fmt.Sscanf(d.Network.MAC, "%02x:%02x:%02x:%02x:%02x:%02x", &c.is[0], &c.is[1], &c.is[2], &c.is[3], &c.is[4], &c.is[5]); n != 6 {
+		return nil, h.error(fmt.Errorf("%s has no Ethernet address: %w", h.At.Interface, err))
+	}
+	if c.inner, err = end.Open(c.clock, packetio.Options{}); err != nil {
+		return nil, err
+	}
+	if c.outer, err = packetio.Open(h.At.Cable, c.clock, packetio.Options{Promiscuous: true}); err != nil {
+		_ = c.inner.Close() // the first error says more
+		return nil, fmt.Errorf("remote: cable to %s: %w", h.At.Name, err)
+	}
+	if c.before, err = c.counters(); err != nil {
+		return nil, errors.Join(err, c.inner.Close(), c.outer.Close())
+	}
+	go func() {
+		defer close(c.ended)
+		c.err = c.carry()
+	}()
+	return c, nil
+}
+
+// counters reads those of both ends.
+func (c *cable) counters() (e ends, err error) {
+	e.near = station.CountersOf(os.DirFS("/sys"), "", 0, c.host.At.Cable)
+	e.far, err = c.host.Counters()
+	return e, err
+}
+
+// carry carries frames until it is told to stop.
+func (c *cable) carry() error {
+	if err := packetio.LockThread(); err != nil {
+		return err
+	}
+	_ = packetio.Realtime(packetio.OfLink) // without the right to it, it is as late as the machine makes it
+	wait := packetio.NewWaiter(c.clock, c.inner.Fd(), c.outer.Fd())
+	for !c.stop.Load() {
+		if err := wait.Wait(c.clock.Now().Add(50 * vtime.Millisecond)); err != nil {
+			return err
+		}
+		out, err := c.inner.Receive()
+		if err == nil {
+			err = c.pass(c.outer, out, c.toDevice)
+		}
+		if err != nil {
+			return err
+		}
+		in, err := c.outer.Receive()
+		if err == nil {
+			c.received.Add(uint64(len(in)))
+			err = c.pass(c.inner, in, c.fromDevice)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass puts those of some frames on the other side that belong there.
+func (c *cable) pass(to *packetio.Port, frames []packetio.Packet, belongs func([]byte) bool) error {
+	var list [][]byte
+	for i := range frames {
+		if belongs(frames[i].Data) {
+			list = append(list, frames[i].Data)
+		}
+	}
+	for patience := 0; len(list) > 0 && patience < 100; patience++ {
+		n, err := to.Send(list)
+		if err != nil {
+			return err
+		}
+		if to == c.outer {
+			c.sent.Add(uint64(n))
+		}
+		if list = list[n:]; len(list) > 0 {
+			station.Moment(100 * time.Microsecond) // its queue is full
+		}
+	}
+	c.lost += uint64(len(list))
+	return nil
+}
+
+// Where a frame of RoCEv2 over IPv4 has what is looked at.
+const (
+	atSource   = 6
+	atType     = 12
+	atProtocol = 14 + 9
+	atPort     = 14 + 20 + 2
+	atDestQP   = 14 + 20 + 8 + 4
+	probeQP    = 0xFFFFFF // nobody's: a bench measures its link with packets to it
+)
+
+// toDevice makes a frame one for the device. What measures the link stays here.
+func (c *cable) toDevice(frame []byte) bool {
+	if !ofRoCE(frame) || binary.BigEndian.Uint32(frame[atDestQP:])&psn.Mask == probeQP {
+		return false
+	}
+	if bytes.Equal(frame[:6], c.seems[:]) {
+		copy(frame, c.is[:])
+	}
+	return true
+}
+
+// fromDevice makes a frame one of the end. What the host's kernel says by itself stays out.
+func (c *cable) fromDevice(frame []byte) bool {
+	if !ofRoCE(frame) {
+		return false
+	}
+	if bytes.Equal(frame[atSource:atSource+6], c.is[:]) {
+		copy(frame[atSource:], c.seems[:])
+	}
+	return true
+}
+
+// ofRoCE reports whether a frame is RoCEv2 over IPv4 without options or tags, which is what a bench speaks.
+func ofRoCE(frame []byte) bool {
+	return len(frame) > atDestQP+8 && binary.BigEndian.Uint16(frame[atType:]) == 0x0800 && frame[14] == 0x45 && frame[atProtocol] == 17 &&
+		binary.BigEndian.Uint16(frame[atPort:]) == roce.Port
+}
+
+// Close ends the cable; a second call does nothing but return the same error.
+func (c *cable) Close() error {
+	if c.stop.Swap(true) {
+		return c.err
+	}
+	<-c.ended
+	for _, p := range []*packetio.Port{c.inner, c.outer} {
+		counts, err := p.Counts()
+		c.lost += uint64(counts.Dropped)
+		c.err = cmp.Or(c.err, err, p.Close())
+	}
+	return c.err
+}
+
+// settled is how long the counters of both ends may take to agree.
+const settled = time.Second
+
+// Certify implements device.Joined: nothing was lost on the cable, by the counters of both its ends. They are compared while it
+// carries, because a device may go on sending when its tool does not.
+func (c *cable) Certify() ([]certify.Item, error) {
+	var items []certify.Item
+	for until := time.Now().Add(settled); ; time.Sleep(20 * time.Millisecond) {
+		after, err := c.counters()
+		if err != nil {
+			return nil, err
+		}
+		items = c.judge(&after)
+		if whole := certify.Issue("", items); whole.Valid || time.Now().After(until) {
+			break
+		}
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
+	return append(items, c.item("frames not carried", 0, c.lost, "exact: frames that this machine dropped between cable and link; lower the rate")), nil
+}
+
+// judge compares what was carried with what both ends have counted since.
+func (c *cable) judge(after *ends) []certify.Item {
+	items := []certify.Item{
+		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+" counted as damaged or dropped"),
+		c.item("errors there", 0, grown(c.before.far, after.far), "exact: what "+c.host.At.Interface+" counted as damaged or dropped"),
+	}
+	if c.soft { // of an RNIC they leave out what it sends by itself
+		const why = "exact: what one end has sent the other has received; nothing else may use the cable"
+		delta := func(name string) uint64 { return after.far[name] - c.before.far[name] }
+		items = append(items, c.item("frames there", c.sent.Load(), delta("net/rx_packets"), why),
+			c.item("frames from there", delta("net/tx_packets"), c.received.Load(), why))
+	}
+	return items
+}
+
+func (c *cable) item(what string, want, got uint64, bound string) certify.Item {
+	return certify.Item{Name: "cable of " + c.host.At.Name + " " + what, Want: fmt.Sprint(want), Got: fmt.Sprint(got), Bound: bound, OK: want == got, Property: validity.Capture}
+}
+
+// grown adds up by how much the counters have grown that tell of damaged and dropped frames.
+func grown(before, after station.Counters) (n uint64) {
+	for _, name := range []string{"rx_errors", "rx_crc_errors", "rx_missed_errors", "rx_fifo_errors", "tx_errors", "tx_dropped", "tx_fifo_errors"} {
+		n += after["net/"+name] - before["net/"+name]
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+package remote
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/line"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+var _ station.Place = (*Host)(nil)
+
+// place is the device and the network device of the testbed.
+func (h *Host) place() line.Place {
+	return line.Place{Device: h.At.Device, Port: h.At.Port, Network: h.At.Interface}
+}
+
+// prefix is the length of that of the addresses of a run.
+const prefix = 24
+
+// Attach implements station.Place: the network device gets the address of the side, and knows how its peer is reached.
+func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) {
+	d, err := h.Describe()
+	if err != nil {
+		return nil, nil, err
+	}
+	peer := drive.MAC(side.Other())
+	var held line.Held
+	err = h.Call(line.OpHold, line.Hold{Place: h.place(), Address: fmt.Sprintf("%s/%d", drive.Addr(side), prefix), Peer: drive.Addr(side.Other()).String(),
+		PeerMAC: net.HardwareAddr(peer[:]).String()}, &held)
+	if err != nil {
+		return nil, nil, err
+	}
+	detach := func() error { return h.Call(line.OpRelease, nil, nil) }
+	if h.At.GID != testbed.FindGID && h.At.GID != held.GID {
+		_ = detach() // the first error says more
+		return nil, nil, h.error(fmt.Errorf("GID %d of %s is that of the test's address, and the testbed says gid=%d; correct it or leave it out", held.GID, h.At.Device, h.At.GID))
+	}
+	return &station.Attached{Device: h.At.Device, GID: held.GID, What: d.Device.Kind(), Kernel: d.Kernel}, detach, nil
+}
+
+// Describe asks what the host tells of itself and of its device.
+func (h *Host) Describe() (*station.Description, error) {
+	d := &station.Description{}
+	return d, h.Call(line.OpDescribe, h.place(), d)
+}
+
+// Counters reads those of the device and of its network device.
+func (h *Host) Counters() (c station.Counters, err error) {
+	err = h.Call(line.OpCounters, h.place(), &c)
+	return c, err
+}
+
+// Run implements station.Place.
+func (h *Host) Run(program string, args ...string) (string, error) {
+	var d line.Data
+	err := h.Call(line.OpRun, line.Start{Program: program, Args: args}, &d)
+	return string(d.Bytes), err
+}
+
+// Watch implements station.Place.
+func (h *Host) Watch() (station.Watched, error) {
+	if err := h.Call(line.OpWatch, nil, nil); err != nil {
+		return nil, err
+	}
+	return &watched{host: h}, nil
+}
+
+// watched is the completions over there.
+type watched struct {
+	host *Host
+	told bool
+}
+
+// Of implements station.Watched. The watch is over then.
+func (w *watched) Of(qpn uint32) ([]int, error) {
+	var s line.Statuses
+	w.told = true
+	err := w.host.Call(line.OpCompletions, line.Queue{QPN: qpn}, &s)
+	return s.Statuses, err
+}
+
+// Close implements station.Watched.
+func (w *watched) Close() error {
+	if w.told {
+		return nil
+	}
+	_, err := w.Of(0)
+	return err
+}

@@ -1,0 +1,162 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/line"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
+)
+
+// program is one that was started.
+type program struct {
+	command *exec.Cmd
+	exited  chan struct{}
+
+	mu      sync.Mutex
+	glances chan struct{} // closed when it is no longer let look now and then; nil when it is not
+}
+
+// mostOutput is how much of what a program writes is told. A tool prints a page.
+const mostOutput = 1 << 20
+
+// output tells what a program writes.
+type output struct {
+	of   uint64
+	out  *line.Writer
+	left int
+}
+
+// Write implements io.Writer. It never fails: a program is not to see that nobody listens.
+func (o *output) Write(b []byte) (int, error) {
+	for told := b[:min(len(b), o.left)]; len(told) > 0; {
+		n := min(len(told), line.Chunk)
+		_ = o.out.Write(line.Reply{Event: line.EventOutput, Of: o.of, Data: told[:n]})
+		told, o.left = told[n:], o.left-n
+	}
+	return len(b), nil
+}
+
+// start starts a program, whose death signal is this process's death.
+func (s *supervisor) start(a line.Start) (any, error) {
+	path, err := exec.LookPath(a.Program)
+	if err != nil {
+		return nil, fmt.Errorf("supervise: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers there", a.Program)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, open := s.number()
+	if !open {
+		return nil, errors.New("supervise: the channel is over")
+	}
+	p := &program{command: exec.Command(path, a.Args...), exited: make(chan struct{})}
+	told := &output{of: of, out: s.out, left: mostOutput}
+	p.command.Stdout, p.command.Stderr, p.command.WaitDelay = told, told, time.Second
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error, 1)
+	s.starts <- func() { started <- p.command.Start() }
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("supervise: start %s: %w", a.Program, err)
+	}
+	if a.Idle {
+		station.StepBack(p.command.Process.Pid)
+	}
+	s.programs[of] = p
+	go s.await(of, p)
+	return line.Started{Of: of}, nil
+}
+
+// await tells how a program ended.
+func (s *supervisor) await(of uint64, p *program) {
+	err := p.command.Wait()
+	close(p.exited)
+	r := line.Reply{Event: line.EventExited, Of: of}
+	var exit *station.Exit
+	if errors.As(station.ExitOf(err), &exit) {
+		r.Code, r.Signal = exit.Code, exit.Signal
+	}
+	_ = s.out.Write(&r)
+}
+
+func (p *program) kill() { kill(p.command.Process.Pid) }
+
+// find returns a program.
+func (s *supervisor) find(of uint64) (*program, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.programs[of]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("supervise: no program %d", of)
+}
+
+// signal sends one to a program and what it has started, which may have ended.
+func (s *supervisor) signal(a line.Signal) (any, error) {
+	p, err := s.find(a.Of)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.glances != nil {
+		close(p.glances)
+		p.glances = nil
+	}
+	select {
+	case <-p.exited:
+		return nil, nil
+	default:
+	}
+	if a.Glance {
+		p.glances = make(chan struct{})
+		go station.Glance(p.command.Process.Pid, p.glances, p.exited)
+		return nil, nil
+	}
+	_ = syscall.Kill(-p.command.Process.Pid, syscall.Signal(a.Signal))
+	return nil, nil
+}
+
+// memory reads a part of a program's.
+func (s *supervisor) memory(a line.Memory) (any, error) {
+	p, err := s.find(a.Of)
+	if err != nil {
+		return nil, err
+	}
+	if a.Len < 0 || a.Len > line.Chunk {
+		return nil, fmt.Errorf("supervise: %d bytes of memory; want %d at most", a.Len, line.Chunk)
+	}
+	b, err := station.Memory(p.command.Process.Pid, a.Address, a.Len)
+	return line.Data{Bytes: b}, err
+}
+
+// shortly is how long a short program may take.
+const shortly = 10 * time.Second
+
+// run returns what a short program prints.
+func (s *supervisor) run(a line.Start) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), shortly)
+	defer cancel()
+	c := exec.CommandContext(ctx, a.Program, a.Args...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	type end struct {
+		text []byte
+		err  error
+	}
+	ended := make(chan end, 1)
+	s.starts <- func() {
+		text, err := c.Output()
+		ended <- end{text, err}
+	}
+	e := <-ended
+	if e.err != nil {
+		return nil, fmt.Errorf("supervise: %s: %w", a.Program, e.err)
+	}
+	return line.Data{Bytes: e.text[:min(len(e.text), line.Chunk)]}, nil
+}
