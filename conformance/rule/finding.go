@@ -116,6 +116,14 @@ func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN
 	return way + string(named.AppendText(nil, opt)), []psn.PSN{g.number}
 }
 
+// Request names a request by its opcode and PSN, as far as its transmission was seen: "WRITE_MIDDLE psn=+2".
+func (c *Context) Request(p psn.PSN) string {
+	if t := c.Sent(p); t != nil && t.Times > 0 {
+		return t.Opcode.String() + " " + c.Rel(p)
+	}
+	return c.Rel(p)
+}
+
 // wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's and those that the text names. "" when
 // they do not.
 func (c *Context) wrapped(text string, shown []psn.PSN) string {

@@ -16,7 +16,7 @@ func judgeDepth(c *rule.Context, unit string) {
 		return
 	}
 	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > deepest(c.Attr, want) {
-		c.Failf(rule.Requester, "the queue holds %d, the path is %.2f %s long", got, want, unit)
+		c.Failf(rule.Requester, "queue depth %d, want %.0f to %.0f: the path is %.2f %s long", got, math.Floor(want), deepest(c.Attr, want), want, unit)
 		return
 	}
 	c.Met()
@@ -91,7 +91,7 @@ func unitsOfDepth() rule.Rule {
 func judgeUnits(c *rule.Context) {
 	want, known := formula(c.Attr)
 	if !known {
-		c.Failf(rule.Requester, "requests are sent over a path of RTT %v and rate %v, which has no depth", c.Attr.Path.RTT, c.Attr.Path.Rate)
+		c.Failf(rule.Requester, "requests are sent over a path of RTT %v and rate %v, which has no depth; a refusal expected", c.Attr.Path.RTT, c.Attr.Path.Rate)
 		return
 	}
 	if want < 4 || want > float64(capOf(c.Attr)) {
@@ -99,7 +99,7 @@ func judgeUnits(c *rule.Context) {
 	}
 	for _, m := range mistakes {
 		if ratio := float64(c.Attr.QueueDepth) / (want * m.factor); ratio > 0.9 && ratio < 1.1 {
-			c.Failf(rule.Requester, "the queue holds %d and the path %.2f: %s", c.Attr.QueueDepth, want, m.what)
+			c.Failf(rule.Requester, "queue depth %d, want about %.0f: %s", c.Attr.QueueDepth, want, m.what)
 			return
 		}
 	}
@@ -124,7 +124,7 @@ func deviceCap() rule.Rule {
 				m.Request(c, s)
 				switch most := capOf(c.Attr); {
 				case m.Count() > most && s.Pkt.Opcode.StartsMessage():
-					c.Failf(rule.Requester, "%d requests are outstanding, the device holds %d", m.Count(), most)
+					c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds", m.Count(), most)
 				case m.Count() == most:
 					c.Met()
 				}
@@ -165,7 +165,7 @@ func receivesForSends() rule.Rule {
 				}
 				reported = true
 				if q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; q > r {
-					c.Failf(rule.Requester, "%d SENDs may be outstanding, the peer can have %d receives posted", q, r)
+					c.Failf(rule.Requester, "%d SENDs may be outstanding, want at most %d, the receives that the peer can have posted", q, r)
 					return
 				}
 				c.Met()

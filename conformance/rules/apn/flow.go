@@ -148,8 +148,8 @@ func (f *flow) judgeBusy() {
 	switch most := span/1000 + (span/f.cycle()+1)*stall; {
 	case most >= span: // so short a queue says nothing
 	case f.idle > most:
-		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, a queue of %d keeps it so for %.2f %%",
-			percent(span-f.idle, span), c.Attr.QueueDepth, percent(span-most, span))
+		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, want %.2f %% with a queue of %d",
+			percent(span-f.idle, span), percent(span-most, span), c.Attr.QueueDepth)
 	default:
 		c.Met()
 	}
@@ -188,7 +188,7 @@ func (f *flow) judgeStarved() {
 	}
 	got := f.ends[cycles].Sub(f.ends[0]) / vtime.Duration(cycles)
 	if model := f.cycle(); float64(got) < 0.99*float64(model) || float64(got) > 1.01*float64(model+hosts) {
-		c.Failf(rule.Requester, "%d messages take %v, RTT and serialisation are %v: %s in place of %s", c.Attr.QueueDepth, got, model,
+		c.Failf(rule.Requester, "%d messages take %v, want %v, RTT and serialisation: %s in place of %s", c.Attr.QueueDepth, got, model,
 			f.rate(got), f.rate(model))
 		return
 	}
@@ -232,7 +232,7 @@ func (f *flow) judgeModerated() {
 	// The first depth messages waited for nobody, the last may be a full burst: the two counts enclose the window.
 	least, most := float64(f.sent-1)/span*float64(f.cycle()+burst+hosts), float64(f.sent-depth)/span*float64(f.cycle())
 	if least < 0.98*float64(m) || most > 1.01*float64(depth) {
-		c.Failf(rule.Requester, "%.1f messages are on the way, want %d to %d", most, m, depth)
+		c.Failf(rule.Requester, "%.1f messages are outstanding, want %d to %d", most, m, depth)
 		return
 	}
 	c.Met()

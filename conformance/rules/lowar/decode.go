@@ -66,7 +66,7 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 			continue
 		}
 		if s.At.Sub(r.at) > rule.Patience && !a.c.Fatal && !a.c.RNRWait {
-			a.c.Failf(rule.Responder, "%s was recovered %v ago and is not acknowledged before it is sent again", a.c.Rel(r.psn), s.At.Sub(r.at))
+			a.c.Failf(rule.Responder, "sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
 		}
 		a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 		return
@@ -81,7 +81,7 @@ func (a *accuser) response(s *rule.Sight) {
 	if isNAK(s.Pkt) {
 		for i, r := range a.open {
 			if r.psn == s.Pkt.PSN {
-				a.c.Failf(rule.Responder, "NAK of %s, which was recovered", a.c.Rel(r.psn))
+				a.c.Failf(rule.Responder, "asks for %s, which was recovered %v before; its acknowledgement expected", a.c.Request(r.psn), s.At.Sub(r.at))
 				a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 				return
 			}
@@ -191,7 +191,7 @@ func (b *bursts) sight(s *rule.Sight) {
 		return
 	}
 	if b.failures = d.Failures; d.Why == rule.FailedUnit && b.owed[d.Hole] {
-		c.Failf(rule.Requester, "%s is lost in a burst that the repair packets cover, and two packets of its unit are missing", c.Rel(d.Hole))
+		c.Failf(rule.Requester, "%s cannot be recovered: the burst took two packets of its unit; one at most expected, as it is no longer than c", c.Request(d.Hole))
 	}
 	clear(b.owed)
 }
@@ -277,8 +277,12 @@ func (k *placed) event(e *trace.Event) {
 func (k *placed) settle(n int) {
 	if n == 1 && k.due[0].recovered && len(k.other) == 1 {
 		t, e := k.due[0], &k.other[0]
-		k.c.FailAt(e.At, rule.NoRecord, rule.Responder, fmt.Sprintf("%s was recovered, and %d bytes with checksum %08x are placed; sent were %d with %08x",
-			k.c.Rel(t.PSN), e.Len, e.Sum, t.Len, t.Sum))
+		where := ""
+		if t.VA != 0 {
+			where = fmt.Sprintf(" at %#x", t.VA)
+		}
+		k.c.FailAt(e.At, rule.NoRecord, rule.Responder, fmt.Sprintf("%s was recovered: got %d bytes with checksum %08x placed at %#x, want %d with %08x%s",
+			k.c.Request(t.PSN), e.Len, e.Sum, e.VA, t.Len, t.Sum, where))
 	}
 	k.other = k.other[:0]
 }

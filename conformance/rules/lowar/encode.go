@@ -2,6 +2,7 @@ package lowar
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -38,12 +39,12 @@ func blockEnds() rule.Rule {
 				if b.complete() {
 					c.Met()
 				} else if h.Base == b.base {
-					c.Failf(rule.Requester, "a repair packet after %d packets of a block of %d, inside a message", b.n, b.r)
+					c.Failf(rule.Requester, "follows packet %d of the block at %s; packet %d, or the end of the message, expected first", b.n, c.Rel(b.base), b.r)
 				}
 			}
 			st.short = func(b *block) {
 				if b.repairs == 0 {
-					c.FailAt(b.at, b.index, rule.Requester, "the block at "+c.Rel(b.base)+" ends here, and no repair packets follow")
+					c.FailAt(b.at, b.index, rule.Requester, fmt.Sprintf("ends the block at %s: got none of %d repair packets", c.Rel(b.base), b.want()))
 				}
 			}
 		})
@@ -59,16 +60,16 @@ func repairCount() rule.Rule {
 				switch {
 				case !b.complete() || h.Base != b.base:
 				case b.repairs >= b.want():
-					c.Failf(rule.Requester, "repair packet %d of the block at %s, which has %d", b.repairs+1, c.Rel(b.base), b.want())
+					c.Failf(rule.Requester, "is repair packet %d of the block at %s, want %d at most", b.repairs+1, c.Rel(b.base), b.want())
 				case int(h.ISN) != b.repairs:
-					c.Failf(rule.Requester, "ISN %d where %d is due", h.ISN, b.repairs)
+					c.Failf(rule.Requester, "ISN %d, want %d: the next of the block at %s", h.ISN, b.repairs, c.Rel(b.base))
 				case b.repairs == b.want()-1:
 					c.Met()
 				}
 			}
 			st.short = func(b *block) {
 				if b.repairs > 0 {
-					c.FailAt(b.at, b.index, rule.Requester, "the block at "+c.Rel(b.base)+" has too few repair packets")
+					c.FailAt(b.at, b.index, rule.Requester, fmt.Sprintf("ends the block at %s: got %d of %d repair packets", c.Rel(b.base), b.repairs, b.want()))
 				}
 			}
 		})
@@ -88,10 +89,9 @@ func xorPayload() rule.Rule {
 				c.Met()
 				switch at := unequal(b.units[h.ISN], s.Pkt.Payload); {
 				case at < 0 && h.Check != b.checks[h.ISN]:
-					c.Failf(rule.Requester, "the repair packet with ISN %d of the block at %s has check %#x; that of its packets is %#x", h.ISN,
-						c.Rel(b.base), h.Check, b.checks[h.ISN])
+					c.Failf(rule.Requester, "check %#x, want %#x, that of unit %d of the block at %s", h.Check, b.checks[h.ISN], h.ISN, c.Rel(b.base))
 				case at >= 0:
-					c.Failf(rule.Requester, "the repair packet with ISN %d of the block at %s is not the XOR of its packets: byte %d", h.ISN, c.Rel(b.base), at)
+					c.Failf(rule.Requester, "byte %d of the payload is not the XOR that is expected, of unit %d of the block at %s", at, h.ISN, c.Rel(b.base))
 				}
 			}
 		})
@@ -124,7 +124,7 @@ func oneMessage() rule.Rule {
 					c.Met()
 				}
 				if h.Base.Less(st.begun) && st.begun.Less(h.Base.Add(int(h.N))) {
-					c.Failf(rule.Requester, "the block from %s has %d packets; another message begins at %s", c.Rel(h.Base), h.N, c.Rel(st.begun))
+					c.Failf(rule.Requester, "codes %d packets from %s on; the end of its block expected before %s, where another message begins", h.N, c.Rel(h.Base), c.Request(st.begun))
 				}
 			}
 		})
@@ -149,7 +149,7 @@ func duplicate() rule.Rule {
 				}
 				c.Met()
 				if !bytes.Equal(last, s.Pkt.Payload) {
-					c.Failf(rule.Requester, "the message of one packet at %s has a repair packet that is not its double", c.Rel(b.base))
+					c.Failf(rule.Requester, "other bytes than %s; its double expected, as it is all of its message", c.Request(b.base))
 				}
 			}
 		})
@@ -170,11 +170,11 @@ func edges() rule.Rule {
 				c.Met()
 				switch {
 				case h.HasFirst != b.first:
-					c.Failf(rule.Requester, "has_First is %v for the block at %s", h.HasFirst, c.Rel(b.base))
+					c.Failf(rule.Requester, "has_First is %v, want %v: the block begins with %s", h.HasFirst, b.first, c.Request(b.base))
 				case h.HasLast != b.last:
-					c.Failf(rule.Requester, "has_Last is %v for the block at %s", h.HasLast, c.Rel(b.base))
+					c.Failf(rule.Requester, "has_Last is %v, want %v: the block ends with %s", h.HasLast, b.last, c.Request(b.end().Prev()))
 				case int(h.LastLen) != b.lastLen:
-					c.Failf(rule.Requester, "Last_Length is %d for the block at %s; its last packet has %d bytes", h.LastLen, c.Rel(b.base), b.lastLen)
+					c.Failf(rule.Requester, "Last_Length is %d, want %d: the block ends with %s", h.LastLen, b.lastLen, c.Request(b.end().Prev()))
 				}
 			}
 		})
@@ -192,7 +192,7 @@ func basePSN() rule.Rule {
 				}
 				c.Met()
 				if h.Base != b.base || int(h.N) != b.n {
-					c.Failf(rule.Requester, "the block of %d packets at %s has a repair packet with bPSN %s and N %d", b.n, c.Rel(b.base), c.Rel(h.Base), h.N)
+					c.Failf(rule.Requester, "bPSN %s and N %d, want %s and %d", c.Rel(h.Base), h.N, c.Rel(b.base), b.n)
 				}
 			}
 		})
@@ -210,7 +210,7 @@ func noPSN() rule.Rule {
 				}
 				c.Met()
 				if s.Pkt.PSN != c.MAX {
-					c.Failf(rule.Requester, "%s follows %d repair packets; the next PSN is %s", c.Rel(s.Pkt.PSN), st.behind, c.Rel(c.MAX))
+					c.Failf(rule.Requester, "follows %d repair packets, which take no PSN; %s expected", st.behind, c.Rel(c.MAX))
 				}
 			}
 		})
@@ -225,10 +225,10 @@ func freshBlock() rule.Rule {
 			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
 				switch {
 				case st.broken && h.Base == st.interrupted && h.Base != b.base:
-					c.Failf(rule.Requester, "a repair packet of the block at %s, which a retransmission from %s interrupted", c.Rel(h.Base), c.Rel(b.base))
+					c.Failf(rule.Requester, "codes the block at %s, which the retransmission from %s interrupted; none expected of it", c.Rel(h.Base), c.Rel(b.base))
 				case !b.again || !b.complete():
 				case h.Base != b.base && h.Base.Less(b.end()):
-					c.Failf(rule.Requester, "the retransmission from %s is in a block at %s", c.Rel(b.base), c.Rel(h.Base))
+					c.Failf(rule.Requester, "codes the block at %s; one from %s expected, where the retransmission begins", c.Rel(h.Base), c.Rel(b.base))
 				default:
 					c.Met()
 				}
@@ -248,15 +248,15 @@ func responsesCoded() rule.Rule {
 			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
 				switch {
 				case !b.complete():
-					c.Failf(rule.Responder, "a repair packet of READ responses after %d packets of a block of %d", b.n, b.r)
+					c.Failf(rule.Responder, "follows READ response %d of the block at %s; response %d, or the last, expected first", b.n, c.Rel(b.base), b.r)
 				case h.Base == b.base && int(h.N) == b.n:
 					c.Met()
 				default:
-					c.Failf(rule.Responder, "the READ responses from %s have a repair packet with bPSN %s and N %d", c.Rel(b.base), c.Rel(h.Base), h.N)
+					c.Failf(rule.Responder, "bPSN %s and N %d, want those of the READ responses, %s and %d", c.Rel(h.Base), h.N, c.Rel(b.base), b.n)
 				}
 			}
 			st.short = func(b *block) {
-				c.FailAt(b.at, b.index, rule.Responder, "the READ responses from "+c.Rel(b.base)+" lack repair packets")
+				c.FailAt(b.at, b.index, rule.Responder, fmt.Sprintf("ends the block of READ responses at %s: got %d of %d repair packets", c.Rel(b.base), b.repairs, b.want()))
 			}
 			return st.check()
 		},
@@ -281,7 +281,7 @@ func uncoded() rule.Rule {
 				case !s.Out || !s.Intact():
 				case isRepair(p):
 					if h := &p.Repair; any[k] && bare[k].In(h.Base, h.Base.Add(max(1, int(h.N)))) {
-						c.Failf(blame(k == 1), "a repair packet for %s, which is not data", c.Rel(bare[k]))
+						c.Failf(blame(k == 1), "codes %s, which is no data; no repair packet of it expected", c.Rel(bare[k]))
 					}
 				case p.Opcode != roce.LoWAR && coded(p.Opcode):
 					any[k] = any[k] && p.PSN != bare[k]

@@ -68,7 +68,7 @@ func (h *hole) close(now vtime.Time) {
 	case h.naks > 0:
 		h.c.Met()
 	case h.ahead && h.awaited.Overdue(now):
-		h.c.FailAt(h.at, h.index, rule.Responder, h.c.Rel(h.psn)+" cannot be recovered, and no NAK asks for it")
+		h.c.FailAt(h.at, h.index, rule.Responder, "a NAK of "+h.c.Request(h.psn)+" expected, which cannot be recovered; none came")
 	}
 }
 
@@ -89,17 +89,17 @@ func (h *hole) response(s *rule.Sight) {
 		h.naks = max(h.naks, 1)
 	case isNAK(s.Pkt) && s.Pkt.PSN == h.psn:
 		if h.naks++; h.naks > 1 && !repeatsNAKs(c) {
-			c.Failf(rule.Responder, "a second NAK of %s, which could not be recovered", c.Rel(h.psn))
+			c.Failf(rule.Responder, "asks for %s a second time; once expected", c.Request(h.psn))
 		}
 	case h.psn.LessEq(last):
-		c.Failf(rule.Responder, "%s is acknowledged, and %s neither came nor can be recovered", c.Rel(last), c.Rel(h.psn))
+		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, which neither came nor can be recovered", c.Rel(last), c.Request(h.psn))
 		h.open = false
 	}
 }
 
 func (h *hole) end(at vtime.Time) {
 	if h.open && h.naks == 0 && h.ahead && h.awaited.Overdue(at) && !h.c.Fatal && !h.c.Failed {
-		h.c.FailAt(h.at, h.index, rule.Responder, h.c.Rel(h.psn)+" cannot be recovered, and no NAK asks for it")
+		h.c.FailAt(h.at, h.index, rule.Responder, "a NAK of "+h.c.Request(h.psn)+" expected, which cannot be recovered; none came")
 	}
 }
 
@@ -184,7 +184,7 @@ func repairLost() rule.Rule {
 				case s.Point == trace.ResponderOut && isNAK(s.Pkt):
 					for _, h := range blocks {
 						if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
-							c.Failf(rule.Responder, "NAK of %s, of which only repair packets were lost", c.Rel(s.Pkt.PSN))
+							c.Failf(rule.Responder, "asks for %s, which has come: only repair packets of its block were lost; no NAK expected", c.Request(s.Pkt.PSN))
 						}
 					}
 				}

@@ -2,6 +2,7 @@ package lowar
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -34,11 +35,11 @@ func header() rule.Rule {
 				p := s.Pkt
 				switch {
 				case s.Rec.Conn < 0, peer(c, s) != 0 && p.DestQP != peer(c, s):
-					c.Failf(rule.Requester, "a packet of LoWAR to QP %#x, which is not the peer's", p.DestQP)
+					c.Failf(rule.Requester, "goes to QP %#x; that of the peer expected", p.DestQP)
 				case !p.Repair.Type.Known():
-					c.Failf(rule.Requester, "a packet of LoWAR has type %d; want 1 to 3", p.Repair.Type)
+					c.Failf(rule.Requester, "type %d, want 1 to 3", p.Repair.Type)
 				case s.Defect() != "":
-					c.Failf(rule.Requester, "a packet of LoWAR does not decode: %s", s.Defect())
+					c.Failf(rule.Requester, "does not decode: %s", s.Defect())
 				}
 			}}
 		},
@@ -77,7 +78,7 @@ func ports() rule.Rule {
 				}
 				c.Met()
 				if got != known[side] {
-					c.Failf(rule.Requester, "ports %d to %d; the connection has %d to %d", binary.BigEndian.Uint16(got[:]),
+					c.Failf(rule.Requester, "UDP ports %d to %d, want those of the connection, %d to %d", binary.BigEndian.Uint16(got[:]),
 						binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]), binary.BigEndian.Uint16(known[side][2:]))
 				}
 			}}
@@ -97,7 +98,7 @@ func fields() rule.Rule {
 				if h := &s.Pkt.Repair; ofShim(s) && h.Type == roce.RepairData {
 					c.Met()
 					if problem := contradiction(h, s.Raw); problem != "" {
-						c.Fail(blame(h.Responses), "a repair packet with "+problem)
+						c.Fail(blame(h.Responses), problem)
 					}
 				}
 			}}
@@ -111,21 +112,21 @@ func contradiction(h *roce.Repair, raw []byte) string {
 	const xorLen, headerLen = 18, 24
 	switch {
 	case h.Version != roce.RepairVersion:
-		return "another version than 1"
+		return fmt.Sprintf("version %d, want %d", h.Version, roce.RepairVersion)
 	case len(b) > 5 && b[5]&1 != 0:
-		return "a reserved bit set"
+		return "a reserved bit is set, want 0"
 	case h.C == 0 || int(h.R) < int(h.C):
-		return "an (r, c) that is none"
+		return fmt.Sprintf("(r, c) is (%d, %d), want c from 1 to r", h.R, h.C)
 	case h.N == 0 || h.N > h.R:
-		return "N outside 1 to r"
+		return fmt.Sprintf("N %d, want 1 to r = %d", h.N, h.R)
 	case int(h.ISN) >= min(int(h.C), int(h.N)):
-		return "an ISN beyond its block"
+		return fmt.Sprintf("ISN %d, want less than c = %d and N = %d", h.ISN, h.C, h.N)
 	case h.HasLast != (h.LastLen != 0):
-		return "has_Last and Last_Length that disagree"
+		return fmt.Sprintf("has_Last is %v and Last_Length %d; both or neither expected", h.HasLast, h.LastLen)
 	case len(b) > headerLen && int(binary.BigEndian.Uint16(b[xorLen:])) != len(b)-headerLen:
-		return "a length of the XOR payload that is not its length"
+		return fmt.Sprintf("length of the XOR payload %d, want %d", binary.BigEndian.Uint16(b[xorLen:]), len(b)-headerLen)
 	case len(b)%4 != 0:
-		return "a payload that is not whole words"
+		return fmt.Sprintf("%d bytes, want whole words", len(b))
 	}
 	return ""
 }
@@ -144,7 +145,7 @@ func sealed() rule.Rule {
 				}
 				c.Met()
 				if !roce.CheckICRC(s.Raw) {
-					c.Failf(rule.Requester, "the ICRC of a %s is wrong", s.Pkt.Name())
+					c.Failf(rule.Requester, "the ICRC of this %s is wrong; that of its bytes expected, byte 4 among them", s.Pkt.Name())
 				}
 			}}
 		},
@@ -174,7 +175,7 @@ func dataUnchanged() rule.Rule {
 					at = 4
 				}
 				if at >= 0 || len(b) != plain.TransportLen() {
-					c.Failf(blame(s.Point == trace.ResponderOut), "%s is not what a reliable connection sends: byte %d", c.Rel(s.Pkt.PSN), at)
+					c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not what a reliable connection sends; no change expected", at)
 				}
 			}}
 		},
@@ -212,7 +213,7 @@ func stockIgnores() rule.Rule {
 				case s.Point == trace.ResponderIn:
 					fresh = false
 				case s.Point == trace.ResponderOut && fresh && refuses(s.Pkt) && !c.GapOpen:
-					c.Failf(rule.Responder, "a packet of LoWAR draws a NAK of %s", c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Responder, "answers a packet of LoWAR with a NAK of %s; silence expected", c.Rel(s.Pkt.PSN))
 				}
 			}}
 		},

@@ -58,7 +58,7 @@ func (u *useless) response(s *rule.Sight) {
 		return
 	}
 	if u.open && u.missing.LessEq(last) && u.missing == c.EPSN {
-		c.Failf(rule.Responder, "%s is acknowledged; a repair packet of no use is all that has come of %s", c.Rel(last), c.Rel(u.missing))
+		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, of which nothing has come but a repair packet that yields nothing", c.Rel(last), c.Request(u.missing))
 		u.open = false
 	}
 	if s.Pkt.Opcode != roce.Acknowledge || !s.Pkt.AETH.Syndrome.IsACK() {
@@ -66,7 +66,7 @@ func (u *useless) response(s *rule.Sight) {
 	}
 	if u.heard && last == u.acked {
 		if u.repeats--; u.repeats < 0 && u.quiet {
-			c.Failf(rule.Responder, "the ACK of %s is repeated upon a repair packet of no use", c.Rel(last))
+			c.Failf(rule.Responder, "repeats the ACK of %s upon a repair packet that yields nothing; silence expected", c.Rel(last))
 		}
 	}
 	u.acked, u.heard, u.repeats = last, true, max(u.repeats, 0)
@@ -75,7 +75,7 @@ func (u *useless) response(s *rule.Sight) {
 // event watches placements: at the instant when such a packet comes there is nothing to be placed.
 func (u *useless) event(e *trace.Event) {
 	if e.Kind == trace.Store && !u.c.Mine(e) && u.quiet && u.open && e.At == u.at {
-		u.c.Failf(rule.Responder, "%d bytes are placed upon a repair packet of no use", e.Len)
+		u.c.Failf(rule.Responder, "%d bytes are placed upon a repair packet that yields nothing; none expected", e.Len)
 		u.quiet = false
 	}
 }
@@ -150,7 +150,7 @@ func holeExpires() rule.Rule {
 				// Passed up by the clock: the mirror has just done so, or is about to.
 				d := c.Decoders[0]
 				if s.Point == trace.ResponderOut && isNAK(s.Pkt) && d.Held > 0 && d.Tracking && s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
-					c.Failf(rule.Responder, "NAK of %s after %v; what waits for it may wait for %v", c.Rel(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
+					c.Failf(rule.Responder, "asks for %s when others have waited %v for it; %v expected first, in which a repair packet may come", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
 				}
 				h.sight(s)
 			}, End: h.end}

@@ -47,15 +47,15 @@ func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	changed := n.known && (h.R != before.R || h.C != before.C)
 	switch {
 	case changed && h.Base == before.Base && b.repairs > 0: // else the block has begun anew
-		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s", before.R, before.C, h.R, h.C, c.Rel(h.Base))
+		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s; with a new block expected", before.R, before.C, h.R, h.C, c.Rel(h.Base))
 	case changed && h.Epoch != before.Epoch+1:
-		c.Failf(rule.Requester, "(r, c) changes with the block at %s; the epoch goes from %d to %d", c.Rel(h.Base), before.Epoch, h.Epoch)
+		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) changes with the block at %s", h.Epoch, before.Epoch+1, c.Rel(h.Base))
 	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || early):
-		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d, which is not announced", c.Rel(h.Base), h.R, h.C, h.Epoch)
+		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d; an announcement of that expected first", c.Rel(h.Base), h.R, h.C, h.Epoch)
 	case changed:
 		c.Met()
 	case n.known && h.Epoch != before.Epoch:
-		c.Failf(rule.Requester, "the epoch goes from %d to %d at %s, and (%d, %d) stays", before.Epoch, h.Epoch, c.Rel(h.Base), h.R, h.C)
+		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) is (%d, %d) as before, in the block at %s", h.Epoch, before.Epoch, h.R, h.C, c.Rel(h.Base))
 	}
 	n.latest, n.known = *h, true
 }
@@ -157,6 +157,6 @@ func (o *account) end(vtime.Time) {
 	o.c.Met()
 	off := int(slack * float64(o.due))
 	if got := o.repairs + o.talk; got > o.due+max(off, headers*o.packets) || got < o.due-off {
-		o.c.Failf(rule.Requester, "%d bytes beside %d of data; %d are due", got, o.data, o.due)
+		o.c.Failf(rule.Requester, "got %d bytes of repair packets beside %d of data, want about %d", got, o.data, o.due)
 	}
 }

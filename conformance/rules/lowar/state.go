@@ -35,7 +35,7 @@ func bounded(what string, limit func(c *rule.Context) int64, names ...string) fu
 			if encoding := strings.HasSuffix(e.Name, "encoding"); c.Mine(e) == encoding {
 				c.Met()
 				if e.Value > limit(c) || e.Value < 0 {
-					c.FailAt(e.At, rule.NoRecord, blame(!encoding), what+": "+strconv.FormatInt(e.Value, 10)+" in use, there are "+
+					c.FailAt(e.At, rule.NoRecord, blame(!encoding), what+": "+strconv.FormatInt(e.Value, 10)+" in use, want at most "+
 						strconv.FormatInt(limit(c), 10))
 				}
 			}
@@ -79,7 +79,7 @@ func unitsExhausted() rule.Rule {
 			st := newStream(c, false)
 			st.short = func(b *block) {
 				if b.repairs == 0 {
-					c.FailAt(b.at, b.index, rule.Requester, "the block at "+c.Rel(b.base)+" has no repair packets, and none of its kind is counted")
+					c.FailAt(b.at, b.index, rule.Requester, "ends the block at "+c.Rel(b.base)+": repair packets expected, or that it is counted as unprotected; neither came")
 				}
 			}
 			check := st.check()
@@ -113,7 +113,7 @@ func inOrder() rule.Rule {
 						return
 					}
 					if d := c.Decoders[0]; e.Value > early && d.Tracking && d.Held > 0 {
-						c.FailAt(e.At, rule.NoRecord, rule.Responder, "the transport sees a packet before its turn while "+c.Rel(d.Next)+" may be recovered")
+						c.FailAt(e.At, rule.NoRecord, rule.Responder, "the transport sees a packet before its turn; nothing expected while "+c.Request(d.Next)+" may be recovered")
 					}
 					early = e.Value
 				},

@@ -28,13 +28,13 @@ func fpduForm() rule.Rule {
 				c.Met()
 				switch {
 				case w.out.CRC() && !u.FPDU.CRCOK:
-					c.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x, which is wrong", u.From, u.FPDU.CRCSum)
+					c.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected", u.From, u.FPDU.CRCSum)
 				case u.Err != nil:
-					c.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment: %v", u.From, u.Err)
+					c.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From, u.Err)
 				}
 				for _, b := range u.FPDU.Pad {
 					if b != 0 {
-						c.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x", u.From, u.FPDU.Pad)
+						c.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)
 						break
 					}
 				}
@@ -56,7 +56,7 @@ func markersPlaced() rule.Rule {
 			w.sent = func(u *stream.Unit) {
 				switch {
 				case errors.Is(u.Err, mpa.ErrMarker):
-					c.Failf(rule.Requester, "a marker near byte %d does not point at its FPDU, which begins at %d", u.To, u.From)
+					c.Failf(rule.Requester, "a marker near byte %d points elsewhere than to byte %d, where its FPDU begins; that expected", u.To, u.From)
 				case u.FPDU != nil && u.FPDU.Marks > 0:
 					c.Met()
 				}
@@ -116,12 +116,12 @@ func (b *brokenFrame) event(e *trace.Event) {
 		return
 	}
 	if b.taken++; b.found && b.taken > b.lens.count() {
-		b.c.Fail(rule.Responder, "a receive completes with what follows an FPDU whose CRC is wrong")
+		b.c.Fail(rule.Responder, "a receive completes with what follows an FPDU whose CRC is wrong; nothing of that expected")
 	}
 }
 
 func (b *brokenFrame) end(at vtime.Time) {
 	if b.found && b.w.lastWords == vtime.Never && at.Sub(b.at) > reaction {
-		b.c.FailAt(b.at, b.record, rule.Responder, "the CRC of an FPDU is wrong, and the stream goes on")
+		b.c.FailAt(b.at, b.record, rule.Responder, "the CRC of an FPDU is wrong: the end of the stream expected, and it goes on")
 	}
 }

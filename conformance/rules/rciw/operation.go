@@ -38,7 +38,7 @@ func (r *reads) request(u *stream.Unit) {
 	r.c.Met()
 	var body iwarp.ReadBody
 	if err := body.Decode(u.Segment.Payload); err != nil || !u.Segment.Last {
-		r.c.Failf(rule.Requester, "a READ request with %d bytes of body, want %d in one segment", len(u.Segment.Payload), iwarp.ReadBodyLen)
+		r.c.Failf(rule.Requester, "a READ request has %d bytes of body, want %d in one segment", len(u.Segment.Payload), iwarp.ReadBodyLen)
 		return
 	}
 	r.open = append(r.open, body)
@@ -50,15 +50,15 @@ func (r *reads) response(u *stream.Unit) {
 	}
 	s, n := &u.Segment, uint32(len(u.Segment.Payload))
 	if len(r.open) == 0 {
-		r.c.Failf(rule.Responder, "a READ response of %d bytes that nobody asked for", n)
+		r.c.Failf(rule.Responder, "a READ response of %d bytes; none expected, as no READ is open", n)
 		return
 	}
 	b := &r.open[0]
 	switch left := b.Len - r.got; {
 	case s.STag != b.SinkSTag || s.TO != b.SinkTO+uint64(r.got):
-		r.c.Failf(rule.Responder, "a READ response goes to STag %#x at %#x, the sink is %#x at %#x", s.STag, s.TO, b.SinkSTag, b.SinkTO+uint64(r.got))
+		r.c.Failf(rule.Responder, "a READ response goes to STag %#x at %#x, want the sink, %#x at %#x", s.STag, s.TO, b.SinkSTag, b.SinkTO+uint64(r.got))
 	case n > left || s.Last != (n == left):
-		r.c.Failf(rule.Responder, "a READ response of %d bytes, last %v, where %d are left", n, s.Last, left)
+		r.c.Failf(rule.Responder, "a READ response of %d bytes, last %v; %d bytes at most expected, last %v", n, s.Last, left, n >= left)
 	}
 	if r.got += n; s.Last {
 		r.open, r.got = r.open[1:], 0
@@ -133,7 +133,7 @@ func (t *termination) answered(u *stream.Unit) {
 		return
 	}
 	if w := &t.want; body.Layer != w.Layer || body.Type != w.Type || body.Code != w.Code {
-		t.c.Failf(rule.Responder, "the Terminate says layer %d, type %d, code %d; for this STag it is %d, %d, %d", body.Layer, body.Type, body.Code, w.Layer, w.Type, w.Code)
+		t.c.Failf(rule.Responder, "Terminate with layer %d, type %d, code %d, want %d, %d, %d for this STag", body.Layer, body.Type, body.Code, w.Layer, w.Type, w.Code)
 	}
 }
 
@@ -141,8 +141,8 @@ func (t *termination) end(at vtime.Time) {
 	switch {
 	case !t.found || at.Sub(t.at) <= reaction:
 	case !t.said:
-		t.c.FailAt(t.at, t.record, rule.Responder, "an STag that nobody has draws no Terminate")
+		t.c.FailAt(t.at, t.record, rule.Responder, "an STag that nobody has: a Terminate expected, none came")
 	case t.w.lastWords == vtime.Never:
-		t.c.FailAt(t.at, t.record, rule.Responder, "the Terminate was sent, and the connection stays open")
+		t.c.FailAt(t.at, t.record, rule.Responder, "an STag that nobody has: the end of the connection expected behind the Terminate, and it stays open")
 	}
 }

@@ -30,7 +30,7 @@ func msnCounts() rule.Rule {
 				}
 				c.Met()
 				if s := &u.Segment; s.MSN != q.msn || s.MO != q.mo {
-					c.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, next was msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
+					c.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
 				}
 				q.pass(&u.Segment)
 			}
@@ -73,7 +73,7 @@ func headOfLine() rule.Rule {
 				}
 				end, have := sent.end(taken), w.in.Next(int(c.Req))
 				if taken++; w.missing() && end > have {
-					c.Failf(rule.Responder, "a receive completes with bytes up to %d, and byte %d is missing", end, have)
+					c.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d expected, which is missing", end, have)
 				}
 			}}
 		},
@@ -146,7 +146,7 @@ func (v *visible) event(e *trace.Event) {
 		s := v.sends[0]
 		v.sends = append(v.sends[:0], v.sends[1:]...)
 		if len(v.owed) > 0 && v.owed[0].to <= s.end {
-			c.Failf(rule.Responder, "a receive completes, and %d bytes of a WRITE before it are not at %#x", v.owed[0].n, v.owed[0].va)
+			c.Failf(rule.Responder, "a receive completes; %d bytes of a WRITE before it expected at %#x first", v.owed[0].n, v.owed[0].va)
 			v.owed = v.owed[1:]
 		} else if s.after {
 			c.Met()

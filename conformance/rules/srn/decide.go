@@ -122,28 +122,28 @@ func (d *decider) fresh(now vtime.Time, p psn.PSN) {
 	}
 	if d.due && d.passed > overdue {
 		d.due = false
-		d.c.Failf(rule.Requester, "%s is missing and not sent again, and %d new packets are", d.c.Rel(d.due0), overdue)
+		d.c.Failf(rule.Requester, "%s expected first, which a selective acknowledgement showed to be missing; %d new packets have left since", d.c.Request(d.due0), d.passed)
 	}
 }
 
 // repeat judges a packet that is sent again.
 func (d *decider) repeat(s *rule.Sight) {
 	now, p := d.c.Began(s), s.Pkt.PSN
-	known, name := d.leaves(now), d.c.Rel(p)
+	known := d.leaves(now)
 	said, arrived := d.sacked[p]
 	switch {
 	case d.quiet || p.Less(d.una) && !p.Less(known) || now < d.expired:
 		return
 	case p.Less(d.una):
-		d.c.Failf(rule.Requester, "%s is sent again although it is acknowledged", name)
+		d.c.Failf(rule.Requester, "sent again although acknowledged; nothing before %s expected", d.c.Request(d.una))
 	case arrived && p != d.una && d.certain(now, said):
-		d.c.Failf(rule.Requester, "%s is sent again although a SACK says that it arrived", name)
+		d.c.Failf(rule.Requester, "sent again although a SACK says that it arrived; only what is missing expected")
 	case !d.recovery && p != d.una:
-		d.c.Failf(rule.Requester, "%s is sent again first, the expected packet is %s", name, d.c.Rel(d.una))
+		d.c.Failf(rule.Requester, "sent again first; %s expected, the oldest that is missing", d.c.Request(d.una))
 	case d.again[p]:
-		d.c.Failf(rule.Requester, "%s is sent again a second time in one recovery", name)
+		d.c.Failf(rule.Requester, "sent again a second time in one recovery; once expected")
 	case p != d.una && !p.Less(d.high):
-		d.c.Failf(rule.Requester, "%s is sent again, and nothing above it has arrived", name)
+		d.c.Failf(rule.Requester, "sent again, and nothing above it has arrived; only what is missing below %s expected", d.c.Request(d.high))
 	default:
 		d.c.Met()
 	}
@@ -207,6 +207,6 @@ func (d *decider) event(e *trace.Event) {
 
 func (d *decider) end(vtime.Time) {
 	if d.due && !d.quiet && !d.c.Failed && d.passed > lag {
-		d.c.Failf(rule.Requester, "%s is missing and never sent again", d.c.Rel(d.due0))
+		d.c.Failf(rule.Requester, "%s expected again, which a selective acknowledgement showed to be missing; it never came", d.c.Request(d.due0))
 	}
 }

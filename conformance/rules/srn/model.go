@@ -106,5 +106,5 @@ func (f *flow) end(vtime.Time) {
 
 // percent says what was measured and what was expected.
 func percent(got, want float64) string {
-	return fmt.Sprintf("the flow lost %.1f %% of its throughput, the queries of its retransmissions cost %.1f %%", 100*got, 100*want)
+	return fmt.Sprintf("the flow lost %.1f %% of its throughput, want %.1f %%, what the queries of its retransmissions cost", 100*got, 100*want)
 }

@@ -49,17 +49,17 @@ func (m *message) sight(s *rule.Sight) {
 }
 
 func (m *message) judge(p *roce.Packet) {
-	l, name := p.Opcode.Layout(), m.c.Rel(p.PSN)
+	l := p.Opcode.Layout()
 	switch {
 	case p.Opcode.Class() != roce.ClassF:
-		m.c.Failf(rule.Requester, "%v has no room for its place", p.Opcode)
+		m.c.Failf(rule.Requester, "%v has no room for its place; an opcode of FaSR expected", p.Opcode)
 	case l&roce.LayoutVAETH != 0 && p.RETH.VA != m.va+uint64(m.off):
-		m.c.Failf(rule.Requester, "%s says that it goes to %#x, which is %#x", name, p.RETH.VA, m.va+uint64(m.off))
+		m.c.Failf(rule.Requester, "address %#x, want %#x", p.RETH.VA, m.va+uint64(m.off))
 	case p.Opcode.IsSend() && (p.SO.SN != m.sn || p.SO.Offset != m.off):
-		m.c.Failf(rule.Requester, "%s says number %d and offset %d, which are %d and %d", name, p.SO.SN, p.SO.Offset, m.sn, m.off)
+		m.c.Failf(rule.Requester, "receive %d and offset %d, want %d and %d", p.SO.SN, p.SO.Offset, m.sn, m.off)
 	case l&roce.LayoutSOETH != 0 && p.Opcode.EndsMessage():
 		if m.seen && p.SO.SN != (m.newest+1)&psn.Mask {
-			m.c.Failf(rule.Requester, "%s has number %d after number %d", name, p.SO.SN, m.newest)
+			m.c.Failf(rule.Requester, "receive %d, want %d, as the message before has %d", p.SO.SN, (m.newest+1)&psn.Mask, m.newest)
 		}
 		m.seen, m.newest = true, p.SO.SN
 	}

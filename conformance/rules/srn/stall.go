@@ -26,7 +26,7 @@ func stateSize() rule.Rule {
 				switch {
 				case e.Kind != trace.Probe || e.Name != "qp_sr_bytes" || c.Mine(e):
 				case e.Value != stateBytes:
-					c.Failf(rule.Responder, "the SR state on the chip takes %d bytes", e.Value)
+					c.Failf(rule.Responder, "the SR state on the chip takes %d bytes, want %d", e.Value, stateBytes)
 				default:
 					c.Met()
 				}
@@ -79,8 +79,8 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	default:
 		w.waiting = false
 		if s.At < w.until {
-			c.Failf(rule.Responder, "%s fills a hole and is answered %v before its %d queries of %v are over", c.Rel(w.psn),
-				w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
+			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early: the end of %d queries of %v expected first",
+				c.Request(w.psn), w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
 			return
 		}
 		c.Met()
@@ -108,7 +108,7 @@ func (w *stallWatch) event(e *trace.Event) {
 		w.queries[half] = e.Value
 	case name != "stalled_ps":
 	case e.Value != w.queries[half]*int64(w.pipe.Query):
-		w.c.Failf(blame(half), "%d queries of %v have stalled the pipeline for %v", w.queries[half], w.pipe.Query, vtime.Duration(e.Value))
+		w.c.Failf(blame(half), "%d queries have stalled the pipeline for %v, want %v each", w.queries[half], vtime.Duration(e.Value), w.pipe.Query)
 	case e.Value > 0:
 		w.c.Met()
 	}
@@ -155,7 +155,7 @@ func (w *lossWatch) sight(s *rule.Sight) {
 func (w *lossWatch) event(e *trace.Event) {
 	half, name, ok := reported(w.c, e)
 	if ok && name == "stalled_ps" && !w.lost {
-		w.c.Failf(blame(half), "the pipeline has stalled for %v, and everything came in order", vtime.Duration(e.Value))
+		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: everything came in order", vtime.Duration(e.Value))
 	}
 }
 
