@@ -24,10 +24,10 @@ func judgeCommand() *cobra.Command {
 	var known waiverFlag
 	var device rule.Device
 	c := &cobra.Command{
-		Use:   "judge FOLDER|FILE|-",
-		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng file",
+		Use:   "judge FOLDER|FILE...|-",
+		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng files",
 		Long:  pipeHelp,
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
@@ -43,7 +43,7 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], Tap: tap, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
 				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)

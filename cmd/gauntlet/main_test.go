@@ -182,7 +182,7 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"run " + write("bad.txt", "seed 1\nlink rate=?\n"), 2, "bad.txt:2: "},
 		{"run " + write("idle.txt", "seed 1\n"), 2, "nothing to do"},
 		{"run --out /dev/null/x", 3, "not a directory"},
-		{"judge", 2, "accepts 1 arg"},
+		{"judge", 2, "requires at least 1 arg"},
 		{"judge nothing", 2, "nothing: no such file"},
 		{"judge .", 2, "holds neither trace.ndjson nor captures"},
 		{"judge " + write("text", "hello\n"), 2, "neither pcap nor pcapng"},

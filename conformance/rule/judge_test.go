@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -303,6 +304,17 @@ func TestBlameHasASide(t *testing.T) {
 		play(j, 0, c.from, roce.SendOnly)
 		if v := j.Verdicts()[0]; len(v.Findings) != 1 || v.Findings[0].Side != c.want || v.Against != c.count {
 			t.Errorf("%s, requester at %s, hop %q: %+v, against %v; want side %q, %v", c.who, c.from, c.hop, v.Findings, v.Against, c.want, c.count)
+		}
+	}
+}
+
+// A property that does not hold takes away the proof of a FAIL that rests on it, and nothing else.
+func TestDoubt(t *testing.T) {
+	list := []Verdict{{Status: Fail, Rests: validity.Sequence, Total: 2}, {Status: Fail, Rests: validity.Frames}, {Status: Pass, Rests: validity.Sequence}, {Status: Fail}}
+	Doubt(list, validity.Capture, "frames are missing")
+	for i, want := range []Status{Inconclusive, Fail, Pass, Inconclusive} {
+		if v := list[i]; v.Status != want || (v.Reason != "") != (want == Inconclusive) {
+			t.Errorf("%d: %v %q, want %v", i, v.Status, v.Reason, want)
 		}
 	}
 }

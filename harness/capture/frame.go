@@ -52,6 +52,19 @@ func (t AtTap) Next(f *Frame) error {
 // Stats returns those of the source when it has some.
 func (t AtTap) Stats() Stats { return StatsOf(t.Source) }
 
+// NoTap is a source whose frames do not say where they were seen, whatever their interface is called.
+type NoTap struct{ Source }
+
+// Next implements Source.
+func (t NoTap) Next(f *Frame) error {
+	err := t.Source.Next(f)
+	f.HasTap = false
+	return err
+}
+
+// Stats returns those of the source when it has some.
+func (t NoTap) Stats() Stats { return StatsOf(t.Source) }
+
 // StatsOf returns the counts of a source that keeps any.
 func StatsOf(s Source) Stats {
 	if c, ok := s.(interface{ Stats() Stats }); ok {
@@ -68,13 +81,21 @@ func (f *Frame) Fill(r *trace.Record) roce.Frame {
 	if f.Kept >= len(f.Raw) {
 		return headers
 	}
-	end, _, ok := roce.FieldSpan(f.Raw, "payload")
-	if !ok {
-		end, _, ok = roce.FieldSpan(f.Raw, "icrc")
-	}
-	if !ok || end > f.Kept {
+	if !f.Headed() {
 		r.Defect = fmt.Sprintf("capture: %d of %d bytes kept", f.Kept, len(f.Raw))
 	}
 	r.Raw, r.Packet.Payload, r.Sum, r.ICRC = nil, nil, 0, trace.Unchecked
 	return headers
+}
+
+// Headed reports whether the capture kept all headers of a frame.
+func (f *Frame) Headed() bool {
+	if f.Kept >= len(f.Raw) {
+		return true
+	}
+	end, _, ok := roce.FieldSpan(f.Raw, "payload")
+	if !ok {
+		end, _, ok = roce.FieldSpan(f.Raw, "icrc")
+	}
+	return ok && end <= f.Kept
 }

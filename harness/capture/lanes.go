@@ -3,6 +3,8 @@ package capture
 import (
 	"errors"
 	"io"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -23,7 +25,12 @@ type Lane struct {
 	At    vtime.Time // of Frame; Never when the source has ended
 	Last  vtime.Time // of the frame before
 
-	src Source
+	Index  int           // of the source
+	Behind time.Duration // by how much a frame had an earlier time stamp than one before it, at most
+	Late   int           // how many frames had
+
+	src    Source
+	newest time.Time
 }
 
 // NewLanes puts sources in order by their wall-clock times, of which zero is vtime 0; without a zero that of the first frame is.
@@ -46,13 +53,16 @@ func NewLanes(sources []Source, zero time.Time) *Lanes {
 // newLanes reads the first frame of every source. Times are those that at gives.
 func newLanes(sources []Source, at func(*Frame) vtime.Time) *Lanes {
 	l := &Lanes{at: at}
-	for _, src := range sources {
-		n := &Lane{src: src}
+	for i, src := range sources {
+		n := &Lane{src: src, Index: i}
 		l.list = append(l.list, n)
 		l.fill(n)
 	}
 	return l
 }
+
+// Each yields the lanes, whose sources need not have ended.
+func (l *Lanes) Each() iter.Seq[*Lane] { return slices.Values(l.list) }
 
 // fill reads the next frame of a lane. Captures of several queues step back by microseconds; the lane does not.
 func (l *Lanes) fill(n *Lane) {
@@ -65,6 +75,11 @@ func (l *Lanes) fill(n *Lane) {
 		return
 	}
 	n.At = max(n.Last.Add(l.step), l.at(&n.Frame))
+	if w := n.Frame.Wall; w.Before(n.newest) {
+		n.Late, n.Behind = n.Late+1, max(n.Behind, n.newest.Sub(w))
+	} else {
+		n.newest = w
+	}
 }
 
 // Next returns the lane with the earliest frame, which is valid until the next call; nil at the end. Frames of one time

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -17,43 +15,42 @@ type captureFiles struct {
 	files    []*os.File
 	captures []*capture.Reader
 	sources  []capture.Source
+	twice    uint64 // frames that were left out, because they had been seen before
+}
+
+// Part is one of the captures that are read together: a file, or the copy of what has no file of its own.
+type Part struct {
+	Name string      // the path, if there is no copy
+	Copy io.ReaderAt // nil: there is none
+	Size int64       // bytes of the copy
+}
+
+// open returns the bytes of a part from their beginning.
+func (p *Part) open(c *captureFiles) (io.Reader, error) {
+	if p.Copy != nil {
+		return io.NewSectionReader(p.Copy, 0, p.Size), nil
+	}
+	file, err := os.Open(p.Name)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	c.files = append(c.files, file)
+	return file, nil
 }
 
 // openAll opens captures; when one cannot be opened, none stays open.
-func openAll(paths []string) (*captureFiles, error) {
+func openAll(parts []Part) (*captureFiles, error) {
 	c := &captureFiles{}
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("trace: %w", err), c.close())
+	for i := range parts {
+		in, err := parts[i].open(c)
+		if err == nil {
+			err = c.add(parts[i].Name, in)
 		}
-		c.files = append(c.files, file)
-		if err := c.add(path, file); err != nil {
+		if err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	}
-	c.label(paths)
 	return c, nil
-}
-
-// label gives several files the sides of their names, and two files without such names A and B in their order. The name of a single
-// file says nothing.
-func (c *captureFiles) label(paths []string) {
-	if len(paths) < 2 {
-		return
-	}
-	named := 0
-	for i, path := range paths {
-		if side, ok := sideOfFile(path); ok {
-			c.sources[i] = capture.AtTap{Source: c.captures[i], Side: side}
-			named++
-		}
-	}
-	if named == 0 && len(paths) == 2 {
-		for i := range paths {
-			c.sources[i] = capture.AtTap{Source: c.captures[i], Side: trace.Side(i)}
-		}
-	}
 }
 
 // add takes in a capture by its name.
@@ -65,15 +62,6 @@ func (c *captureFiles) add(path string, r io.Reader) error {
 	c.captures = append(c.captures, in)
 	c.sources = append(c.sources, in)
 	return nil
-}
-
-// sideOfFile tells the tap of files named A.pcapng or B-something.pcap.
-func sideOfFile(path string) (trace.Side, bool) {
-	name := filepath.Base(path)
-	if len(name) < 2 || !strings.ContainsRune(".-_", rune(name[1])) {
-		return trace.A, false
-	}
-	return trace.ParseSide(name[:1])
 }
 
 // close closes all files and joins their errors.
@@ -102,21 +90,27 @@ func (c *captureFiles) header() (h trace.Header, ok bool) {
 	return h, h.Taps != [2]bool{}
 }
 
-// with opens the captures anew and runs f on them.
-func with(paths []string, f func(*captureFiles) error) error {
-	c, err := openAll(paths)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(c), c.close())
-}
-
 // anew opens the same captures from their beginnings and runs a function on them.
 type anew func(func(*captureFiles) error) error
 
+// again is anew for these parts.
+func again(parts []Part) anew {
+	return func(f func(*captureFiles) error) error {
+		c, err := openAll(parts)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(c), c.close())
+	}
+}
+
 // filesAnew is anew for files.
 func filesAnew(paths []string) anew {
-	return func(f func(*captureFiles) error) error { return with(paths, f) }
+	parts := make([]Part, len(paths))
+	for i, path := range paths {
+		parts[i].Name = path
+	}
+	return again(parts)
 }
 
 // peek reads the first frame of every capture: before that, the interfaces of a pcapng file are not known.
@@ -133,16 +127,34 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 	for _, in := range c.captures {
 		s := in.Stats()
 		to.Frames, to.Skipped, to.Cut, to.Dropped = to.Frames+s.Frames, to.Skipped+s.Foreign, to.Cut+s.Cut, to.Dropped+s.Dropped
+		addAll(&to.Kinds, s.Kinds)
+		addAll(&to.Tunnels, s.Tunnels)
 	}
-	to.MTU, to.BadICRC = l.mtu(), l.bad
+	to.Twice = c.twice
+	to.Frames -= c.twice
+	to.MTU, to.BadICRC, to.Headless = l.mtu(), l.bad, l.headless
+}
+
+// addAll adds counts.
+func addAll(to *map[string]uint64, counts map[string]uint64) {
+	for what, n := range counts {
+		if *to == nil {
+			*to = map[string]uint64{}
+		}
+		(*to)[what] += n
+	}
 }
 
 // counts says what the captures held.
-func (c *captureFiles) counts() string {
+func (c *captureFiles) counts(l *learner) string {
 	var frames, foreign uint64
 	for _, in := range c.captures {
 		frames += in.Stats().Frames
 		foreign += in.Stats().Foreign
 	}
-	return fmt.Sprintf("%d frames on UDP port 4791, %d others", frames, foreign)
+	text := fmt.Sprintf("%d frames on UDP port 4791, %d others", frames, foreign)
+	if l.headless > 0 {
+		text += fmt.Sprintf("; %d of them without all their headers: capture 128 bytes of a frame or more", l.headless)
+	}
+	return text
 }

@@ -127,6 +127,7 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 	if p.In(c.expected, c.newest) {
 		// What did not pass here in order was received: the capture lacks it. All behind it has passed, as far as is known.
+		c.requester.missing++
 		c.expected = c.newest
 		if c.jump.valid && p.Less(c.jump.psn) {
 			c.expected = c.jump.psn

@@ -12,6 +12,7 @@ type host struct {
 	addr    netip.Addr
 	unseen  int     // sequence NAKs for requests of this host that never passed
 	seen    int     // sequence NAKs by this host for requests that had passed
+	missing uint64  // requests of this host that were answered and had not passed in their order
 	gaps    int     // packets of this host that passed late or never, after later ones
 	silent  samples // from a request that this host did not answer to its retransmission
 	answers samples // from a request to the answer of this host

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -16,24 +15,22 @@ import (
 // Limits of what is learnt from a capture.
 const (
 	flowLimit  = 1 << 18
-	startLimit = 1000    // packets of a flow among which the first PSN is sought
-	echoLimit  = 1 << 16 // frames remembered to find out which tap sees them first
+	startLimit = 1000 // packets of a flow among which the first PSN is sought
 )
 
 // learner finds out from frames alone what a capture is of: the connections, their path MTU and start PSNs, and which
 // side each address is. All of it is a conclusion from what was seen, so no end is Known.
 type learner struct {
-	flows  map[flowKey]*flow
-	order  []*flow // as they appeared
-	asked  requests
-	sizes  map[int]int // payload bytes of FIRST and MIDDLE packets
-	reqs   map[commID]*roce.REQ
-	met    []trace.Conn // from connection management, sides not yet decided
-	echoes map[uint64]trace.Side
-	votes  map[netip.Addr]*[2]int // for side A and B, from taps
-	taps   [2]bool
-	tapped bool   // frames say at which tap they were seen
-	bad    uint64 // frames that are damaged
+	flows    map[flowKey]*flow
+	order    []*flow // as they appeared
+	asked    requests
+	sizes    map[int]int // payload bytes of FIRST and MIDDLE packets
+	reqs     map[commID]*roce.REQ
+	met      []trace.Conn // from connection management, sides not yet decided
+	survey   survey
+	votes    map[netip.Addr]*[2]int // for side A and B, from taps
+	bad      uint64                 // frames that are damaged
+	headless uint64                 // frames of which the capture did not keep all headers
 }
 
 // commID names a connection during its set-up.
@@ -66,7 +63,7 @@ type flow struct {
 func newLearner() *learner {
 	return &learner{
 		flows: map[flowKey]*flow{}, sizes: map[int]int{},
-		reqs: map[commID]*roce.REQ{}, echoes: map[uint64]trace.Side{}, votes: map[netip.Addr]*[2]int{},
+		reqs: map[commID]*roce.REQ{}, votes: map[netip.Addr]*[2]int{},
 	}
 }
 
@@ -77,6 +74,7 @@ func learn(sources []capture.Source) (*learner, error) {
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
 		l.frame(&n.Frame)
 	}
+	l.survey.lanes(lanes)
 	if err := lanes.Err(); err != nil && !errors.Is(err, trace.ErrTruncated) {
 		return nil, err
 	}
@@ -93,6 +91,12 @@ func (l *learner) frame(f *capture.Frame) {
 		return
 	}
 	l.side(f, &h)
+	if !f.Headed() {
+		l.headless++
+		if at, n, ok := roce.FieldSpan(f.Raw, "psn"); !ok || at+n > f.Kept {
+			return
+		}
+	}
 	p := &h.Packet
 	if p.DestQP == roce.CMQueuePair {
 		l.management(&h)
@@ -117,37 +121,26 @@ func (l *learner) frame(f *capture.Frame) {
 	}
 }
 
-// side collects what the taps tell about the sides of addresses: the direction of a frame where it is known, else that
-// the tap which sees a frame first is its sender's.
+// side collects what the taps tell about the sides of addresses: the direction of a frame where it is known.
 func (l *learner) side(f *capture.Frame, h *roce.Frame) {
-	if !f.HasTap {
-		return
-	}
-	l.tapped = true
-	l.taps[f.Tap] = true
-	switch f.Way {
-	case capture.Outward:
-		l.vote(h.Src, f.Tap)
-	case capture.Inward:
-		l.vote(h.Dst, f.Tap)
-	default:
-		key := merge.ContentKey(f.Raw, trace.A)
-		if first, ok := l.echoes[key]; ok && first != f.Tap {
-			l.vote(h.Src, first)
-		} else if len(l.echoes) < echoLimit {
-			l.echoes[key] = f.Tap
-		}
+	l.survey.frame(f, h)
+	switch {
+	case !f.HasTap:
+	case f.Way == capture.Outward:
+		l.vote(h.Src, f.Tap, 1)
+	case f.Way == capture.Inward:
+		l.vote(h.Dst, f.Tap, 1)
 	}
 }
 
-// vote counts one sign that an address is on a side; signs may contradict where clocks disagree.
-func (l *learner) vote(a netip.Addr, s trace.Side) {
+// vote counts signs that an address is on a side; signs may contradict.
+func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 	v := l.votes[a]
 	if v == nil {
 		v = new([2]int)
 		l.votes[a] = v
 	}
-	v[s]++
+	v[s] += n
 }
 
 // flow returns the flow of a key, nil when there are too many.
@@ -198,9 +191,9 @@ func (l *learner) management(h *roce.Frame) {
 
 // header puts together what was learnt.
 func (l *learner) header() trace.Header {
-	h := trace.Header{Version: trace.FormatVersion, Bench: "file", Taps: l.taps, Bytes: true}
-	if !l.tapped {
-		h.Taps = [2]bool{true, false}
+	h := trace.Header{Version: trace.FormatVersion, Bench: "file", Taps: [2]bool{true, l.survey.two()}, Bytes: true}
+	if h.Taps[trace.B] {
+		l.survey.sides(l.vote)
 	}
 	l.pair()
 	mtu := l.mtu()
@@ -261,18 +254,11 @@ func (l *learner) lean(c *trace.Conn) (lean int) {
 	return lean
 }
 
-// say describes what interfaces or two files say of the taps.
+// say describes two taps.
 func (l *learner) say(h *trace.Header, c *Capture) {
-	switch h.Taps {
-	case [2]bool{true, true}:
-		c.Tap, c.Why = "both ports", "each frame is first seen at its sender's tap"
-		if l.tied(h) {
-			c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its file comes first by name"
-		}
-	case [2]bool{false, true}:
-		c.Tap, c.Why = atResponder, "as its interface is named"
-	default:
-		c.Tap, c.Why = atRequester, "as its interface is named"
+	c.Tap, c.Why = bothPorts, "each frame is first seen at its sender's tap"
+	if l.tied(h) {
+		c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its file comes first by name"
 	}
 }
 

@@ -29,8 +29,8 @@ const (
 //
 // Captures that package capture wrote give the trace from which they were written, without the events. Of others, the
 // connections, the MTU and the start PSNs are learnt from the frames. Two files, or interfaces whose names begin with "A:" and "B:", are
-// the two taps of one link; which end each is at shows in which of them sees a frame first. A single file is one tap, and its frames
-// tell where that stands: side A is the end that sends the first request.
+// the two taps of one link when both saw the same frames; which end each is at shows in which of them sees a frame first. All else is one
+// tap, and its frames tell where that stands: side A is the end that sends the first request.
 func Open(path string) (trace.Header, func(trace.Sink) error, error) {
 	r, err := Read(path, Tap{})
 	return r.Header, r.Play, err
@@ -160,54 +160,14 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 		}, nil)
 	}
 	r := Recording{Capture: &Capture{}}
-	if err := r.learn(name, with, tap); err != nil {
+	as, err := r.learn(name, with, tap)
+	if err != nil {
 		return r, err
 	}
 	r.Play = func(s trace.Sink) error {
-		return with(func(c *captureFiles) error { return playForeign(&r.Header, c.sources, s) })
+		return as(func(c *captureFiles) error { return playForeign(&r.Header, c.sources, s) })
 	}
 	return r, nil
-}
-
-// learn finds out what a foreign capture is of, and where it was taken.
-func (r *Recording) learn(name string, with anew, tap Tap) error {
-	var l *learner
-	err := with(func(c *captureFiles) (err error) {
-		l, err = learn(c.sources)
-		if err == nil {
-			r.Header = l.header()
-			c.count(l, r.Capture)
-		}
-		if err == nil && len(r.Header.Conns) == 0 {
-			err = fmt.Errorf("trace: %s: no RoCEv2 connection in it; %s", name, c.counts())
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case l.taps == [2]bool{true, true} && tap.told():
-		return fmt.Errorf("trace: %s: two taps show themselves where they stand", name)
-	case tap.told():
-		return tap.settle(&r.Header, r.Capture)
-	case l.tapped:
-		l.say(&r.Header, r.Capture)
-		return nil
-	}
-	return with(func(c *captureFiles) error {
-		v := newVantage(&r.Header)
-		if err := v.watch(c.sources); err != nil {
-			return err
-		}
-		at := v.decide()
-		if !at.addr.IsValid() {
-			err := Tap{place: between}.settle(&r.Header, r.Capture)
-			r.Capture.Told, r.Capture.Why = false, at.why
-			return err
-		}
-		r.Capture.Why = at.why
-		return tapAt(&r.Header, r.Capture, at.addr)
-	})
 }
 
 // ownHeader returns the header of captures of our own.
@@ -245,7 +205,7 @@ func openBoth(text string, captures []string) (trace.Header, func(trace.Sink) er
 	}
 	h.Bytes = true
 	return h, func(s trace.Sink) error {
-		return with(captures, func(c *captureFiles) error {
+		return filesAnew(captures)(func(c *captureFiles) error {
 			return reading(text, func(r io.Reader) error {
 				in, err := ndjson.NewReader(r)
 				if err != nil {

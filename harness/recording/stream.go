@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -55,11 +56,20 @@ func ReadFrom(name string, r io.ReaderAt, size int64, tap Tap) (Recording, error
 			return nil
 		}))
 	}
-	return learnCaptures(name, func(f func(*captureFiles) error) error {
-		c := &captureFiles{}
-		if err := c.add(name, whole()); err != nil {
-			return err
-		}
-		return f(c)
-	}, tap)
+	return learnCaptures(name, again([]Part{{name, r, size}}), tap)
+}
+
+// ReadAll reads several captures as one recording.
+func ReadAll(parts []Part, tap Tap) (Recording, error) {
+	if len(parts) == 1 && parts[0].Copy != nil {
+		return ReadFrom(parts[0].Name, parts[0].Copy, parts[0].Size, tap)
+	}
+	if len(parts) == 1 {
+		return Read(parts[0].Name, tap)
+	}
+	names := make([]string, len(parts))
+	for i := range parts {
+		names[i] = parts[i].Name
+	}
+	return learnCaptures(strings.Join(names, ", "), again(parts), tap)
 }

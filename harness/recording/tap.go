@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // Tap says where the one tap of a foreign capture stands, for whoever knows better than what its frames tell. The zero Tap leaves that to
@@ -20,6 +22,7 @@ const (
 	atRequester = "requester"
 	atResponder = "responder"
 	between     = "between"
+	bothPorts   = "both ports"
 )
 
 // TapWords are the words that ParseTap takes.
@@ -44,16 +47,23 @@ func (t Tap) told() bool { return t != Tap{} }
 
 // Capture is what was taken for granted of a foreign capture, and what it holds.
 type Capture struct {
-	Tap     string // "requester", "responder", "between" or "both ports"
-	Address string // of the host at whose port the tap stands; "" for none or several
-	Told    bool   // the user said where; otherwise the frames did
-	Why     string
-	MTU     int    // learnt path MTU; 0 when unknown
-	Frames  uint64 // RoCEv2 frames
-	Skipped uint64 // frames of other protocols
-	Cut     uint64 // RoCEv2 frames of which the capture kept a part only
-	Dropped uint64 // frames that the capturing system says it lost
-	BadICRC uint64 // whole RoCEv2 frames with a wrong ICRC, or that do not decode
+	Tap      string // "requester", "responder", "between" or "both ports"
+	Address  string // of the host at whose port the tap stands; "" for none or several
+	Told     bool   // the user said where; otherwise the frames did
+	Why      string
+	MTU      int               // learnt path MTU; 0 when unknown
+	Frames   uint64            // RoCEv2 frames
+	Skipped  uint64            // frames of other protocols
+	Kinds    map[string]uint64 // of those, by what they are
+	Tunnels  map[string]uint64 // RoCEv2 frames by what carried them to the tap, of those that a tunnel did
+	Twice    uint64            // RoCEv2 frames that a mirror showed once more, which are not judged again
+	Late     uint64            // RoCEv2 frames with an earlier time stamp than one before them
+	Cut      uint64            // RoCEv2 frames of which the capture kept a part only
+	Headless uint64            // of those, without all their headers
+	Dropped  uint64            // frames that the capturing system says it lost
+	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
+	Clocks   time.Duration     // by how much the clock of tap B was ahead, as far as it had to be set right
+	BadICRC  uint64            // whole RoCEv2 frames with a wrong ICRC, or that do not decode
 }
 
 // settle sets the taps and sides of h as t says.
@@ -97,4 +107,30 @@ func tapAt(h *trace.Header, c *Capture, a netip.Addr) error {
 		}
 	}
 	return nil
+}
+
+// Doubt is a property of a capture that does not hold, so that nothing that rests on it is a proof.
+type Doubt struct {
+	Property validity.Property
+	Why      string
+}
+
+// Doubts returns what does not hold of a capture.
+func (c *Capture) Doubts() (list []Doubt) {
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{
+		{c.Dropped, "frames, as the capturing system says"},
+		{c.Headless, "headers of frames"},
+		{c.Missing, "requests that were answered"},
+	} {
+		if x.n > 0 {
+			list = append(list, Doubt{validity.Capture, fmt.Sprintf("the capture lacks %d %s", x.n, x.what)})
+		}
+	}
+	if c.Clocks != 0 {
+		list = append(list, Doubt{validity.Clock, fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks)})
+	}
+	return list
 }

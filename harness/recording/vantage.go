@@ -86,6 +86,10 @@ func (v *vantage) frame(f *capture.Frame, at vtime.Time) {
 		v.flags[h.Dst]++
 	}
 	switch {
+	case !f.Headed():
+		if p.Opcode.IsRequest() {
+			v.courses[e.conn][e.from].request(p, at, 1, false)
+		}
 	case !whole && p.Opcode.IsRequest():
 		v.courses[e.conn][e.from].spoilt(p, at)
 	case !whole:
@@ -107,6 +111,20 @@ func (v *vantage) span(p *roce.Packet, e end) (n int, exact bool) {
 		return 1, false
 	}
 	return min((int(p.RETH.DMALen)+mtu-1)/mtu, psn.Half/2), true
+}
+
+// missing counts the requests that were answered and never passed the tap, where that stands at the port of their sender: the capture
+// lacks them.
+func (v *vantage) missing(h *trace.Header) (n uint64) {
+	for i := range h.Conns {
+		for s, tapped := range h.Taps {
+			if tapped {
+				n += v.host(h.Conns[i].Ends[s].Addr).missing
+				v.host(h.Conns[i].Ends[s].Addr).missing = 0
+			}
+		}
+	}
+	return n
 }
 
 // place is where the tap stands: at the port of a host, or between them when addr is not valid.

@@ -85,13 +85,17 @@ func headlines(r *model.Result) []headline {
 	if r.OneTap() {
 		spurious, lost = "", add("Lost", "unknown", "to one tap")
 	}
+	timeouts := ", " + quantity.Plural(r.Timeouts, "timeout", "timeouts")
+	if r.Capture != nil {
+		timeouts = ""
+	}
 	return []headline{
 		add("Goodput", quantity.Rate(r.GoodputBps), use),
 		add("FCT, median", orNone(r.FCT.Count, r.FCT.P50), quantity.Plural(r.Messages, "message", "messages")),
 		add("FCT, 99th percentile", orNone(r.FCT.Count, r.FCT.P99), "longest "+orNone(r.FCT.Count, r.FCT.Max)),
 		add("Retransmitted", quantity.Count(r.Retransmitted), quantity.ShareOf(r.Retransmitted, r.DataPackets)+" of data packets"+spurious),
 		lost,
-		add("Recovery, median", orNone(r.RecoveryNs.Count, r.RecoveryNs.P50), quantity.Plural(r.RecoveryNs.Count, "recovery", "recoveries")+", "+quantity.Plural(r.Timeouts, "timeout", "timeouts")),
+		add("Recovery, median", orNone(r.RecoveryNs.Count, r.RecoveryNs.P50), quantity.Plural(r.RecoveryNs.Count, "recovery", "recoveries")+timeouts),
 	}
 }
 
@@ -121,19 +125,16 @@ func spreads(r *model.Result) []spread {
 
 // counters are the counts of the summary, then those of endpoints and link.
 func counters(r *model.Result) []model.Fact {
-	const spurious, lost = "of those, spurious", "lost on the link"
-	n := func(name string, v int64) model.Fact { return model.Fact{Name: name, Value: quantity.Count(v)} }
-	if r.OneTap() {
-		n = func(name string, v int64) model.Fact {
-			if name == spurious || name == lost {
-				return model.Fact{Name: name, Value: "unknown"}
-			}
-			return model.Fact{Name: name, Value: quantity.Count(v)}
+	const spurious, lost, timeouts = "of those, spurious", "lost on the link", "timeouts"
+	n := func(name string, v int64) model.Fact {
+		if r.OneTap() && (name == spurious || name == lost) || r.Capture != nil && name == timeouts {
+			return model.Fact{Name: name, Value: "unknown"}
 		}
+		return model.Fact{Name: name, Value: quantity.Count(v)}
 	}
 	out := []model.Fact{
 		n("packets sent", r.Packets), n("data packets", r.DataPackets), n("retransmitted", r.Retransmitted), n(spurious, r.Spurious),
-		n(lost, r.Lost), n("ACKs", r.Acknowledges), n("sequence NAKs", r.NAKs), n("RNR NAKs", r.RNRs), n("timeouts", r.Timeouts),
+		n(lost, r.Lost), n("ACKs", r.Acknowledges), n("sequence NAKs", r.NAKs), n("RNR NAKs", r.RNRs), n(timeouts, r.Timeouts),
 		{Name: "payload delivered", Value: quantity.Bytes(r.PayloadBytes)}, {Name: "payload sent again", Value: quantity.Bytes(r.RetransmitByte)},
 		{Name: "data on the link (layer 1)", Value: quantity.Rate(r.ThroughputBps)}, {Name: "measured time", Value: quantity.Duration(r.ElapsedNs)},
 	}

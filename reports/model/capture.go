@@ -1,25 +1,38 @@
 package model
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
 // Capture is how a capture of another program was understood, and what it holds.
 type Capture struct {
-	Tap         string `json:"tap"`               // "requester", "responder", "between" or "both ports"
-	Address     string `json:"address,omitempty"` // of the tapped host, where there is one
-	Told        bool   `json:"told"`              // the user said where the tap stands; otherwise the frames did
-	Why         string `json:"why"`
-	Connections int    `json:"connections"`
-	MTU         int    `json:"mtu"` // learnt path MTU; 0 when unknown
-	Frames      uint64 `json:"frames"`
-	Skipped     uint64 `json:"skipped_frames"`  // of other protocols
-	Cut         uint64 `json:"cut_frames"`      // of which the capture kept a part only
-	Dropped     uint64 `json:"dropped_frames"`  // that the capturing system says it lost
-	BadICRC     uint64 `json:"bad_icrc_frames"` // whole, with a wrong ICRC, or that do not decode
-	OneTap      bool   `json:"one_tap"`         // what became of packets is not known: no losses, and what was sent again in vain
+	Tap         string            `json:"tap"`               // "requester", "responder", "between" or "both ports"
+	Address     string            `json:"address,omitempty"` // of the tapped host, where there is one
+	Told        bool              `json:"told"`              // the user said where the tap stands; otherwise the frames did
+	Why         string            `json:"why"`
+	Connections int               `json:"connections"`
+	MTU         int               `json:"mtu"`                       // learnt path MTU; 0 when unknown
+	Frames      uint64            `json:"frames"`                    // judged
+	Skipped     uint64            `json:"skipped_frames"`            // of other protocols
+	Kinds       map[string]uint64 `json:"skipped_kinds,omitempty"`   // of those, by what they are
+	Tunnels     map[string]uint64 `json:"tunnels,omitempty"`         // frames by what carried them to the tap, of those that a tunnel did
+	Repeated    uint64            `json:"repeated_frames"`           // that a mirror showed once more, which are not judged again
+	Late        uint64            `json:"late_frames"`               // with an earlier time stamp than one before them; they are judged in their order of time
+	ClockNs     int64             `json:"clock_offset_ns,omitempty"` // by how much the second tap's clock was ahead, as far as it had to be set right
+	Cut         uint64            `json:"cut_frames"`                // of which the capture kept a part only
+	Headless    uint64            `json:"headless_frames"`           // of those, without all their headers
+	Missing     uint64            `json:"missing_frames"`            // that the capture lacks, as answers to them show
+	Dropped     uint64            `json:"dropped_frames"`            // that the capturing system says it lost
+	BadICRC     uint64            `json:"bad_icrc_frames"`           // whole, with a wrong ICRC, or that do not decode
+	OneTap      bool              `json:"one_tap"`                   // what became of packets is not known: no losses, and what was sent again in vain
 }
 
 // OneTap reports whether r is of a foreign capture by one tap, to which what was lost, and what was sent again in vain, is unknown.
@@ -36,13 +49,77 @@ func (c *Capture) Lines() []string {
 	if c.MTU > 0 {
 		mtu = fmt.Sprintf("MTU %d", c.MTU)
 	}
-	held := fmt.Sprintf("%s, %s; %s judged, %s of other protocols skipped", quantity.Plural(int64(c.Connections), "connection", "connections"), mtu,
-		quantity.Plural(int64(c.Frames), "frame", "frames"), quantity.Count(int64(c.Skipped)))
+	held := fmt.Sprintf("%s, %s; %s judged", quantity.Plural(int64(c.Connections), "connection", "connections"), mtu,
+		quantity.Plural(int64(c.Frames), "frame", "frames"))
 	for _, x := range []struct {
-		n    uint64
-		what string
-	}{{c.Cut, "cut"}, {c.BadICRC, "with a wrong ICRC"}, {c.Dropped, "lost by the capturing system"}} {
-		held += fmt.Sprintf(", %s %s", quantity.Count(int64(x.n)), x.what)
+		n      uint64
+		what   string
+		always bool
+	}{
+		{c.Skipped, "of other protocols skipped" + kinds(c.Kinds), true}, {c.Cut, "cut", true}, {c.Headless, "cut within their headers", false},
+		{c.BadICRC, "with a wrong ICRC", true}, {c.Dropped, "lost by the capturing system", true},
+		{c.Missing, "missing in the capture, as their answers show", false}, {c.Repeated, "seen once more by a mirror", false},
+		{c.Late, "out of time order, which was put right", false},
+	} {
+		if x.always || x.n > 0 {
+			held += fmt.Sprintf(", %s %s", quantity.Count(int64(x.n)), x.what)
+		}
 	}
-	return []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held}
+	for _, t := range sorted(c.Tunnels) {
+		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)
+	}
+	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held}
+	if c.ClockNs != 0 {
+		lines = append(lines, fmt.Sprintf("clocks: that of the second tap is %s ahead, if the delay is the same both ways; it was set right",
+			quantity.Duration(c.ClockNs)))
+	}
+	return lines
+}
+
+// kindsMost bounds the kinds of frames that are named in a line.
+const kindsMost = 5
+
+// kinds says what frames were, the most frequent first.
+func kinds(counts map[string]uint64) string {
+	var list []string
+	for i, what := range sorted(counts) {
+		if i == kindsMost {
+			list = append(list, "others")
+			break
+		}
+		list = append(list, quantity.Count(int64(counts[what]))+" "+what)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
+}
+
+// sorted returns what was counted, the most frequent first.
+func sorted(counts map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+}
+
+// MarshalJSON implements json.Marshaler: what taps do not show is null, not zero.
+func (r Result) MarshalJSON() ([]byte, error) {
+	type known Result
+	type capture struct {
+		known
+		Timeouts *int64 `json:"timeouts"` // endpoints report them
+	}
+	of := capture{known: known(r)}
+	switch {
+	case r.Capture == nil:
+		return json.Marshal(of.known)
+	case !r.OneTap():
+		return json.Marshal(of)
+	}
+	return json.Marshal(struct {
+		capture
+		Spurious   *int64          `json:"spurious_packets"`
+		Lost       *int64          `json:"lost_packets"`
+		Recoveries *int64          `json:"recoveries"`
+		Single     *int64          `json:"single_losses"`
+		RecoveryNs *metrics.Spread `json:"recovery_ns"`
+	}{capture: of})
 }

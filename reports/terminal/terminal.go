@@ -81,7 +81,12 @@ func (p *printer) heading(r *model.Result) {
 	if r.Impl[1] != r.Impl[0] {
 		impls += " and " + r.Impl[1]
 	}
-	fmt.Fprintf(p, "%s  %s on %s, seed %d", p.paint(bold+";"+tone(r.Status), r.Beside(r.Status)), plain(impls), plain(r.Bench), r.Seed)
+	fmt.Fprintf(p, "%s  ", p.paint(bold+";"+tone(r.Status), r.Beside(r.Status)))
+	if r.Capture != nil {
+		p.WriteString("a capture")
+	} else {
+		fmt.Fprintf(p, "%s on %s, seed %d", plain(impls), plain(r.Bench), r.Seed)
+	}
 	if len(r.SpecHash) >= 12 {
 		fmt.Fprintf(p, ", spec %.12s", r.SpecHash)
 	}
@@ -142,6 +147,10 @@ func results(r *model.Result) []number {
 		}
 		return quantity.Duration(p50)
 	}
+	timeouts := "; " + quantity.Plural(r.Timeouts, "timeout", "timeouts")
+	if r.Capture != nil { // endpoints report them
+		timeouts = ""
+	}
 	rows := []number{
 		{"goodput", quantity.Rate(r.GoodputBps), use},
 		{"delivered", quantity.Bytes(r.PayloadBytes), quantity.Plural(r.Messages, "message", "messages") + " in " + quantity.Duration(r.ElapsedNs)},
@@ -150,8 +159,8 @@ func results(r *model.Result) []number {
 		{"data packets", quantity.Count(r.DataPackets), fmt.Sprintf("%s on the link", quantity.Rate(r.ThroughputBps))},
 		{"retransmitted", quantity.Count(r.Retransmitted), fmt.Sprintf("%s, %s spurious", quantity.ShareOf(r.Retransmitted, r.DataPackets), quantity.Count(r.Spurious))},
 		{"lost", quantity.Count(r.Lost), fmt.Sprintf("%s of %s packets", quantity.ShareOf(r.Lost, r.Packets), quantity.Count(r.Packets))},
-		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR; %s",
-			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), quantity.Plural(r.Timeouts, "timeout", "timeouts"))},
+		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR%s",
+			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), timeouts)},
 	}
 	if r.OneTap() {
 		rows = oneTap(rows, r)

@@ -43,34 +43,38 @@ func (u *Unreadable) Error() string {
 // Unwrap returns the cause.
 func (u *Unreadable) Unwrap() error { return u.Err }
 
-// input is a trace that was named: a file or folder, or a pipe, of which it holds a copy, because a trace is played more than once.
+// input is a trace that was named: a file or folder, or a pipe, of which it holds a copy, because a trace is played more than once; or
+// several captures.
 type input struct {
 	name   string
 	header trace.Header
 	open   func(trace.Sink) error
 	seen   *recording.Capture // how a foreign capture was understood; nil for other traces
-	spool  *os.File           // nil when the trace is read where it lies
+	spools []*os.File         // of pipes
 }
 
 // openInput opens a trace by its name.
 func openInput(ctx context.Context, path string) (*input, error) {
-	return openTapped(ctx, path, recording.Tap{})
+	return openTapped(ctx, []string{path}, recording.Tap{})
 }
 
-// openTapped opens a trace by its name, a foreign capture as one taken at a tap.
-func openTapped(ctx context.Context, path string, tap recording.Tap) (*input, error) {
-	in := &input{name: path}
-	if path == Standard {
-		in.name = "standard input"
-	}
+// openTapped opens a trace by its name, or by the names of its captures; those of others as taken at a tap.
+func openTapped(ctx context.Context, paths []string, tap recording.Tap) (*input, error) {
+	in := &input{}
+	var parts []recording.Part
 	var err error
-	if piped(path) {
-		if in.spool, err = spool(ctx, path, in.name, spoolLimit); err == nil {
-			err = in.openSpool(tap)
+	for _, path := range paths {
+		var p recording.Part
+		if p, err = in.part(ctx, path); err != nil {
+			in.name = p.Name
+			break
 		}
-	} else {
+		parts = append(parts, p)
+		in.name += strings.Repeat(", ", min(1, len(in.name))) + p.Name
+	}
+	if err == nil {
 		var r recording.Recording
-		r, err = recording.Read(path, tap)
+		r, err = recording.ReadAll(parts, tap)
 		in.header, in.open, in.seen = r.Header, r.Play, r.Capture
 	}
 	if err != nil {
@@ -78,6 +82,28 @@ func openTapped(ctx context.Context, path string, tap recording.Tap) (*input, er
 		return nil, in.blame(ctx, err)
 	}
 	return in, nil
+}
+
+// part is what a path names. What can be read once only is copied.
+func (in *input) part(ctx context.Context, path string) (recording.Part, error) {
+	p := recording.Part{Name: path}
+	if path == Standard {
+		p.Name = "standard input"
+	}
+	if !piped(path) {
+		return p, nil
+	}
+	copied, err := spool(ctx, path, p.Name, spoolLimit)
+	if err != nil {
+		return p, err
+	}
+	in.spools = append(in.spools, copied)
+	info, err := copied.Stat()
+	if err != nil {
+		return p, err
+	}
+	p.Copy, p.Size = copied, info.Size()
+	return p, nil
 }
 
 // piped reports whether a path can be read once only: standard input, a FIFO or a device.
@@ -89,17 +115,6 @@ func piped(path string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// openSpool opens the copy.
-func (in *input) openSpool(tap recording.Tap) error {
-	info, err := in.spool.Stat()
-	if err != nil {
-		return err
-	}
-	r, err := recording.ReadFrom(in.name, in.spool, info.Size(), tap)
-	in.header, in.open, in.seen = r.Header, r.Play, r.Capture
-	return err
-}
-
 // play plays the trace; it may be called again.
 func (in *input) play(s trace.Sink) error {
 	if err := in.open(s); err != nil {
@@ -108,10 +123,10 @@ func (in *input) play(s trace.Sink) error {
 	return nil
 }
 
-// close gives the copy back.
+// close gives the copies back.
 func (in *input) close() {
-	if in.spool != nil {
-		_ = in.spool.Close() // nothing is in it that is still wanted
+	for _, f := range in.spools {
+		_ = f.Close() // nothing is in it that is still wanted
 	}
 }
 

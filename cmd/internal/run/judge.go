@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
@@ -23,7 +24,8 @@ import (
 
 // JudgeOptions say what to judge.
 type JudgeOptions struct {
-	Path    string // run folder, trace.ndjson, pcap or pcapng, a pipe of one of the latter three, or Standard
+	Path    string   // run folder, trace.ndjson, pcap or pcapng, a pipe of one of the latter three, or Standard
+	More    []string // further captures of the same traffic
 	Rules   []rule.Rule
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
@@ -44,10 +46,10 @@ const foreignScheme = "gbn"
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
 	e := endingOf(o.Path)
-	in, err := openTapped(ctx, e.trace(o.Path), o.Tap)
+	in, err := openTapped(ctx, append([]string{e.trace(o.Path)}, o.More...), o.Tap)
 	r := &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: "file", Folder: o.Path,
+		Command: o.Command, Bench: "file", Folder: strings.Join(append([]string{o.Path}, o.More...), ", "),
 	}
 	switch {
 	case e.tolerates(err): // there is nothing to judge
@@ -76,6 +78,11 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	}
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
+	}
+	if in.seen != nil {
+		for _, d := range in.seen.Doubts() {
+			rule.Doubt(r.Verdicts, d.Property, d.Why)
+		}
 	}
 	judging.Invalidate(r.Verdicts, r.Certificates, nil) // what a run that broke has left is good as far as it goes
 	if len(o.Device.Names) == 0 {
@@ -145,7 +152,8 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 		return nil
 	}
 	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns), MTU: c.MTU,
-		Frames: c.Frames, Skipped: c.Skipped, Cut: c.Cut, Dropped: c.Dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
+		Frames: c.Frames, Skipped: c.Skipped, Kinds: c.Kinds, Tunnels: c.Tunnels, Repeated: c.Twice, Late: c.Late, ClockNs: int64(c.Clocks),
+		Cut: c.Cut, Headless: c.Headless, Missing: c.Missing, Dropped: c.Dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

@@ -1,0 +1,136 @@
+package capture
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// orderLimit bounds the bytes of the frames that wait for their turn.
+const orderLimit = 256 << 20
+
+// Ordered puts the frames of a source in the order of their time stamps; equal ones stay as they are. No frame may be behind an earlier
+// one by more than a time, which Lane.Behind measures.
+func Ordered(src Source, behind time.Duration) Source { return &ordered{src: src, behind: behind} }
+
+type ordered struct {
+	src    Source
+	behind time.Duration
+	newest time.Time
+	wait   waiting
+	size   int    // bytes that wait
+	count  uint64 // of frames read
+	shown  *Frame // the one returned last
+	free   []*Frame
+	err    error // how the source ended
+}
+
+// Next implements Source.
+func (o *ordered) Next(f *Frame) error {
+	if o.shown != nil {
+		o.free, o.shown = append(o.free, o.shown), nil
+	}
+	for o.err == nil && (len(o.wait) == 0 || o.newest.Sub(o.wait[0].Wall) <= o.behind) {
+		if o.size > orderLimit {
+			return fmt.Errorf("capture: frames are out of time order by %v; put them in order (reordercap does)", o.behind)
+		}
+		o.read()
+	}
+	if len(o.wait) == 0 {
+		return o.err
+	}
+	k := heap.Pop(&o.wait).(queued)
+	o.size -= len(k.Raw)
+	o.shown = k.Frame
+	*f = *k.Frame
+	return nil
+}
+
+// read takes one frame of the source.
+func (o *ordered) read() {
+	var f Frame
+	if o.err = o.src.Next(&f); o.err != nil {
+		return
+	}
+	k := &Frame{}
+	if n := len(o.free); n > 0 {
+		k, o.free = o.free[n-1], o.free[:n-1]
+	}
+	raw := append(k.Raw[:0], f.Raw...)
+	*k = f
+	k.Raw = raw
+	if k.Wall.After(o.newest) {
+		o.newest = k.Wall
+	}
+	o.size += len(raw)
+	o.count++
+	heap.Push(&o.wait, queued{k, o.count})
+}
+
+// Stats returns those of the source.
+func (o *ordered) Stats() Stats { return StatsOf(o.src) }
+
+// queued is a frame that waits, with its place in the file.
+type queued struct {
+	*Frame
+	number uint64
+}
+
+// waiting is a heap, the earliest first.
+type waiting []queued
+
+func (w waiting) Len() int      { return len(w) }
+func (w waiting) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w *waiting) Push(x any)   { *w = append(*w, x.(queued)) }
+func (w waiting) Less(i, j int) bool {
+	if c := w[i].Wall.Compare(w[j].Wall); c != 0 {
+		return c < 0
+	}
+	return w[i].number < w[j].number
+}
+
+// Pop implements heap.Interface.
+func (w *waiting) Pop() any {
+	last := len(*w) - 1
+	k := (*w)[last]
+	*w = (*w)[:last]
+	return k
+}
+
+// Shifted moves the clock of the frames of a tap.
+func Shifted(src Source, tap trace.Side, by time.Duration) Source { return shifted{src, tap, by} }
+
+type shifted struct {
+	Source
+	tap trace.Side
+	by  time.Duration
+}
+
+// Next implements Source.
+func (s shifted) Next(f *Frame) error {
+	err := s.Source.Next(f)
+	if f.HasTap && f.Tap == s.tap {
+		f.Wall = f.Wall.Add(s.by)
+	}
+	return err
+}
+
+// Stats returns those of the source.
+func (s shifted) Stats() Stats { return StatsOf(s.Source) }
+
+// PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint): MAC addresses, tags, TTL and what is behind the packet do
+// not count.
+func PacketKey(raw []byte) uint64 {
+	p := layer{kind: etherFrame, data: raw}
+	if inner, ok := p.frame(); ok {
+		if _, carried, ok := inner.ip(); ok {
+			// Slices of one array: the difference of their capacities is how far they are apart.
+			from, end := cap(raw)-cap(inner.data)-etherLen, cap(raw)-cap(carried.data)+len(carried.data)
+			return roce.Fingerprint(raw[from:end])
+		}
+	}
+	return roce.Fingerprint(raw)
+}

@@ -1,0 +1,223 @@
+package recording
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Limits of what a survey remembers.
+const (
+	echoLimit     = 1 << 16 // frames that one tap saw and the other has not seen yet
+	crossingLimit = 1 << 10 // pairs of hosts
+)
+
+// survey finds out how captures have to be read: whether they are of two taps, by which of them each host is and how far their clocks are
+// apart, whether frames are in order of time, and whether a mirror shows each frame more than once.
+type survey struct {
+	frames    [2]uint64 // by tap, of those that say at which tap they were seen
+	echoes    map[uint64]echo
+	matched   uint64 // frames that both taps saw
+	crossings map[[2]netip.Addr]*crossing
+	twice     doubles
+	behind    []time.Duration
+	late      int
+}
+
+// echo is the sight of a frame at one tap.
+type echo struct {
+	tap trace.Side
+	at  time.Time
+}
+
+// crossing is how much later the second tap saw what passed between two hosts, by the clocks of the taps: what the first of them sent, and
+// the second.
+type crossing [2]samples
+
+// frame takes a frame.
+func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
+	key := capture.PacketKey(f.Raw)
+	s.twice.frame(key, way{h.Src, h.Dst}, f.Wall)
+	if !f.HasTap {
+		return
+	}
+	s.frames[f.Tap]++
+	e, known := s.echoes[key]
+	switch {
+	case known && e.tap != f.Tap:
+		delete(s.echoes, key)
+		s.matched++
+		s.cross(h.Src, h.Dst, e, f)
+	case !known && len(s.echoes) < echoLimit:
+		if s.echoes == nil {
+			s.echoes = map[uint64]echo{}
+		}
+		s.echoes[key] = echo{f.Tap, f.Wall}
+	}
+}
+
+// cross takes a frame that both taps saw.
+func (s *survey) cross(from, to netip.Addr, e echo, f *capture.Frame) {
+	pair, way := [2]netip.Addr{from, to}, 0
+	if to.Less(from) {
+		pair, way = [2]netip.Addr{to, from}, 1
+	}
+	c := s.crossings[pair]
+	if c == nil {
+		if len(s.crossings) == crossingLimit {
+			return
+		}
+		if s.crossings == nil {
+			s.crossings = map[[2]netip.Addr]*crossing{}
+		}
+		c = new(crossing)
+		s.crossings[pair] = c
+	}
+	later := vtime.FromStd(f.Wall.Sub(e.at))
+	if f.Tap == trace.A {
+		later = -later
+	}
+	c[way].add(later)
+}
+
+// lanes takes how far out of order the sources were.
+func (s *survey) lanes(l *capture.Lanes) {
+	for n := range l.Each() {
+		s.behind = append(s.behind, n.Behind)
+		s.late += n.Late
+	}
+}
+
+// two reports whether there are two taps: what passed one of them passed the other too, for the most part. Captures of one direction each,
+// or of one time each, are of one tap, whatever their names say.
+func (s *survey) two() bool {
+	return s.matched > 0 && s.matched*3 >= min(s.frames[0], s.frames[1], echoLimit)
+}
+
+// sides counts by which tap the hosts are: the host whose frames the other tap sees later, compared with what comes back. That holds
+// however far the clocks of the taps are apart.
+func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
+	for pair, c := range s.crossings {
+		there, back := c[0].median(), c[1].median()
+		n := len(c[0]) + len(c[1])
+		switch {
+		case there == back:
+			continue
+		case there < back:
+			n = -n
+		}
+		vote(pair[0], trace.A, n)
+		vote(pair[1], trace.B, n)
+	}
+}
+
+// clocks is how far the clock of the second tap is ahead of that of the first, when frames would else arrive before they are sent: so much
+// that the delay is the same both ways.
+func (s *survey) clocks() time.Duration {
+	var most *crossing
+	for _, c := range s.sorted() {
+		if len(c[0]) > 0 && len(c[1]) > 0 && (most == nil || len(c[0])+len(c[1]) > len(most[0])+len(most[1])) {
+			most = c
+		}
+	}
+	if most == nil {
+		return 0
+	}
+	there, back := most[0].median(), most[1].median()
+	if min(there, back) <= 0 && max(there, back) >= 0 {
+		return 0
+	}
+	return (there/2 + back/2).Std()
+}
+
+// sorted returns the crossings in the order of their addresses.
+func (s *survey) sorted() (list []*crossing) {
+	var pairs [][2]netip.Addr
+	for p := range s.crossings {
+		pairs = append(pairs, p)
+	}
+	slices.SortFunc(pairs, func(a, b [2]netip.Addr) int {
+		return bytes.Compare(append(a[0].AsSlice(), a[1].AsSlice()...), append(b[0].AsSlice(), b[1].AsSlice()...))
+	})
+	for _, p := range pairs {
+		list = append(list, s.crossings[p])
+	}
+	return list
+}
+
+// procedure is how captures have to be read. The zero procedure takes them as they are.
+type procedure struct {
+	known  bool                  // a survey was made
+	two    bool                  // they are of two taps
+	behind []time.Duration       // by how much the frames of each source are out of order
+	shift  time.Duration         // by how much the clock of the second tap is ahead
+	twice  map[way]time.Duration // within which time a frame that was seen before is the same one
+}
+
+// procedure is what follows from what was found out by reading captures as was.
+func (s *survey) procedure(was *procedure) procedure {
+	if was.known {
+		next := *was
+		if !next.two && next.twice == nil {
+			next.twice = s.twice.windows()
+		}
+		return next
+	}
+	r := procedure{known: true, two: s.two(), behind: s.behind}
+	switch {
+	case r.two:
+		r.shift = s.clocks()
+	case s.late == 0:
+		r.twice = s.twice.windows()
+	}
+	return r
+}
+
+// tapped reports whether frames say that they were seen at two taps.
+func (s *survey) tapped() bool { return s.frames[0] > 0 && s.frames[1] > 0 }
+
+// differs reports whether p reads captures in another way than was did, which took frames for those of two taps or not.
+func (p *procedure) differs(was *procedure, tapped bool) bool {
+	if was.known {
+		return len(p.twice) > len(was.twice)
+	}
+	late := slices.ContainsFunc(p.behind, func(d time.Duration) bool { return d > 0 })
+	return p.two != tapped || p.shift != 0 || len(p.twice) > 0 || late
+}
+
+// apply makes the sources of captures yield their frames so.
+func (r *procedure) apply(c *captureFiles) {
+	files := len(c.captures) == 2 // each is a tap of its own, if there are two
+	for i, in := range c.captures {
+		src, behind := capture.Source(in), time.Duration(0)
+		if i < len(r.behind) {
+			behind = r.behind[i]
+		}
+		if r.shift != 0 && !files {
+			src = capture.Shifted(src, trace.B, -r.shift)
+			behind += r.shift.Abs()
+		}
+		if behind > 0 {
+			src = capture.Ordered(src, behind)
+		}
+		if len(r.twice) > 0 {
+			src = &once{Source: src, windows: r.twice, skipped: &c.twice}
+		}
+		switch {
+		case r.known && !r.two:
+			src = capture.NoTap{Source: src}
+		case files:
+			src = capture.AtTap{Source: src, Side: trace.Side(i)}
+			if r.shift != 0 {
+				src = capture.Shifted(src, trace.B, -r.shift)
+			}
+		}
+		c.sources[i] = src
+	}
+}

@@ -1,0 +1,128 @@
+package recording
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// Limits of what is remembered to find out whether a mirror shows frames twice, as they come into a switch and as they go out.
+const (
+	twiceSample = 1 << 14          // frames among which it shows
+	twiceWays   = 1 << 10          // directions between hosts
+	twiceMost   = time.Millisecond // from one sight to the other; what is sent again after that was sent again
+)
+
+// way is a direction between two hosts.
+type way struct{ from, to netip.Addr }
+
+// doubles watches the first frames of each direction for others with the same bytes.
+type doubles struct {
+	first map[uint64]time.Time // when a frame was seen first; zero when it was seen again
+	ways  map[way]*doubled
+}
+
+// doubled is what was seen of a direction.
+type doubled struct {
+	frames int             // different ones
+	after  []time.Duration // from the first sight of each to its second
+}
+
+// frame takes the sight of a frame.
+func (d *doubles) frame(key uint64, on way, at time.Time) {
+	if d.first == nil {
+		d.first, d.ways = map[uint64]time.Time{}, map[way]*doubled{}
+	}
+	w := d.ways[on]
+	if w == nil && len(d.ways) < twiceWays {
+		w = &doubled{}
+		d.ways[on] = w
+	}
+	if w == nil {
+		return
+	}
+	first, seen := d.first[key]
+	switch {
+	case !seen && len(d.first) < twiceSample:
+		d.first[key] = at
+		w.frames++
+	case seen && !first.IsZero():
+		w.after = append(w.after, at.Sub(first).Abs())
+		d.first[key] = time.Time{}
+	}
+}
+
+// windows returns the directions of which nearly every frame is seen twice, about the same time apart, and within which time a frame that
+// was seen before is the same one. Retransmissions come later, because what calls for them has to cross the mirror too, and are of some
+// frames only.
+func (d *doubles) windows() map[way]time.Duration {
+	list := map[way]time.Duration{}
+	for on, w := range d.ways {
+		slices.Sort(w.after)
+		if len(w.after) == 0 || len(w.after)*10 < w.frames*9 {
+			continue
+		}
+		window := w.after[len(w.after)/2]*3/2 + time.Microsecond
+		soon, _ := slices.BinarySearch(w.after, window+1)
+		if window <= twiceMost && soon*10 >= w.frames*9 {
+			list[on] = window
+		}
+	}
+	return list
+}
+
+// once is a source without the frames that were seen before.
+type once struct {
+	capture.Source
+	windows map[way]time.Duration
+	skipped *uint64
+	at      map[uint64]time.Time // when they were seen
+	order   []uint64             // a ring of keys
+	oldest  int
+}
+
+// Next implements capture.Source.
+func (o *once) Next(f *capture.Frame) error {
+	for {
+		if err := o.Source.Next(f); err != nil {
+			return err
+		}
+		var h roce.Frame
+		if h.Decode(f.Raw) != nil && !h.Src.IsValid() {
+			return nil
+		}
+		window, doubled := o.windows[way{h.Src, h.Dst}]
+		if !doubled || !o.seen(capture.PacketKey(f.Raw), f.Wall, window) {
+			return nil
+		}
+		*o.skipped++
+	}
+}
+
+// seen reports whether a frame was seen within a time, and remembers those that were not.
+func (o *once) seen(key uint64, at time.Time, window time.Duration) bool {
+	before, known := o.at[key]
+	if known && at.Sub(before) <= window {
+		return true
+	}
+	if o.at == nil {
+		o.at = map[uint64]time.Time{}
+	}
+	o.at[key] = at
+	switch {
+	case known:
+	case len(o.order) < echoLimit:
+		o.order = append(o.order, key)
+	default:
+		delete(o.at, o.order[o.oldest])
+		o.order[o.oldest] = key
+		o.oldest = (o.oldest + 1) % echoLimit
+	}
+	return false
+}
+
+// Stats returns those of the source.
+func (o *once) Stats() capture.Stats { return capture.StatsOf(o.Source) }
