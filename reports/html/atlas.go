@@ -11,8 +11,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
-var atlasPage = template.Must(template.New("atlas.tmpl").Funcs(template.FuncMap{"count": count, "plural": plural}).ParseFS(assets, "assets/atlas.tmpl"))
-
 // Atlas writes the page of an atlas: the map and its table.
 func Atlas(w io.Writer, m *atlas.Map) error {
 	drawing, _, _ := drawAtlas(m)
@@ -21,7 +19,7 @@ func Atlas(w io.Writer, m *atlas.Map) error {
 	for i := range m.Cells {
 		v.Rows = append(v.Rows, newAtlasRow(m, &m.Cells[i]))
 	}
-	return render(w, atlasPage, v)
+	return render(w, "atlas.tmpl", v)
 }
 
 // AtlasSVG writes the map alone, as a file that other documents can hold.

@@ -11,11 +11,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-var contrastPage = template.Must(template.New("contrast.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/contrast.tmpl"))
-
 // Contrast writes the page of a device and an engine side by side: pictures, the numbers, and what explains them.
 func Contrast(w io.Writer, m *model.Contrast) error {
-	return render(w, contrastPage, newContrastView(m))
+	return render(w, "contrast.tmpl", newContrastView(m))
 }
 
 // contrastView is what the page shows.

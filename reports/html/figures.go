@@ -11,15 +11,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/figures"
 )
 
-var figuresPage = template.Must(template.New("figures.tmpl").Funcs(template.FuncMap{"count": count, "plural": plural}).ParseFS(assets, "assets/figures.tmpl"))
-
 // Figures writes the page of the papers' figures, each with its table.
 func Figures(w io.Writer, m *figures.Set) error {
 	v := &figuresView{Set: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
 	for i := range m.Figures {
 		v.Views = append(v.Views, newFigureView(&m.Figures[i]))
 	}
-	return render(w, figuresPage, v)
+	return render(w, "figures.tmpl", v)
 }
 
 // FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file that other documents can hold.

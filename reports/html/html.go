@@ -26,21 +26,34 @@ import (
 //go:embed assets/style.css assets/plot.js assets/rulebook.js assets/uplot
 var assets embed.FS
 
-var page = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count, "bytes": quantity.Bytes}).ParseFS(assets, "assets/page.tmpl"))
-
 // Write writes the report of r.
 func Write(w io.Writer, r *model.Result) error {
-	return render(w, page, newView(r))
+	return render(w, "page.tmpl", newView(r))
 }
 
-// render writes a page. The template escapes text of others as the place where it stands needs it; characters that do not print, or
-// turn the order of what is read, mean the same anywhere in a page, and so does what takes their place.
-func render(w io.Writer, t *template.Template, v any) error {
+// functions is what the pages call.
+var functions = template.FuncMap{
+	"bytes":  quantity.Bytes,
+	"count":  count,
+	"join":   func(list []string) string { return strings.Join(list, ", ") },
+	"lines":  rungs,
+	"plural": plural,
+	"slug":   slug,
+}
+
+// render writes a page by its template, which is parsed here: every process of a run would pay for one that is parsed at its start.
+// The template escapes text of others as the place where it stands needs it; characters that do not print, or turn the order of what
+// is read, mean the same anywhere in a page, and so does what takes their place.
+func render(w io.Writer, name string, v any) error {
+	t, err := template.New(name).Funcs(functions).ParseFS(assets, "assets/"+name)
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, visible(b.String()))
+	_, err = io.WriteString(w, visible(b.String()))
 	return err
 }
 

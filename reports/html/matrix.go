@@ -11,12 +11,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-var matrixPage = template.Must(template.New("matrix.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/matrix.tmpl"))
-
 // Matrix writes the page of a matrix: pictures, the table of all cells, and the broken engines. The page lies in dir, from
 // where it links to the reports of the cells.
 func Matrix(w io.Writer, m *model.Matrix, dir string) error {
-	return render(w, matrixPage, newMatrixView(m, dir))
+	return render(w, "matrix.tmpl", newMatrixView(m, dir))
 }
 
 // matrixView is what the page shows.

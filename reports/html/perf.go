@@ -10,11 +10,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-var perfPage = template.Must(template.New("perf.tmpl").Funcs(template.FuncMap{"slug": slug}).ParseFS(assets, "assets/perf.tmpl"))
-
 // Perf writes the page of the papers' claims.
 func Perf(w io.Writer, m *suite.Result) error {
-	return render(w, perfPage, newPerfView(m))
+	return render(w, "perf.tmpl", newPerfView(m))
 }
 
 // perfView is what the page shows.

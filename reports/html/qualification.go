@@ -12,12 +12,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-var qualificationPage = template.Must(template.New("qualification.tmpl").Funcs(template.FuncMap{"slug": slug, "count": count}).ParseFS(assets, "assets/qualification.tmpl"))
-
 // Qualification writes the page of a qualification. It lies in the folder of the qualification, from where it links to the
 // reports of the scenarios.
 func Qualification(w io.Writer, q *model.Qualification) error {
-	return render(w, qualificationPage, newQualificationView(q))
+	return render(w, "qualification.tmpl", newQualificationView(q))
 }
 
 // qualificationView is what the page shows.

@@ -3,13 +3,9 @@ package html
 import (
 	"html/template"
 	"io"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
-
-var rulebookPage = template.Must(template.New("rulebook.tmpl").Funcs(template.FuncMap{"lines": rungs,
-	"join": func(list []string) string { return strings.Join(list, ", ") }}).ParseFS(assets, "assets/rulebook.tmpl"))
 
 // Rulebook writes the rules of b as a page: each has its ID as the anchor, so that RULEBOOK.html#RC-PSN-005 opens it.
 func Rulebook(w io.Writer, b *model.Rulebook) error {
@@ -20,7 +16,7 @@ func Rulebook(w io.Writer, b *model.Rulebook) error {
 		n += len(f.Rules)
 	}
 	v.Count = plural(n, "rule", "rules")
-	return render(w, rulebookPage, v)
+	return render(w, "rulebook.tmpl", v)
 }
 
 // rulebookView is what the page shows.
