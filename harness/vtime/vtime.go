@@ -88,6 +88,18 @@ func (d Duration) String() string {
 	return strconv.FormatInt(int64(d), 10) + "ps"
 }
 
+// Short prints d for people, rounded to three digits: "30ms" for 29.990000001 ms, "90ms", "1400ns".
+func (d Duration) Short() string {
+	unit, half := Duration(1), Duration(0)
+	for d/unit >= 1000 || d/unit <= -1000 {
+		unit, half = 10*unit, 5*unit
+	}
+	if d < 0 {
+		half = -half
+	}
+	return ((d + half) / unit * unit).String()
+}
+
 // ParseDuration reads a decimal number with a unit: "40ms", "4.096us", "1s", "250ns", "22120ps". A bare "0" is zero,
 // and "µs", as reports print it, is "us". Whole numbers are exact; fractions are rounded to the nearest picosecond.
 func ParseDuration(s string) (Duration, error) {

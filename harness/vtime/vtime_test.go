@@ -29,6 +29,15 @@ func TestDurationText(t *testing.T) {
 	})
 }
 
+func TestShort(t *testing.T) {
+	for d, want := range map[Duration]string{0: "0s", 999: "999ps", 29_990_000_001: "30ms", 40_009_536 * Nanosecond: "40ms", 1_235: "1240ps", 899_998_000_001: "900ms",
+		-89_996 * Microsecond: "-90ms", 67_108_864 * Nanosecond: "67100us", 1 << 62: ""} {
+		if got := d.Short(); want != "" && got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
+	}
+}
+
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]Duration{
 		"0": 0, "4.096us": 4096 * Nanosecond, "1.5s": 1500 * Millisecond, "-2.5ns": -2500, "0.4ps": 0, "0.6ps": 1, "1e3ns": Microsecond,

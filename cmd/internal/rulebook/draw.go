@@ -9,7 +9,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule/example"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ladder"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -52,22 +51,27 @@ func draw(r *rule.Rule, f *rules.Fixture) (*model.RuleExample, error) {
 
 // drawing is the ladder of a fixture, or of the part of a long one that shows the first finding.
 func drawing(e *example.Example, text []byte, findings []rule.Finding, opt ladder.Options) (string, error) {
-	records := annotated(e, text)
-	var b strings.Builder
-	if err := ladder.Draw(&b, &e.Header, records, e.Events, opt); err != nil {
+	plain, err := rungs(e, e.Records, opt)
+	if err != nil {
 		return "", err
 	}
-	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
-	if len(lines) <= linesShown {
-		return b.String(), nil
+	lines, err := rungs(e, annotated(e, strings.Split(string(text), "\n"), plain), opt)
+	if err != nil || len(lines) <= linesShown {
+		return strings.Join(lines, "\n") + "\n", err
 	}
 	from := max(1, slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "  <== ") })-linesBefore)
-	from = min(from, len(lines)-linesShown)
-	if at := firstEnd(findings); at {
+	if from = min(from, len(lines)-linesShown); firstEnd(findings) {
 		from = len(lines) - linesShown
 	}
 	shown := append(lines[:1:1], lines[from:from+linesShown]...)
 	return fmt.Sprintf("%s\n(%s of %d)\n", strings.Join(shown, "\n"), quantity.Plural(linesShown, "line", "lines"), len(lines)-1), nil
+}
+
+// rungs are the lines of a ladder.
+func rungs(e *example.Example, records []trace.Record, opt ladder.Options) ([]string, error) {
+	var b strings.Builder
+	err := ladder.Draw(&b, &e.Header, records, e.Events, opt)
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n"), err
 }
 
 // firstEnd reports findings that begin with one that no packet shows: what is missing is missing at the end.
@@ -89,31 +93,26 @@ func given(e *example.Example, text []byte) (list []string) {
 	return list
 }
 
-// annotated returns the records with what a fixture says of them and a ladder does not draw: fields of headers, bytes, connections.
-func annotated(e *example.Example, text []byte) []trace.Record {
-	lines := strings.Split(string(text), "\n")
+// annotated returns the records with what the lines of a fixture say of them and those of its ladder do not: fields of headers, bytes,
+// connections.
+func annotated(e *example.Example, lines, drawn []string) []trace.Record {
+	drawn = slices.DeleteFunc(drawn[1:], func(l string) bool { return strings.HasPrefix(l, "event ") })
 	records := make([]trace.Record, len(e.Records))
 	for i := range e.Records {
 		r := e.Records[i].Clone()
-		r.Cause = strings.TrimSpace(r.Cause + " " + unseen(r, lines[e.RecordLines[i]-1]))
+		r.Cause = strings.TrimSpace(r.Cause + " " + unseen(lines[e.RecordLines[i]-1], drawn[i]))
 		records[i] = *r
 	}
 	return records
 }
 
-// unseen is the words of a line that name what a ladder does not draw of a record.
-func unseen(r *trace.Record, line string) string {
+// unseen is the words of a line that a drawing has not.
+func unseen(line, drawn string) string {
 	line, _, _ = strings.Cut(line, "//")
 	line, _, _ = strings.Cut(line, " #")
-	opt := roce.TextOptions{Omit: roce.OmitForLadder}
-	drawn := string(r.Packet.AppendText(nil, opt))
-	if r.Changed != nil {
-		drawn += " " + string(r.Changed.Packet.AppendText(nil, opt))
-	}
 	var words []string
 	for _, w := range strings.Fields(line) {
-		name, _, pair := strings.Cut(w, "=")
-		if pair && name != "icrc" && name != "cause" && !strings.Contains(" "+drawn, " "+name+"=") {
+		if name, _, pair := strings.Cut(w, "="); pair && name != "cause" && !strings.Contains(drawn, " "+name+"=") {
 			words = append(words, w)
 		}
 	}

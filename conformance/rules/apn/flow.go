@@ -188,7 +188,7 @@ func (f *flow) judgeStarved() {
 	}
 	got := f.ends[cycles].Sub(f.ends[0]) / vtime.Duration(cycles)
 	if model := f.cycle(); float64(got) < 0.99*float64(model) || float64(got) > 1.01*float64(model+hosts) {
-		c.Failf(rule.Requester, "%d messages take %v, want %v, RTT and serialisation: %s in place of %s", c.Attr.QueueDepth, got, model,
+		c.Failf(rule.Requester, "%d messages take %s, want %s, RTT and serialisation: %s in place of %s", c.Attr.QueueDepth, got.Short(), model.Short(),
 			f.rate(got), f.rate(model))
 		return
 	}

@@ -17,7 +17,7 @@ func controlWord() rule.Rule {
 		Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T per model, L on the last segment only",
 		Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1", Requirement: "The DDP and RDMAP versions are 1, reserved bits are set to " +
 			"zero, and L is set in the last segment of a message"},
-		Needs: rule.TapRequester, Stimulus: "ops", BlackBox: "SIW,ENG",
+		Needs: rule.TapRequester, Stimulus: "every operation and length", BlackBox: "SIW,ENG",
 		New: func(c *rule.Context) rule.Check {
 			next := map[iwarp.Opcode]*iwarp.Segment{} // the latest of each kind
 			w := watch{c: c, sent: func(d *datagram) {
@@ -52,7 +52,7 @@ func headerFields() rule.Rule {
 		Title: "The tagged header has 14 bytes and the untagged 18, with fields as defined",
 		Source: rule.Source{Ref: "RFC 5041 4", Requirement: "The tagged buffer header holds STag and TO, the untagged one QN, MSN and MO; " +
 			"the first message of a queue has MSN 1"},
-		Needs: rule.TapRequester, Stimulus: "ops", BlackBox: "SIW,ENG",
+		Needs: rule.TapRequester, Stimulus: "every operation and length", BlackBox: "SIW,ENG",
 		New: func(c *rule.Context) rule.Check {
 			sends, to := uint32(0), map[uint32]uint64{}
 			w := watch{c: c, sent: func(d *datagram) {
@@ -97,7 +97,7 @@ func noFraming() rule.Rule {
 		ID: "DIW-HDR-003", Level: rule.MustNot, Rests: validity.Frames,
 		Title:  "Datagrams carry no MPA length, no markers and no handshake",
 		Source: paper("IV-B", "It should be noted that datagram-iWARP does not require the MPA [4] layer."),
-		Needs:  rule.TapRequester, Stimulus: "none",
+		Needs:  rule.TapRequester, Stimulus: "any traffic",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, sent: func(d *datagram) {
 				c.Met()
@@ -134,7 +134,7 @@ func crcPresent() rule.Rule {
 		ID: "DIW-CRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title:  "Every datagram ends with the CRC32c of its segment",
 		Source: paper("IV-B, 6", "Datagram-iWARP always requires the use of Cyclic Redundancy Check (CRC32) when sending messages."),
-		Needs:  rule.TapRequester, Stimulus: "none",
+		Needs:  rule.TapRequester, Stimulus: "any traffic",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, sent: func(d *datagram) {
 				c.Met()
@@ -152,7 +152,7 @@ func crcChecked() rule.Rule {
 		ID: "DIW-CRC-002", Level: rule.Must,
 		Title:  "A segment whose CRC is wrong is dropped and counted, and nothing of it is placed",
 		Source: paper("V", "In addition, it requires the use of CRC at the DDP layer to ensure correct reception of individual packets."),
-		Needs:  rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "corrupt",
+		Needs:  rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "a corrupted datagram",
 		New: func(c *rule.Context) rule.Check {
 			bad, counted := map[uint32]bool{}, int64(0)
 			var damaged int64

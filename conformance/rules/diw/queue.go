@@ -80,7 +80,7 @@ func noConnection() rule.Rule {
 		Title: "There is no connection state: the first datagram from an unknown peer is accepted",
 		Source: paper("IV-A", "It also requires a smaller memory footprint than the current connection based standard over TCP or SCTP, "+
 			"since it does not have to keep information regarding connections."),
-		Needs: rule.Both | rule.Completions, Stimulus: "none",
+		Needs: rule.Both | rule.Completions, Stimulus: "any traffic",
 		New: func(c *rule.Context) rule.Check {
 			var first *message
 			judged := false

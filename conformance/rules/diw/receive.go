@@ -43,7 +43,7 @@ func noReceive() rule.Rule {
 		ID: "UDSR-MAT-002", Level: rule.Must,
 		Title:  "Without a posted receive a SEND is dropped and counted, and not answered",
 		Source: paper("IV-B1", "This allows for the failure to receive a given packet."),
-		Needs:  rule.Both | rule.Completions | rule.Probes, Stimulus: "no receive",
+		Needs:  rule.Both | rule.Completions | rule.Probes, Stimulus: "a SEND without a posted receive",
 		New: func(c *rule.Context) rule.Check {
 			due, counted := int64(0), int64(0)
 			w := watch{c: c}
@@ -83,7 +83,7 @@ func wholeOnly() rule.Rule {
 		Title: "A receive completes only when the whole message has arrived",
 		Source: paper("VI-A2", "We can observe that the solution of partial delivery of messages improves performance over the "+
 			"required full message delivery used in our send/recv method."),
-		Needs: rule.TapResponder | rule.Completions, Stimulus: "drop(segment)",
+		Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, told: func(e *trace.Event, m *message) {
 				if received(c, e) && (m == nil || m.whole == vtime.Never || m.length != e.Body.Len) {
@@ -118,7 +118,7 @@ func completionOrder() rule.Rule {
 		Title: "Messages complete in the order in which they become whole, with the right contents",
 		Source: paper("IV-B1", "It does not guarantee that the order in which the incoming packets are completed is the order in "+
 			"which the send side actually transmitted the data."),
-		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "reorder",
+		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 		New: func(c *rule.Context) rule.Check {
 			newest, latest := uint32(0), vtime.Time(0)
 			w := watch{c: c}
@@ -147,7 +147,7 @@ func reassembles() rule.Rule {
 		ID: "UDSR-CMP-003", Level: rule.Must,
 		Title:  "Segments of one message that arrive out of order are reassembled",
 		Source: rule.Source{Ref: "RFC 5041 5.2", Requirement: "MO says where in the message a segment lies, and the sink places it there"},
-		Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "reorder",
+		Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, over: func(m *message) {
 				if m.record || !m.matched || m.whole == vtime.Never || !m.shuffled() || c.Now().Sub(m.whole) < reaction {
@@ -182,7 +182,7 @@ func copiesHarmless() rule.Rule {
 		ID: "UDSR-CMP-004", Level: rule.Must,
 		Title:  "A copy of a segment neither completes a receive again nor changes what was placed",
 		Source: paper("IV-B1", "the applications must be able to handle out of order data"),
-		Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "dup",
+		Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a segment that comes twice",
 		New: func(c *rule.Context) rule.Check {
 			copies := false
 			w := watch{c: c, came: func(_ *datagram, m *message, p *part) {
@@ -205,7 +205,7 @@ func sendIsDone() rule.Rule {
 		ID: "UDSR-CMP-005", Level: rule.Must,
 		Title:  "A SEND completes at the source when it is handed to UDP, whatever becomes of it",
 		Source: paper("IV-B3", "The send side initiates a request, which completes as soon as the data are delivered to the UDP layer."),
-		Needs:  rule.Both | rule.Fates | rule.Completions, Stimulus: "drop everything",
+		Needs:  rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
 		New: func(c *rule.Context) rule.Check { return handedOver(c, engine.OpSend, false) },
 	})
 }
@@ -255,7 +255,7 @@ func givenUp() rule.Rule {
 		Title: "A message that stays incomplete releases its receive after t_reasm, is reported as lost, and the QP goes on",
 		Source: paper("IV-B4", "Typically, in the event of packet loss while sending large multi-packet datagram messages, the entire "+
 			"message must be discarded."),
-		Needs: rule.TapResponder | rule.Completions, Stimulus: "drop(segment)",
+		Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c}
 			w.told = func(e *trace.Event, m *message) {
@@ -264,7 +264,7 @@ func givenUp() rule.Rule {
 					c.Failf(by(c, e), "the QP fails; it is expected to go on")
 				case c.Mine(e) || e.Kind != trace.Lost || m == nil:
 				case e.At.Sub(m.first) < w.reasm-reaction:
-					c.Failf(rule.Responder, "%s is given up after %v us", m.name(), e.At.Sub(m.first)/vtime.Microsecond)
+					c.Failf(rule.Responder, "%s is given up after %s", m.name(), e.At.Sub(m.first).Short())
 				case e.At.Sub(m.first) > w.reasm+5*reaction:
 					c.Failf(rule.Responder, "%s is given up only after %v us", m.name(), e.At.Sub(m.first)/vtime.Microsecond)
 				}
@@ -289,7 +289,7 @@ func silentPoll() rule.Rule {
 		ID: "UDSR-TMO-002", Level: rule.Must,
 		Title:  "When nothing arrives, the target's completion queue stays empty and nothing fails",
 		Source: paper("IV-B1", "it is essential that the completion queue be polled with a defined timeout period."),
-		Needs:  rule.Both | rule.Completions, Stimulus: "drop everything",
+		Needs:  rule.Both | rule.Completions, Stimulus: "a run in which nothing arrives",
 		New: func(c *rule.Context) rule.Check {
 			sent, came := 0, 0
 			w := watch{c: c, sent: func(*datagram) { sent++ }, came: func(*datagram, *message, *part) { came++ }, damaged: func(*datagram) { came++ }}
@@ -317,7 +317,7 @@ func bufferHolds() rule.Rule {
 		Title: "A message longer than its receive ends it with an error or is dropped; nothing is placed beyond it, and the QP goes on",
 		Source: rule.Source{Ref: "RFC 5041 7.1", Requirement: "A segment that does not fit the untagged buffer is not placed, and the error is " +
 			"surfaced"},
-		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a long message",
+		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a message longer than its receive",
 		New: func(c *rule.Context) rule.Check {
 			long := false
 			bounds := map[uint64]uint32{}

@@ -22,7 +22,7 @@ func noReceiveTaken() rule.Rule {
 		ID: "WREC-ONE-001", Level: rule.MustNot,
 		Title:  "A Write-Record consumes no posted receive",
 		Source: paper("IV-B3", "Our proposed solution does not require a posted receive whatsoever, making it a truly one-sided operation."),
-		Needs:  rule.TapResponder | rule.Completions, Stimulus: "none",
+		Needs:  rule.TapResponder | rule.Completions, Stimulus: "a Write-Record",
 		New: func(c *rule.Context) rule.Check {
 			sends, taken := 0, 0
 			w := watch{c: c, came: func(d *datagram, m *message, _ *part) {
@@ -49,7 +49,7 @@ func oneEntry() rule.Rule {
 		Title: "A message of one datagram gives exactly one completion entry, or a map with one interval",
 		Source: paper("IV-B3", "For messages of a size less than or equal to the Maximum Transfer Unit (MTU) of the LLP, this "+
 			"notification is very simple, comprising only a single completion entry or single entry validity map."),
-		Needs: rule.TapResponder | rule.Completions, Stimulus: "one segment",
+		Needs: rule.TapResponder | rule.Completions, Stimulus: "a message of one datagram",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, over: func(m *message) {
 				if !m.record || m.parts[0].len != m.length || !m.parts[0].last || c.Now().Sub(m.first) < reaction {
@@ -71,7 +71,7 @@ func placedOnArrival() rule.Rule {
 		ID: "WREC-PLC-001", Level: rule.Must,
 		Title:  "Each segment is placed when it arrives, at the address that it names, in any order",
 		Source: paper("VI-A2", "Segments (64K) are placed in memory as they arrive and their reception and location is recorded."),
-		Needs:  rule.TapResponder | rule.Stores, Stimulus: "reorder",
+		Needs:  rule.TapResponder | rule.Stores, Stimulus: "segments that overtake each other",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, came: func(_ *datagram, m *message, p *part) {
 				if p != nil && m.record && p.jumped {
@@ -104,7 +104,7 @@ func checkedFirst() rule.Rule {
 		Title: "Steering tag, bounds and rights are checked before placement; a violation is dropped and reported, and the QP goes on",
 		Source: paper("II", "The receiving machine enforces the requirement that the requested memory location must be registered with "+
 			"the device as a valid memory region before placing the data."),
-		Needs: rule.TapResponder | rule.Stores | rule.Probes | rule.Completions, Stimulus: "craft",
+		Needs: rule.TapResponder | rule.Stores | rule.Probes | rule.Completions, Stimulus: "a segment that reaches where it may not",
 		New: func(c *rule.Context) rule.Check {
 			due, told := 0, 0
 			where := map[uint64]int{} // bytes that must not be placed, by address
@@ -143,7 +143,7 @@ func mapIsUnion() rule.Rule {
 		ID: "WREC-LOG-001", Level: rule.Must,
 		Title:  "The validity map is exactly the union of the bytes that were placed for the message",
 		Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
-		Needs:  rule.TapResponder | rule.Completions, Stimulus: "dropset",
+		Needs:  rule.TapResponder | rule.Completions, Stimulus: "lost segments inside a message",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, over: func(m *message) {
 				if !m.record || m.last == vtime.Never || c.Now().Sub(m.parts[len(m.parts)-1].at) < reaction {
@@ -167,7 +167,7 @@ func mapNoMore() rule.Rule {
 		Title: "No byte is declared valid that the message has not written",
 		Source: paper("IV-B3", "The target application can then request this information to determine what data is valid by reading the "+
 			"appropriate completion queue entries."),
-		Needs: rule.TapResponder | rule.Completions, Stimulus: "dropset, overlapping messages",
+		Needs: rule.TapResponder | rule.Completions, Stimulus: "lost segments, and messages that overlap",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, told: func(e *trace.Event, m *message) {
 				if !declares(c, e) || m == nil {
@@ -191,7 +191,7 @@ func mapModes() rule.Rule {
 		Title: "One entry for each chunk, or one map of all: both describe the same set, each chunk once",
 		Source: paper("IV-B3", "These completion queue entries can be designed as either individual entries for each logical chunk of data "+
 			"in a message or can be a validity map; essentially an aggregated form of individual completion notifications."),
-		Needs: rule.TapResponder | rule.Completions | rule.Attributes, Stimulus: "dropset",
+		Needs: rule.TapResponder | rule.Completions | rule.Attributes, Stimulus: "lost segments inside a message",
 		New: func(c *rule.Context) rule.Check {
 			aggregate := c.PeerAttr.Params["map"] == "aggregate"
 			var open *message // whose map goes on
@@ -237,7 +237,7 @@ func onLast() rule.Rule {
 		Title: "A message is declared when its last segment arrives",
 		Source: paper("VI-A2", "the final packet must arrive for the partial message to be placed into memory and those parts that are "+
 			"valid are declared as such"),
-		Needs: rule.TapResponder | rule.Completions, Stimulus: "drop(segment)",
+		Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 		New: func(c *rule.Context) rule.Check {
 			early := map[*message]vtime.Time{}
 			w := watch{c: c, told: func(e *trace.Event, m *message) {
@@ -267,7 +267,7 @@ func lastLost() rule.Rule {
 		ID: "WREC-LAST-002", Level: rule.Must,
 		Title:  "A message whose last segment is lost has no completion entry at all",
 		Source: paper("VI-A2", "Loss of this final packet results in the loss of the entire message."),
-		Needs:  rule.TapResponder | rule.Completions, Stimulus: "drop(last)",
+		Needs:  rule.TapResponder | rule.Completions, Stimulus: "a lost last segment",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, over: func(m *message) {
 				if !m.record || m.last != vtime.Never {
@@ -288,7 +288,7 @@ func lateExtends() rule.Rule {
 		ID: "WREC-LAST-003", Level: rule.Must,
 		Title:  "Segments that arrive behind the last one extend what was declared, and take nothing back",
 		Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
-		Needs:  rule.TapResponder | rule.Completions, Stimulus: "reorder(last, 3)",
+		Needs:  rule.TapResponder | rule.Completions, Stimulus: "a last segment that overtakes others",
 		New: func(c *rule.Context) rule.Check {
 			w := watch{c: c, over: func(m *message) {
 				if !m.record || c.Now().Sub(m.parts[len(m.parts)-1].at) < reaction {
@@ -316,7 +316,7 @@ func recordIsDone() rule.Rule {
 		ID: "WREC-SRC-001", Level: rule.Must,
 		Title:  "The source completes when the message is handed to UDP, and needs no message from the target",
 		Source: paper("IV-B3", "the source completes the operation at the moment that the last bit of the message is passed to transport layer."),
-		Needs:  rule.TapRequester | rule.Completions, Stimulus: "none",
+		Needs:  rule.TapRequester | rule.Completions, Stimulus: "a Write-Record",
 		New: func(c *rule.Context) rule.Check { return handedOver(c, engine.OpWrite, true) },
 	})
 }
@@ -326,7 +326,7 @@ func neverAnswers() rule.Rule {
 		ID: "WREC-SRC-002", Level: rule.MustNot,
 		Title:  "The target sends no packet in response",
 		Source: paper("IV-B3", "unlike a traditional RC RDMA Write operation, no further communication is required between the source and target"),
-		Needs:  rule.TapResponder | rule.Completions, Stimulus: "ops",
+		Needs:  rule.TapResponder | rule.Completions, Stimulus: "every operation and length",
 		New: func(c *rule.Context) rule.Check {
 			came := false
 			w := watch{c: c, came: func(d *datagram, _ *message, _ *part) {
@@ -381,7 +381,7 @@ func logBounded() rule.Rule {
 		ID: "WREC-ID-002", Level: rule.Must,
 		Title:  "The log is bounded, and a message that is never declared leaves it after t_rec",
 		Source: paper("IV-A", "When utilizing OS bypass, such memory savings are important, as state information needs to be held in memory on the RNIC"),
-		Needs:  rule.TapResponder | rule.Completions | rule.Probes, Stimulus: "drop(last)",
+		Needs:  rule.TapResponder | rule.Completions | rule.Probes, Stimulus: "a lost last segment",
 		New: func(c *rule.Context) rule.Check {
 			open, kept, ended := 0, int64(0), int64(0)
 			w := watch{c: c}

@@ -16,7 +16,7 @@ func bogusSACK() rule.Rule {
 		Source: rule.Source{Ref: "package roce, extension opcodes",
 			Requirement: "A SACK names a packet after the expected one; anything else it names is no information about losses"},
 		Needs: rule.TapRequester | rule.Completions | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn,
-		Features: []string{extension}, Stimulus: "craft", BlackBox: "ENG",
+		Features: []string{extension}, Stimulus: "a SACK that names an impossible PSN", BlackBox: "ENG",
 		New: disregards("SACK of an impossible PSN", false, func(c *rule.Context, s *rule.Sight) bool {
 			p := s.Pkt
 			return s.Rec.Fate == trace.Injected && s.Intact() && rule.Selective(p) && c.Started &&
@@ -32,7 +32,7 @@ func foreignDialect() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.6.1",
 			Requirement: "The opcode must be one that the destination queue pair serves, otherwise the packet is discarded"},
 		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.Requests | rule.Responses,
-		Features: []string{extension}, Stimulus: "craft", BlackBox: "ENG",
+		Features: []string{extension}, Stimulus: "an extension packet for a QP of another mode", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var spoken dialect
 			requests := silence{c: c, what: "request of another mode", bad: func(_ *rule.Context, s *rule.Sight) bool {

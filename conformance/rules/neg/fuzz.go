@@ -14,7 +14,7 @@ func fuzz() rule.Rule {
 		Title: "A million random mutations cause no panic, no write outside the memory regions and no completion without data",
 		Source: rule.Source{Ref: "IBTA 9.6, 10.6",
 			Requirement: "Whatever arrives, only packets that pass every check change memory or complete work"},
-		Needs: rule.Probes, Stimulus: "fuzz", BlackBox: "ENG",
+		Needs: rule.Probes, Stimulus: "a run that mutates packets at random", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			var packets, violations int64
 			return rule.Check{

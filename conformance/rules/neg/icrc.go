@@ -17,7 +17,7 @@ func badICRC() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 7.8, 9.6",
 			Requirement: "A packet that fails the invariant CRC check is discarded and does not change the state of the queue pair"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "corrupt(k,payload), corrupt(k,BTH)", BlackBox: "HW,RXE",
+		Stimulus: "a request that is corrupted on the way", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			return (&silence{c: c, what: "request with a bad ICRC", bad: damaged, counter: "icrc"}).check()
 		},
@@ -33,7 +33,7 @@ func corruptedIsLost() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 7.8, 9.7.5",
 			Requirement: "A discarded packet is recovered like one that never arrived: it is not acknowledged, and the requester sends it again"},
 		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "corrupt(k) vs drop(k)", BlackBox: "HW,RXE",
+		Stimulus: "packets that are corrupted on the way", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			return (&silence{c: c, what: "corrupted packet", recovery: true, bad: func(_ *rule.Context, s *rule.Sight) bool {
 				return s.Rec.Fate == trace.Corrupted && !s.Intact()

@@ -25,7 +25,7 @@ func truncated() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
 			Requirement: "A packet that is too short for the headers that its opcode calls for is discarded"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "craft(truncate at each byte)", BlackBox: "HW,RXE",
+		Stimulus: "packets truncated at each byte", BlackBox: "HW,RXE",
 		New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
 			return defective(s, roce.ErrTruncated.Error()) || !s.Out && s.Defect() != "" && holdsTooLittle(s.Raw)
 		}),
@@ -51,7 +51,7 @@ func lengthFields() rule.Rule {
 		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
 			Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "craft", BlackBox: "HW,RXE",
+		Stimulus: "a packet whose UDP or IP length is wrong", BlackBox: "HW,RXE",
 		New: silently("packet with a wrong IP or UDP length", func(_ *rule.Context, s *rule.Sight) bool {
 			return defective(s, "ip length:") || defective(s, "udp length:")
 		}),
@@ -64,7 +64,7 @@ func notFull() rule.Rule {
 		Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Requirement: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a FIRST or MIDDLE that is not full", BlackBox: "HW,RXE",
 		New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
 		}),
@@ -77,7 +77,7 @@ func emptyOrLong() rule.Rule {
 		Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "an empty LAST, or a LAST or ONLY beyond the MTU", BlackBox: "HW,RXE",
 		New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
 		}),
@@ -90,7 +90,7 @@ func wrongDMALen() rule.Rule {
 		Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a WRITE whose payload does not add up to its DMALen", BlackBox: "HW,RXE",
 		New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultDMALen
 		}),
@@ -104,7 +104,7 @@ func longSend() rule.Rule {
 		Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
 			Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
-		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "big SEND", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			b := buffers{c: c}
 			refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
@@ -183,7 +183,7 @@ func hugeDMALen() rule.Rule {
 		Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Requirement: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "craft", BlackBox: "RXE,ENG",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a DMALen beyond 2^31", BlackBox: "RXE,ENG",
 		New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
 			return s.Reason == rule.FaultHuge
 		}),
@@ -199,7 +199,7 @@ func wrongPadding() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 			Requirement: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
 		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "craft", BlackBox: "RXE,ENG",
+		Stimulus: "a PadCnt that contradicts the length", BlackBox: "RXE,ENG",
 		New: func(c *rule.Context) rule.Check {
 			return (&silence{c: c, what: "packet with a wrong PadCnt", allow: roce.SyndromeInvalidReq,
 				bad: func(_ *rule.Context, s *rule.Sight) bool { return defective(s, "pad:") }}).check()

@@ -63,7 +63,7 @@ func unknownKey() rule.Rule {
 		Title: "An unknown R_Key draws NAK 0x62; the QP is then in error, and memory is untouched",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 			Requirement: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
-		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with an unknown R_Key", BlackBox: "HW,RXE",
 		New: guarded("request with an unknown R_Key", func(r *regions, s *rule.Sight) int {
 			if _, _, ok := reach(s); ok && r.Known() && r.Find(s.Pkt.RETH.RKey) == nil {
 				return 1
@@ -79,7 +79,7 @@ func outOfBounds() rule.Rule {
 		Title: "An address range that leaves the memory region, by wrapping at 2^64 too, draws NAK 0x62",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 			Requirement: "The range from the virtual address over the DMA length must lie within the bounds of the region, otherwise remote access error"},
-		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request that reaches beyond its region", BlackBox: "HW,RXE",
 		New: guarded("request beyond its region", func(r *regions, s *rule.Sight) int {
 			n, _, ok := reach(s)
 			m := r.Find(s.Pkt.RETH.RKey)
@@ -104,7 +104,7 @@ func withoutRight() rule.Rule {
 		Title: "An R_Key of another protection domain, or without the right that the operation needs, draws NAK 0x62",
 		Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
 			Requirement: "The region must be of the protection domain of the queue pair and allow the operation, otherwise remote access error"},
-		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
 		New: guarded("request without the right to its region", func(r *regions, s *rule.Sight) int {
 			_, need, ok := reach(s)
 			m := r.Find(s.Pkt.RETH.RKey)
@@ -126,7 +126,7 @@ func zeroLength() rule.Rule {
 		Title: "A WRITE or READ of no bytes succeeds whatever its R_Key",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, C9-88",
 			Requirement: "For a request of zero length the R_Key and the address are not checked"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Stimulus: "craft", BlackBox: "HW,RXE",
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Stimulus: "a request of no bytes with a wrong R_Key", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			r := regions{c: c}
 			waiting, at := false, psn.PSN(0)

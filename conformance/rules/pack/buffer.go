@@ -30,7 +30,7 @@ func bufferHolds() rule.Rule {
 		ID: "PACK-BUF-001", Level: rule.Must,
 		Title:  "Every pseudo-ACKed, not really ACKed packet is in the box buffer",
 		Source: rule.Source{Ref: ours, Requirement: "What Local has been told of, nobody else can send again"},
-		Needs:  rule.Probes, Stimulus: "none", BlackBox: engines,
+		Needs:  rule.Probes, Stimulus: "requests through the box", BlackBox: engines,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != toLocal || !isACK(s.Pkt) || p.paper() || p.fatal || !p.begun {
@@ -56,7 +56,7 @@ func bufferCap() rule.Rule {
 		ID: "PACK-BUF-002", Level: rule.MustNot,
 		Title:  "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
 		Source: rule.Source{Ref: ours, Requirement: "What does not fit is not promised, and Local's own queue depth stops it"},
-		Needs:  rule.Probes, Stimulus: "small cap", BlackBox: emulated,
+		Needs:  rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
 	}, func(p *path) check {
 		before := int64(-1)
 		now := settled{f: func() {
@@ -93,7 +93,7 @@ func bufferFrees() rule.Rule {
 		ID: "PACK-BUF-003", Level: rule.Must,
 		Title:  "Real ACK frees everything ≤ its PSN and resumes pseudo-ACKs",
 		Source: rule.Source{Ref: ours, Requirement: "Remote has it, so nobody will ask for it again"},
-		Needs:  rule.Probes, Stimulus: "small cap", BlackBox: emulated,
+		Needs:  rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
 	}, func(p *path) check {
 		f := freeing{p: p}
 		return check{sight: f.sight, event: func(e *trace.Event) { f.look(e.At) }, end: f.look}

@@ -12,7 +12,7 @@ func gapRefused() rule.Rule {
 		ID: "PACK-GAP-001", Level: rule.MustNot,
 		Title:    "No pseudo-ACK beyond a LAN-side gap; pseudo-NAK 0x60(expPSN) once",
 		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses what comes before its turn with one NAK"},
-		Stimulus: "drop(k) on LAN", BlackBox: emulated,
+		Stimulus: "a request lost on the LAN", BlackBox: emulated,
 	}, func(p *path) check {
 		g := gaps{p: p}
 		return check{sight: g.sight}
@@ -57,7 +57,7 @@ func duplicateAnswered() rule.Rule {
 		ID: "PACK-DUP-001", Level: rule.Must,
 		Title:    "Duplicate request → newest pseudo-ACK again, not forwarded",
 		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
-		Stimulus: "dropctl(pseudo-ACK)", BlackBox: emulated,
+		Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
 	}, func(p *path) check {
 		d := duplicates{p: p}
 		return check{sight: d.sight, end: d.end}
@@ -142,7 +142,7 @@ func readNotCovered() rule.Rule {
 		Title: "Pseudo-ACK never covers a PSN ≥ an unanswered READ/ATOMIC",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours, Requirement: "An acknowledgement of a later request implies that the responses of a READ " +
 			"were lost"},
-		Stimulus: "WRITE,READ,WRITE", BlackBox: anyNIC,
+		Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != toLocal || s.Pkt.Opcode != roce.Acknowledge || len(p.holds) == 0 || isFatal(s.Pkt) {
@@ -171,7 +171,7 @@ func readReleases() rule.Rule {
 		ID: "PACK-READ-002", Level: rule.Must,
 		Title:    "After the READ response passed, deferred pseudo-ACKs are issued",
 		Source:   rule.Source{Ref: ours, Requirement: "What was held back for a READ is no longer held back when the READ is answered"},
-		Stimulus: "WRITE,READ,WRITE", BlackBox: emulated,
+		Stimulus: "a READ between WRITEs", BlackBox: emulated,
 	}, func(p *path) check {
 		r := releases{p: p}
 		return check{sight: r.sight, end: r.end}

@@ -11,7 +11,7 @@ func requestsPass() rule.Rule {
 		ID: "PACK-TRN-001", Level: rule.Must,
 		Title:    "Requests are forwarded unchanged and in order",
 		Source:   rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages"},
-		Stimulus: "none", BlackBox: anyNIC,
+		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != toRemote || !p.begun {
@@ -64,7 +64,7 @@ func bothLegal() rule.Rule {
 		Title: "Local and Remote engines need no change; both see legal RC traces (all RC-* rules hold on both sides)",
 		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages, which are " +
 			"exchanged between Local and Remote"},
-		Stimulus: "ops", BlackBox: anyNIC,
+		Stimulus: "every operation and length", BlackBox: anyNIC,
 	}, func(p *path) check {
 		l := legality{p: p}
 		return check{sight: l.sight}
@@ -114,7 +114,7 @@ func readPasses() rule.Rule {
 		ID: "PACK-READ-003", Level: rule.Must,
 		Title:    "READ responses and atomic ACKs pass unchanged",
 		Source:   rule.Source{Ref: ours, Requirement: "Only Remote has the data"},
-		Stimulus: "ops", BlackBox: emulated,
+		Stimulus: "every operation and length", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			o := s.Pkt.Opcode

@@ -18,7 +18,7 @@ func psnReceived() rule.Rule {
 		ID: "PACK-PSN-001", Level: rule.Must,
 		Title:    "Pseudo-ACK PSN = PSN of a request already received in order by the box",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
-		Stimulus: "none", BlackBox: anyNIC,
+		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != toLocal || !isACK(s.Pkt) {
@@ -37,7 +37,7 @@ func qpnOfLocal() rule.Rule {
 		ID: "PACK-QPN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title:    "DestQP = Local's QPN as in CM REQ",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
-		Stimulus: "CM set-up", BlackBox: anyNIC,
+		Stimulus: "set-up by the communication manager", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != toLocal || !p.cm.connected {
@@ -56,7 +56,7 @@ func msnAsReal() rule.Rule {
 		ID: "PACK-MSN-001", Level: rule.Must,
 		Title:    "MSN equals what Remote's real ACK for the same PSN carries",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
-		Stimulus: "ops", BlackBox: anyNIC,
+		Stimulus: "every operation and length", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != fromRemote || !isACK(s.Pkt) {
@@ -81,7 +81,7 @@ func sameAsReal() rule.Rule {
 		ID: "PACK-EQ-001", Level: rule.Must,
 		Title:    "Pseudo-ACK vs real ACK of equal PSN: identical BTH/AETH except credit field; addresses and ports equal",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: "To emulate the original ACK message, " + three},
-		Stimulus: "none", BlackBox: anyNIC,
+		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			if w != fromRemote || !isACK(s.Pkt) {
@@ -111,7 +111,7 @@ func goodICRC() rule.Rule {
 		ID: "PACK-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title:  "Valid ICRC",
 		Source: rule.Source{Ref: "A17", Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
-		Needs:  rule.Bytes, Stimulus: "none", BlackBox: anyNIC,
+		Needs:  rule.Bytes, Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			r := s.Rec
@@ -132,7 +132,7 @@ func withinLAN() rule.Rule {
 		Title: "Local sees the ACK after LAN RTT + box delay, independent of WAN RTT",
 		Source: rule.Source{Ref: "NTT 3, 5.1", Requirement: "another approach is needed such as accelerating the network performance of RDMA " +
 			"for long-distance communication to quickly return an ACK message to reduce its waiting time"},
-		Needs: rule.Probes, Stimulus: "RTT sweep", BlackBox: emulated,
+		Needs: rule.Probes, Stimulus: "any acknowledged request", BlackBox: emulated,
 	}, func(p *path) check {
 		l := latency{p: p}
 		return check{sight: l.sight, event: l.event}
@@ -185,7 +185,7 @@ func realAbsorbed() rule.Rule {
 		ID: "PACK-SUP-001", Level: rule.MustNot,
 		Title:    "Real ACK for an already pseudo-ACKed PSN is not forwarded",
 		Source:   rule.Source{Ref: ours, Requirement: "Local has had its ACK; a second one says nothing new"},
-		Stimulus: "none", BlackBox: emulated,
+		Stimulus: "requests through the box", BlackBox: emulated,
 	}, func(p *path) check {
 		due := 0 // duplicates of Local that may be answered once more
 		return check{sight: func(s *rule.Sight, w where) {
@@ -210,7 +210,7 @@ func weakened() rule.Rule {
 		Title: "Count completions at Local that precede placement at Remote (semantic weakening)",
 		Source: rule.Source{Ref: "NTT 5.1; " + ours, Requirement: "Local's completion says that the box has the data, " +
 			"not that Remote has"},
-		Needs: rule.Completions, Stimulus: "none", BlackBox: emulated,
+		Needs: rule.Completions, Stimulus: "requests through the box", BlackBox: emulated,
 	}, func(p *path) check {
 		total, early := 0, 0
 		return check{

@@ -14,7 +14,7 @@ func lossAbsorbed() rule.Rule {
 		ID: "PACK-REC-001", Level: rule.Must,
 		Title:    "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
 		Source:   rule.Source{Ref: ours, Requirement: "Local has been told that the request was done, so nobody else can send it again"},
-		Stimulus: "drop(k) on WAN", BlackBox: emulated,
+		Stimulus: "a request lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		l := losses{p: p}
 		return check{sight: l.sight, end: l.end}
@@ -56,7 +56,7 @@ func silenceRecovered() rule.Rule {
 		ID: "PACK-REC-002", Level: rule.Must,
 		Title:  "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
 		Source: rule.Source{Ref: ours, Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
-		Needs:  rule.Probes, Stimulus: "dropctl", BlackBox: emulated,
+		Needs:  rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		q := quiet{p: p}
 		return check{sight: q.sight, end: q.end}
@@ -124,7 +124,7 @@ func (q *quiet) end(at vtime.Time) {
 		return
 	}
 	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.last)) > 2*rto && last != nil && last.packet.AckReq {
-		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again", p.c.Rel(p.una), at.Sub(q.since))
+		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again", p.c.Rel(p.una), at.Sub(q.since).Short())
 	}
 }
 
@@ -133,7 +133,7 @@ func rnrAbsorbed() rule.Rule {
 		ID: "PACK-REC-003", Level: rule.Must,
 		Title:    "RNR NAK absorbed; retry after the coded time",
 		Source:   rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours, Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
-		Stimulus: "rnr", BlackBox: emulated,
+		Stimulus: "an RNR NAK of the far end", BlackBox: emulated,
 	}, func(p *path) check {
 		var psnOf psn.PSN
 		var until vtime.Time
@@ -168,7 +168,7 @@ func brokenPromise() rule.Rule {
 		ID: "PACK-ERR-001", Level: rule.Must,
 		Title:    "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent success of later WRs",
 		Source:   rule.Source{Ref: ours, Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
-		Stimulus: "bad rkey", BlackBox: emulated,
+		Stimulus: "a request that the far end refuses", BlackBox: emulated,
 	}, func(p *path) check {
 		b := breach{p: p}
 		return check{sight: b.sight, event: b.event, end: b.end}
@@ -227,7 +227,7 @@ func sameEnd() rule.Rule {
 		ID: "PACK-INT-001", Level: rule.Must,
 		Title:  "End state equals the run without the box: memory, CQE count and order",
 		Source: rule.Source{Ref: ours, Requirement: "A transparent box changes when things happen, and not what happens"},
-		Needs:  rule.Completions | rule.Image, Stimulus: "random WAN loss", BlackBox: emulated,
+		Needs:  rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		f := finish{p: p}
 		return check{sight: f.sight, event: f.event}

@@ -13,7 +13,7 @@ func startFromREP() rule.Rule {
 		Title: "Starting PSN Local→Remote taken from REP, not REQ",
 		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Requirement: "The Starting PSN of a message is that at which the receiver of the message " +
 			"begins to send"},
-		Needs: rule.Probes, Stimulus: "REQ.PSN ≠ REP.PSN", BlackBox: engines,
+		Needs: rule.Probes, Stimulus: "Starting PSNs that differ in REQ and REP", BlackBox: engines,
 	}, func(p *path) check {
 		waits := false
 		return check{
@@ -50,7 +50,7 @@ func learnsFirst() rule.Rule {
 		ID: "PACK-LRN-002", Level: rule.Must,
 		Title:    "Flow without CM: no pseudo-ACK until QPN and MSN were learned from a real ACK",
 		Source:   rule.Source{Ref: ours, Requirement: "dstQPN and MSN are not incorporated in a request; without set-up messages only a real ACK tells them"},
-		Stimulus: "perftest-style", BlackBox: emulated,
+		Stimulus: "a connection whose set-up is not seen", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			switch {
@@ -69,7 +69,7 @@ func forgets() rule.Rule {
 		ID: "PACK-LRN-003", Level: rule.Must,
 		Title:    "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
 		Source:   rule.Source{Ref: ours, Requirement: "A connection that was ended has no numbers; one that begins has new ones"},
-		Stimulus: "reconnect", BlackBox: emulated,
+		Stimulus: "a connection that ends, or begins anew", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			switch {
@@ -88,7 +88,7 @@ func managementPasses() rule.Rule {
 		Title: "CM MADs pass unchanged",
 		Source: rule.Source{Ref: "NTT 5.2", Requirement: "our RDMA WAN accelerator traces and estimates them by analyzing the setup messages " +
 			"of RDMA CM (communication management) before RDMA message transmission"},
-		Stimulus: "CM", BlackBox: emulated,
+		Stimulus: "set-up by the communication manager", BlackBox: emulated,
 	}, func(p *path) check {
 		m := messages{p: p}
 		return check{sight: m.sight, end: m.end}

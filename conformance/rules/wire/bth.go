@@ -14,7 +14,7 @@ func bthReserved() rule.Rule {
 		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			c.Met()
 			p := s.Pkt
@@ -36,7 +36,7 @@ func bthDestQP() rule.Rule {
 		Title: "DestQP is the QP number of the peer, learnt at set-up",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "The destination QP field holds the number of the queue pair that the packet is for"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			peer := c.PeerAttr.QPN
 			if sender(s) == rule.Responder {
@@ -59,7 +59,7 @@ func bthPadding() rule.Rule {
 		Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			if wrong := padding(s); wrong != "" {
 				c.Fail(sender(s), wrong)
@@ -105,7 +105,7 @@ func bthPKey() rule.Rule {
 		Title: "P_Key matches the partition of the QP in its low 15 bits",
 		Source: rule.Source{Ref: "IBTA 10.9",
 			Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
-		Needs: rule.Attributes | rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
+		Needs: rule.Attributes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			own := c.Attr.PKey
 			if sender(s) == rule.Responder {
@@ -126,7 +126,7 @@ func bthSolicited() rule.Rule {
 		Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
 		Source: rule.Source{Ref: "IBTA 9.2.3",
 			Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			o := s.Pkt.Opcode
 			if o.EndsMessage() && (o.IsSend() || o.IsWrite() && o.HasImm()) {

@@ -31,7 +31,7 @@ func extensionLayout() rule.Rule {
 		Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
 		Source: rule.Source{Ref: "package roce, extension opcodes",
 			Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "engine runs", BlackBox: "ENG",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "packets of an extension", BlackBox: "ENG",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			o := s.Pkt.Opcode
 			if o.Class() != roce.ClassX && o.Class() != roce.ClassF {
@@ -63,7 +63,7 @@ func extensionIdentity() rule.Rule {
 		Title: "Decoding a frame and encoding it again is the identity",
 		Source: rule.Source{Ref: "IBTA 9.2",
 			Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "fuzz", BlackBox: "ENG",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames of every kind", BlackBox: "ENG",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			var f roce.Frame
 			if s.Defect() != "" || s.ICRC != trace.Good || f.Decode(s.Raw) != nil {
@@ -127,7 +127,7 @@ func extensionTruncation() rule.Rule {
 		Title: "The decoder never panics, and rejects every truncation of every valid packet",
 		Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
 			Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "fuzz", BlackBox: "ENG",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes of truncated packets", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				port := c.Port

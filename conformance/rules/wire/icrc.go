@@ -16,7 +16,7 @@ func icrcValue() rule.Rule {
 		Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: func(c *rule.Context, s *rule.Sight) {
 			switch {
 			case !s.Out, s.Defect() != "": // where the ICRC lies is then anybody's guess
@@ -39,7 +39,7 @@ func icrcRewritten() rule.Rule {
 		Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
-		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "rewrite fields", BlackBox: "HW,RXE",
+		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			r := rewrite{c: c}
 			return rule.Check{Sight: r.sight, End: r.end}
@@ -131,7 +131,7 @@ func icrcVectors() rule.Rule {
 		Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
 		Source: rule.Source{Ref: "IBTA A17.3.3",
 			Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
-		Needs: rule.Probes, Stimulus: "unit vector", BlackBox: "ENG",
+		Needs: rule.Probes, Stimulus: "an endpoint that reports the ICRC of two known frames", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
 			vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}
 			return rule.Check{Event: func(e *trace.Event) {

@@ -13,7 +13,7 @@ func payloadLength() rule.Rule {
 		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Requirement: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			p := s.Pkt
 			if c.MTU == 0 || !p.Opcode.HasPayload() {
@@ -41,7 +41,7 @@ func packetCount() rule.Rule {
 		Title: "A message has as many packets as its length needs, one at least",
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Requirement: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},
-		Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "ops", BlackBox: "HW,RXE",
+		Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			k := counting{c: c}
 			return rule.Check{Sight: k.sight}

@@ -17,7 +17,7 @@ func opcodeLayout() rule.Rule {
 		Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Requirement: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			d := s.Defect()
 			switch {
@@ -51,7 +51,7 @@ func opcodeRegistered() rule.Rule {
 		Title: "No opcode outside the registered set of the transport is emitted",
 		Source: rule.Source{Ref: "IBTA 9.2, table 35",
 			Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
-		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "all", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			var ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was
 			return rule.Check{Sight: func(s *rule.Sight) {

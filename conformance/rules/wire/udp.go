@@ -58,7 +58,7 @@ func udpPort() rule.Rule {
 		Title: "The UDP destination port is 4791 for every RoCEv2 packet",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "none", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			if kind, other := notIP(s.Raw); other {
 				c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
@@ -84,7 +84,7 @@ func udpSourcePort() rule.Rule {
 		Title: "The UDP source port is constant per QP and direction",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "none", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
 			var first [2]int // by whether responses; 0 is no port of ours
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -118,7 +118,7 @@ func udpLength() rule.Rule {
 		Title: "UDP length and IP total length agree with the bytes present, ICRC included",
 		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
 			Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			ip, udp, ok := layers(s.Raw)
 			if !ok {
@@ -151,7 +151,7 @@ func ipFragments() rule.Rule {
 		Title: "IPv4 DF is set and no fragments are produced",
 		Source: rule.Source{Ref: "IBTA A17.3.1",
 			Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "ops", BlackBox: "HW,RXE",
+		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			ip, udp, ok := layers(s.Raw)
 			if !ok {

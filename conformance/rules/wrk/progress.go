@@ -73,7 +73,7 @@ func (p *progress) judge(at vtime.Time) {
 	}
 	p.c.Met()
 	if silent > p.patience() {
-		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor completed anything for %s", n, oldest, silent)
+		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor completed anything for %s", n, oldest, silent.Short())
 	}
 }
 
