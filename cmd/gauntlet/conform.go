@@ -12,7 +12,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 )
 
 // conformFlags are the flags of conform.
@@ -23,6 +25,7 @@ type conformFlags struct {
 	waivers     waiverFlag
 	guest       guestFlags
 	limits      limitFlags
+	hosted      hostedFlags
 }
 
 func conformCommand() *cobra.Command {
@@ -33,6 +36,7 @@ func conformCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := &f.options
+			f.hosted.choose(c, &o.Bench)
 			if err := onBench(c, o.Bench); err != nil {
 				return usage(err)
 			}
@@ -49,7 +53,7 @@ func conformCommand() *cobra.Command {
 	d, o := c.Flags(), &f.options
 	d.StringVar(&o.Impl, "impl", "", "implementations, separated by commas (default: all that the bench can run; see: list impls)")
 	d.StringVar(&o.Peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, image:NAME one in an image, there and in --impl")
-	d.StringVar(&o.Device, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root, perftest and rdmacm-utils")
+	d.StringVar(&o.Device, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root, perftest and rdmacm-utils; or, with --testbed, that of a host (default: the only one)")
 	d.StringVar(&o.Bench, "bench", "sim", benchHelp)
 	d.StringVar(&o.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&o.Select.LabelFilter, "label-filter", "", "select by label, such as 'family:NEG || GBN-NAK-001'")
@@ -65,12 +69,20 @@ func conformCommand() *cobra.Command {
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")
 	d.StringVar(&f.color, "color", "auto", "colours: auto (on a terminal), always or never")
 	f.guest.Define(c)
+	f.hosted.define(c)
 	return c
 }
 
 // execute runs the scenarios that are selected, and prints what they found.
 func (f *conformFlags) execute(ctx context.Context) error {
 	f.options.Paint = colored(f.color, os.Stdout)
+	if f.options.Bench == "remote" {
+		done, err := f.host(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
 	s, err := conform.New(f.options)
 	if err != nil {
 		return err
@@ -96,6 +108,22 @@ func (f *conformFlags) execute(ctx context.Context) error {
 	}
 	s.Settle()
 	return concludeConform(ctx, stdout, s.Table, len(s.Specs), f.quiet)
+}
+
+// host opens the host of a testbed, whose device is then judged.
+func (f *conformFlags) host(ctx context.Context) (done func() error, err error) {
+	o := &f.options
+	if o.Impl != "" {
+		return nil, usage(fmt.Errorf("--bench remote and --impl %s: a device is judged in both its roles; leave --impl out", o.Impl))
+	}
+	o.Hosted = f.hosted.Hosted
+	o.Hosted.Host = o.Device
+	b, device, done, err := registry.OpenHosted(ctx, o.Hosted)
+	if err != nil {
+		return nil, err
+	}
+	o.Device, o.Open = device, func() (bench.Bench, error) { return b, nil }
+	return done, nil
 }
 
 // concludeConform prints the findings and the table, and turns the worst outcome into the exit code.

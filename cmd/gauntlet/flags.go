@@ -16,7 +16,7 @@ import (
 )
 
 // benchHelp explains --bench.
-const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the same around containers) or lab (the same on a guest's kernel)"
+const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the same around containers), lab (the same on a guest's kernel) or remote (a device on a host of a --testbed)"
 
 // outputFlags are those of every command that shows a result.
 type outputFlags struct {
@@ -35,6 +35,22 @@ func (f *outputFlags) define(c *cobra.Command, quietHelp string) {
 func colorFlag(c *cobra.Command, color *string) {
 	c.Flags().StringVar(color, "color", "auto", "colours: auto (on a terminal), always or never")
 	completeChoices(c, "color")
+}
+
+// hostedFlags say on which host a device under test is.
+type hostedFlags struct{ registry.Hosted }
+
+// define declares them.
+func (f *hostedFlags) define(c *cobra.Command) {
+	c.Flags().StringVar(&f.File, "testbed", "", "remote: the file of the hosts and cables; see: help testbed")
+	keepFlag(c, &f.Keep)
+}
+
+// choose takes the remote bench where a testbed is given and no bench.
+func (f *hostedFlags) choose(c *cobra.Command, bench *string) {
+	if f.File != "" && !c.Flags().Changed("bench") {
+		*bench = "remote"
+	}
 }
 
 // keepFlag declares --keep.
@@ -74,7 +90,7 @@ func completeChoices(c *cobra.Command, flags ...string) {
 
 // onlyOn are the flags that mean something on one bench only.
 var onlyOn = map[string]string{"expose": "netns", "codec": "sim", "kernel": "lab", "modules": "lab", "deterministic": "lab", "guest-memory": "lab",
-	"guest-limit": "lab", "guest-console": "lab", "guest-with": "lab"}
+	"testbed": "remote", "keep": "remote", "guest-limit": "lab", "guest-console": "lab", "guest-with": "lab"}
 
 // onBench checks flags that have few values, and all that mean something on some benches only.
 func onBench(c *cobra.Command, bench string, few ...string) error {

@@ -20,6 +20,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/shorthand"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
@@ -37,6 +39,7 @@ type runFlags struct {
 	guest                           guestFlags
 	limits                          limitFlags
 	still                           time.Duration
+	hosted                          hostedFlags
 }
 
 func runCommand() *cobra.Command {
@@ -47,6 +50,7 @@ func runCommand() *cobra.Command {
 		Long:  limitsHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			f.hosted.choose(c, &f.bench)
 			s, err := f.words.Read(args, c.Flags().Changed)
 			if err == nil {
 				err = f.check(c)
@@ -103,6 +107,8 @@ func (f *runFlags) define(c *cobra.Command) {
 	f.output.define(c, "no progress line")
 	f.waivers.define(c)
 	f.guest.Define(c)
+	f.hosted.define(c)
+	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is judged (default: the only one); --impl says at which end, gbn,rxe or rxe,gbn, and rnic for an RNIC")
 	completeChoices(c, "bench", "cc", "codec", "link", "mtu", "op")
 	complete(c, "impl", all.Names()...)
 	complete(c, "cdf", workload.Names()...)
@@ -134,10 +140,11 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err != nil {
 		return usage(err)
 	}
-	b, err := registry.Open(f.bench, f.expose) // which may start this process again, with the privilege that programs need
+	b, done, err := f.open(ctx, s) // which may start this process again, with the privilege that programs need
 	if err != nil {
 		return err
 	}
+	defer done()
 	impls, err := registry.Ends(s)
 	if err != nil {
 		return err
@@ -157,6 +164,23 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	})
 	bar.Done()
 	return printResult(result, &f.output, err)
+}
+
+// open makes the bench. Done ends what it has open on a host.
+func (f *runFlags) open(ctx context.Context, s *scenario.Spec) (b bench.Bench, done func() error, err error) {
+	if f.bench != "remote" {
+		b, err = registry.Open(f.bench, f.expose)
+		return b, func() error { return nil }, err
+	}
+	if dut.Known(s.Impl[0]) == dut.Known(s.Impl[1]) {
+		return nil, nil, usage(fmt.Errorf("--bench remote: a device stands at one end, and an engine of this program at the other: --impl gbn,%s or %s,gbn", dut.Name, dut.Name))
+	}
+	b, device, done, err := registry.OpenHosted(ctx, f.hosted.Hosted)
+	if err == nil && !slices.Contains(s.Impl[:], device) {
+		err = usage(fmt.Errorf("--impl %s,%s: the device of the host is called %s", s.Impl[0], s.Impl[1], device))
+		_ = done() // the first error says more
+	}
+	return b, done, err
 }
 
 // folder is where the run is kept: --out, or a new folder below runs/.

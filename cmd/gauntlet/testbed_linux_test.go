@@ -25,11 +25,21 @@ func TestTestbedCheck(t *testing.T) {
 		code int
 		text string
 	}{
-		"testbed check " + dir + "/none":   {exitUsage, "no such file"},
-		"testbed check " + dir + "/bad":    {exitUsage, "bad:2: host: want the name that ssh knows it by"},
-		"testbed check " + file:            {exitBroken, "testbed: host dut1: ssh: remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
-		"testbed check --json " + file:     {exitBroken, "Host key verification failed."},
-		"doctor --testbed " + dir + "/bad": {exitUsage, "bad:2: host"},
+		"testbed check " + dir + "/none":                                              {exitUsage, "no such file"},
+		"testbed check " + dir + "/bad":                                               {exitUsage, "bad:2: host: want the name that ssh knows it by"},
+		"testbed check " + file:                                                       {exitBroken, "testbed: host dut1: ssh: remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
+		"testbed check --json " + file:                                                {exitBroken, "Host key verification failed."},
+		"run --bench remote --impl gbn,rxe":                                           {exitUsage, "which hosts? add --testbed FILE"},
+		"run --testbed " + file:                                                       {exitUsage, "a device stands at one end, and an engine of this program at the other: --impl gbn,rxe or rxe,gbn"},
+		"run --testbed " + file + " --impl gbn,exec:/bin/true":                        {exitUsage, "add --bench netns"},
+		"run --testbed " + file + " --impl gbn,rxe --dut other --out " + dir + "/out": {exitUsage, "no host other; it has dut1"},
+		"run --testbed " + file + " --impl gbn,rxe --out " + dir + "/out":             {exitBroken, "remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
+		"run --testbed " + file + " --bench sim":                                      {exitUsage, "--testbed: means nothing on the sim bench"},
+		"run --impl gbn,rnic --bench netns":                                           {exitUsage, "an RNIC is on a host of a testbed"},
+		"conform --testbed " + file + " --impl gbn":                                   {exitUsage, "leave --impl out"},
+		"conform --testbed " + file + " --dut dut1":                                   {exitBroken, "Host key verification failed."},
+		"matrix --bench remote --impl gbn":                                            {exitUsage, "this command has no hosts of a testbed"},
+		"doctor --testbed " + dir + "/bad":                                            {exitUsage, "bad:2: host"},
 	} {
 		got := inProcess(t, dir, strings.Fields(args)...)
 		if got.code != want.code || !strings.Contains(got.stderr, want.text) || strings.Count(got.stderr, "\n") != 1 {

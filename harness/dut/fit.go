@@ -13,12 +13,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Name is what the kernel's soft-RoCE is called in Specs, verdicts and waivers.
-const Name = "rxe"
+// Name is what the kernel's soft-RoCE is called in Specs, verdicts and waivers, and RNIC what any other device is: which one it is, is
+// for the lab to say, so that a Spec is the same in all.
+const (
+	Name = "rxe"
+	RNIC = "rnic"
+)
+
+// Names returns the names of devices.
+func Names() []string { return []string{Name, RNIC} }
+
+// Known reports whether a name is a device's.
+func Known(name string) bool { return slices.Contains(Names(), name) }
 
 // Implementation describes soft-RoCE to rules: a reliable connection with go-back-N. It has no engine here.
-func Implementation() engine.Implementation {
-	return engine.Implementation{Name: Name, Title: "soft-RoCE, the Linux kernel's rdma_rxe", Source: "IBTA", Recover: "gbn"}
+func Implementation() engine.Implementation { return Describe(Name) }
+
+// Describe describes a device of one of the names.
+func Describe(name string) engine.Implementation {
+	title := "soft-RoCE, the Linux kernel's rdma_rxe"
+	if name == RNIC {
+		title = "an RNIC, on a host of a testbed"
+	}
+	return engine.Implementation{Name: name, Title: title, Source: "IBTA", Recover: "gbn"}
 }
 
 // Unconnected is the feature of a device under a tool for datagrams, by which rules about them apply.
@@ -73,7 +90,9 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.MTU = kernelMTU
 		s.QP[side].MTU, s.QP[side.Other()].MTU = t.MTU, t.MTU
 	}
-	s.Impl[side], s.Limit = Name, min(s.Limit, longest)
+	if s.Limit = min(s.Limit, longest); !Known(s.Impl[side]) {
+		s.Impl[side] = Name
+	}
 	return t, &s, nil
 }
 

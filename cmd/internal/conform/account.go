@@ -93,11 +93,17 @@ func about(r *rule.Rule, role string) bool {
 	}
 	switch taps := r.Needs & rule.Both; {
 	case taps == rule.TapRequester, r.Needs&(rule.Ordered|rule.Flushed) != 0, taps == rule.Both && strings.HasPrefix(r.ID, "GBN-"):
-		return role == device.Requester
+		return requests(role)
 	case taps == rule.TapResponder:
-		return role == device.Responder
+		return !requests(role)
 	}
 	return true
+}
+
+// requests reports whether a role is that of the requester.
+func requests(role string) bool {
+	_, requester := device.Roles(device.Named(role))
+	return role == requester
 }
 
 // missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or what they

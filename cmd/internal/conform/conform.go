@@ -38,16 +38,18 @@ import (
 
 // Options say who is judged, where and how.
 type Options struct {
-	Impl     string        // names of implementations, separated by commas; "" is all of this repository
-	Peer     string        // name of the implementation at B; "" is the one at A
-	Device   string        // judge this device in place of implementations: "rxe", the kernel's soft-RoCE; "" is none
-	Bench    string        // name of the bench; a device takes netns in place of sim
-	Link     string        // "auto", "netem" or "relay"
-	Folder   string        // holds a run folder for each scenario; "" keeps none
-	Limit    time.Duration // of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
-	Still    time.Duration // how long nothing of a run in real time may move; 0 is a default
-	Attempts int           // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
-	Paint    bool          // the table in colours
+	Impl     string                      // names of implementations, separated by commas; "" is all of this repository
+	Peer     string                      // name of the implementation at B; "" is the one at A
+	Device   string                      // judge this device in place of implementations, one of dut.Names; "" is none
+	Hosted   registry.Hosted             // where it is, on the remote bench
+	Open     func() (bench.Bench, error) // makes that bench; nil makes it by its name
+	Bench    string                      // name of the bench; a device takes netns in place of sim
+	Link     string                      // "auto", "netem" or "relay"
+	Folder   string                      // holds a run folder for each scenario; "" keeps none
+	Limit    time.Duration               // of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
+	Still    time.Duration               // how long nothing of a run in real time may move; 0 is a default
+	Attempts int                         // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
+	Paint    bool                        // the table in colours
 	Select   suite.Options
 
 	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has it. Ended hears
@@ -91,7 +93,7 @@ type Session struct {
 // New finds who is to be judged. Programs are asked what they can do, which needs the bench and its privilege.
 func New(o Options) (*Session, error) {
 	o.Bench = o.Where()
-	s := &Session{Options: o, Known: registry.Catalogue{}, Runner: &registry.OnDemand{Name: o.Bench}}
+	s := &Session{Options: o, Known: registry.Catalogue{}, Runner: &registry.OnDemand{Name: o.Bench, Make: o.Open}}
 	var err error
 	if o.Device != "" {
 		s.Impls, err = o.roles()
@@ -153,6 +155,7 @@ func (s *Session) reference() []string {
 // Register makes the scenarios known to Ginkgo, which a process can do once, and selects some of them.
 func (s *Session) Register(waived []rule.Waiver) error {
 	s.Waived, s.Table = waived, NewTable(s.Impls, s.Peer, s.Paint)
+	s.Table.again = s.Again
 	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: scenarios.All(), Bench: s.Bench,
 		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.observe,
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result, error) {
@@ -219,6 +222,14 @@ func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, 
 	return r, err
 }
 
+// Again is the command that runs one scenario again.
+func (s *Session) Again(impl, scenario string) string {
+	if h := s.Hosted; h.File != "" {
+		return fmt.Sprintf("gauntlet conform --dut %s --testbed %s --focus '%s %s$'", h.Host, h.File, impl, scenario)
+	}
+	return Again(impl, s.Peer, s.Bench, scenario)
+}
+
 // job puts an implementation at both ends, or a device at one.
 func (s *Session) job(b bench.Bench, impl string, spec *scenario.Spec) (*device.Job, error) {
 	if s.Device != "" {
@@ -241,7 +252,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 	}
 	r, err := run.Execute(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link, Still: vtime.FromStd(s.Still),
-		Command: Again(impl, s.Peer, s.Bench, sc.Name),
+		Command: s.Again(impl, sc.Name),
 		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})
 	if r != nil {

@@ -17,17 +17,21 @@ import (
 // roles checks --dut and what goes with it. A device is one thing in two roles: whoever judges it wants both.
 func (o *Options) roles() ([]string, error) {
 	switch {
-	case o.Device != dut.Name:
-		return nil, fmt.Errorf("--dut %.60q: want %s", o.Device, dut.Name)
+	case !dut.Known(o.Device) || o.Device != dut.Name && o.Open == nil:
+		return nil, fmt.Errorf("--dut %.60q: want %s, or a host with --testbed FILE", o.Device, dut.Name)
 	case o.Impl != "":
 		return nil, fmt.Errorf("--dut %s and --impl %s: name one of the two", o.Device, o.Impl)
 	case o.Peer != "" && o.Peer != dut.Name:
 		return nil, fmt.Errorf("--dut %s and --peer %.60q: want %s as the peer, or none, which is this program", o.Device, o.Peer, dut.Name)
 	}
 	if o.Peer == dut.Name {
+		if o.Open != nil {
+			return nil, fmt.Errorf("--peer %s: a testbed has one device between this machine and the link; leave --peer out", o.Peer)
+		}
 		return []string{device.Both}, nil
 	}
-	return []string{device.Responder, device.Requester}, nil
+	responder, requester := device.Roles(o.Device)
+	return []string{responder, requester}, nil
 }
 
 // judgeDevice changes a suite so that it judges a device. A rule that a scenario names may go without a verdict: it was
@@ -56,7 +60,7 @@ func fits(role string, sc *scenarios.Scenario) error {
 		return err
 	}
 	tool, _, err := dut.Fit(s, device.Side(role, s))
-	if err == nil && tool.Answers && role == device.Responder && tool.Tells() == 0 { // one that tells what it received has a verdict as such
+	if err == nil && tool.Answers && !requests(role) && tool.Tells() == 0 { // one that tells what it received has a verdict as such
 		return errors.New("who does as much as its peer is in both roles at once")
 	}
 	return err

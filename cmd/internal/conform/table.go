@@ -25,12 +25,12 @@ type Table struct {
 
 	doubtful int // outcomes whose link was not what it should be, whatever stands beside that
 
-	peer    string              // of all of them; "" is the implementation itself
 	cells   map[[2]string]*Cell // by rule and implementation
 	bad     []*suite.Outcome    // those that did not pass
 	unfit   []*suite.Outcome    // those of scenarios that ask for what is not declared
 	paint   bool                // in colours
 	account *account            // of a device; nil of implementations
+	again   func(impl, scenario string) string
 }
 
 // Cell is what all scenarios together say of a rule. A rule that one scenario did not exercise and another did is
@@ -71,7 +71,8 @@ func (c *Cell) note() string {
 // NewTable makes the table of some implementations, all with the same peer ("" is the implementation itself), in colours or
 // without.
 func NewTable(impls []string, peer string, paint bool) *Table {
-	return &Table{Impls: impls, peer: peer, cells: map[[2]string]*Cell{}, paint: paint}
+	return &Table{Impls: impls, cells: map[[2]string]*Cell{}, paint: paint,
+		again: func(impl, scenario string) string { return Again(impl, peer, "sim", scenario) }}
 }
 
 // Cell is what is known of a rule and an implementation; nil when the rule applied to no scenario.
@@ -147,7 +148,7 @@ func (t *Table) applies(id, impl string) *Cell {
 // Print writes what failed, the table, and one line of totals. Short leaves out rules that passed.
 func (t *Table) Print(out io.Writer, short bool) error {
 	for _, o := range t.bad {
-		fmt.Fprintf(out, "%s\n  again: %s --out runs/again\n\n", o, Again(o.Impl, t.peer, o.Bench, o.Scenario))
+		fmt.Fprintf(out, "%s\n  again: %s --out runs/again\n\n", o, t.again(o.Impl, o.Scenario))
 	}
 	if err := t.rows(out, short); err != nil {
 		return err

@@ -15,10 +15,22 @@ import (
 
 // The roles of a device under test. They are named as implementations are: in tables, scenarios' labels and waivers.
 const (
-	Responder = dut.Name + "-responder"
-	Requester = dut.Name + "-requester"
+	Responder = dut.Name + responds
+	Requester = dut.Name + requests
 	Both      = dut.Name + "-" + dut.Name // the device is at both ends
+
+	responds = "-responder"
+	requests = "-requester"
 )
+
+// Roles are what a device of one of dut.Names is called in its two roles.
+func Roles(name string) (responder, requester string) { return name + responds, name + requests }
+
+// Named is the device that is in a role.
+func Named(role string) string {
+	name, _, _ := strings.Cut(role, "-")
+	return name
+}
 
 // Subjects is what waivers call an implementation or a device in a role.
 func Subjects(name string) []string {
@@ -46,7 +58,7 @@ func Side(role string, s *scenario.Spec) trace.Side {
 			side = p.From
 		}
 	}
-	if strings.HasSuffix(role, Responder) {
+	if strings.HasSuffix(role, responds) {
 		side = side.Other()
 	}
 	return side
@@ -69,6 +81,8 @@ func As(role string, b bench.Bench, given *scenario.Spec) (*Job, error) {
 	if role == Both {
 		return Pair(b, given)
 	}
-	impls[Side(role, given)] = dut.Implementation()
+	side := Side(role, given)
+	impls[side] = dut.Describe(Named(role))
+	given.Impl[side] = impls[side].Name
 	return Place(b, given, impls)
 }

@@ -19,7 +19,7 @@ import (
 // is dut.ErrUnfit says that no tool does what the Spec asks for.
 func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) (*Job, error) {
 	var side trace.Side
-	switch is := [2]bool{impls[trace.A].Name == dut.Name, impls[trace.B].Name == dut.Name}; {
+	switch is := [2]bool{dut.Known(impls[trace.A].Name), dut.Known(impls[trace.B].Name)}; {
 	case is[trace.A] && is[trace.B]:
 		return Pair(b, given)
 	case is[trace.B]:
@@ -64,10 +64,18 @@ func withDevice(b bench.Bench, d *device.Device) (bench.Bench, error) {
 	case lab.Bench:
 		inner, err := withDevice(b.Bench, d)
 		return lab.Bench{Bench: inner}, err
+	case *registry.Remote:
+		if d.Peer != nil {
+			return nil, fmt.Errorf("--bench remote: the testbed has one device between this machine and the link; name an engine at the other end")
+		}
+		with, far := *b.Bench, *d
+		far.Place = b.Host
+		with.Device = &far
+		return &with, nil
 	case *netns.Bench:
 		with := *b
 		with.Device = d
 		return &with, nil
 	}
-	return nil, fmt.Errorf("%s needs the kernel; use --bench netns or lab", dut.Name)
+	return nil, fmt.Errorf("%s needs the kernel; use --bench netns, lab or remote", dut.Name)
 }

@@ -53,7 +53,7 @@ func (e *evidence) ended(impl, scenario string, r *model.Result) {
 // judged takes in an outcome.
 func (e *evidence) judged(o *suite.Outcome) {
 	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(), Reason: o.Reason, State: o.State, Fault: o.Fault, Seed: o.Seed,
-		SpecHash: o.SpecHash, Folder: o.Folder, Again: conform.Again(o.Impl, e.session.Peer, o.Bench, o.Scenario)}
+		SpecHash: o.SpecHash, Folder: o.Folder, Again: e.session.Again(o.Impl, o.Scenario)}
 	if r := e.results[[2]string{o.Impl, o.Scenario}]; r != nil {
 		s.Certificates = r.Certificates
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Benches returns the names of all benches.
-func Benches() []string { return []string{"sim", "netns", "container", "lab"} }
+func Benches() []string { return []string{"sim", "netns", "container", "lab", "remote"} }
 
 func unknownBench(name string) error {
 	return fault.Usage(fmt.Errorf("--bench %q: want one of %s", name, strings.Join(Benches(), ", ")))
@@ -30,11 +30,17 @@ func (r *Replaced) Error() string {
 type OnDemand struct {
 	Name        string
 	bench.Bench // nil until Open
+
+	Make func() (bench.Bench, error) // makes it where a name is not enough; nil is Open
 }
 
 // Open makes the bench, once.
 func (b *OnDemand) Open() (err error) {
-	if b.Bench == nil {
+	switch {
+	case b.Bench != nil:
+	case b.Make != nil:
+		b.Bench, err = b.Make()
+	default:
 		b.Bench, err = Open(b.Name, "")
 	}
 	return err
@@ -44,10 +50,14 @@ func (b *OnDemand) Open() (err error) {
 func Runs(bench string, names ...string) error {
 	for _, name := range names {
 		switch {
-		case name == dut.Name && bench != "netns" && bench != "lab":
+		case name == dut.RNIC && bench != "remote":
+			return fmt.Errorf("implementation %s: an RNIC is on a host of a testbed; add --bench remote --testbed FILE", name)
+		case name == dut.Name && bench != "netns" && bench != "lab" && bench != "remote":
 			return fmt.Errorf("implementation %s: soft-RoCE is in a kernel; add --bench lab", name)
 		case strings.HasPrefix(name, scenario.Exec) && bench == "sim":
 			return fmt.Errorf("implementation %s: a program needs real packets; add --bench netns", name)
+		case scenario.Foreign(name) && bench == "remote":
+			return fmt.Errorf("implementation %s: on the remote bench a device stands at one end and an engine of this repository at the other; add --bench netns", name)
 		case strings.HasPrefix(name, scenario.Image) && bench != "container":
 			return fmt.Errorf("implementation %s: an image needs a container; add --bench container", name)
 		}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,8 @@ func Open(name, expose string) (bench.Bench, error) {
 			return lab.Bench{Bench: real}, nil
 		}
 		return real, nil
+	case "remote":
+		return nil, fault.Usage(errors.New("--bench remote: this command has no hosts of a testbed; use run or conform"))
 	}
 	return nil, unknownBench(name)
 }

@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -20,12 +21,17 @@ func Ask(string) (*contract.Capabilities, error) { return nil, errLinux }
 // Start starts no program here.
 func Start(string) (*contract.Program, error) { return nil, errLinux }
 
+// OpenHosted opens no host here.
+func OpenHosted(context.Context, Hosted) (b bench.Bench, device string, done func() error, err error) {
+	return nil, "", nil, fault.Usage(errors.New("--bench remote: needs Linux"))
+}
+
 // Open returns the bench of that name. Benches with real packets need Linux.
 func Open(name, _ string) (bench.Bench, error) {
 	switch name {
 	case "sim":
 		return sim.Bench{}, nil
-	case "netns", "lab", "container":
+	case "netns", "lab", "container", "remote":
 		return nil, fault.Usage(fmt.Errorf("--bench %s: needs Linux; use sim", name))
 	}
 	return nil, unknownBench(name)

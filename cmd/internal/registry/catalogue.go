@@ -26,8 +26,8 @@ type Catalogue map[string]*contract.Capabilities
 
 // Find looks an implementation up. A name that is not known is the user's fault. A program that does not keep the contract is refused here, before anything counts.
 func (c Catalogue) Find(name string) (engine.Implementation, error) {
-	if name == dut.Name {
-		return dut.Implementation(), nil
+	if dut.Known(name) {
+		return dut.Describe(name), nil
 	}
 	if !scenario.Foreign(name) {
 		impl, ok := all.Find(name)

@@ -14,7 +14,7 @@ import (
 
 // A name that is not known is the user's mistake; a program that does not speak is not.
 func TestFind(t *testing.T) {
-	for _, name := range []string{"gbn", "rxe"} {
+	for _, name := range []string{"gbn", "rxe", "rnic"} {
 		if impl, err := (Catalogue{}).Find(name); err != nil || impl.Name != name {
 			t.Errorf("%s: %q, %v", name, impl.Name, err)
 		}
@@ -62,7 +62,7 @@ func TestOpen(t *testing.T) {
 
 // A bench refuses what it cannot start.
 func TestRuns(t *testing.T) {
-	for name, benches := range map[string][]string{"gbn": {"sim", "netns", "container", "lab"}, "exec:./a": {"netns", "container", "lab"}, "image:a": {"container"}, "rxe": {"netns", "lab"}} {
+	for name, benches := range map[string][]string{"gbn": {"sim", "netns", "container", "lab", "remote"}, "rnic": {"remote"}, "exec:./a": {"netns", "container", "lab"}, "image:a": {"container"}, "rxe": {"netns", "lab", "remote"}} {
 		for _, bench := range Benches() {
 			want := strings.Contains(strings.Join(benches, " "), bench)
 			if err := Runs(bench, "gbn", name); (err == nil) != want {

@@ -1,11 +1,11 @@
 package remote
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync/atomic"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -22,12 +23,12 @@ import (
 )
 
 // cable joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems to be sent by
-// that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which the ICRC covers; of the
-// Ethernet addresses the device keeps its own, and they are exchanged here.
+// that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which the ICRC covers. Of the
+// Ethernet addresses the device keeps its own, its peer has one that is only on the cable, and both are exchanged here.
 type cable struct {
 	host         *Host
 	inner, outer *packetio.Port
-	seems, is    [6]byte // MAC of the end, and of the device
+	here, there  pair // the Ethernet addresses on the link, and on the cable
 	clock        *packetio.Clock
 	stop         atomic.Bool
 	ended        chan struct{}
@@ -35,8 +36,20 @@ type cable struct {
 
 	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
 	lost           uint64        // that one of the two ends did not take; read it after ended
+	list           [][]byte
 	before         ends
 	soft           bool // the network device counts what the device sends
+}
+
+// pair is the addresses of the device and of its peer.
+type pair struct{ device, peer [6]byte }
+
+// peerMAC is the address of the peer of a side on the cable. It is not the bench's, which may be the device's own at the other side:
+// soft-RoCE keeps what is for its own address to itself.
+func peerMAC(side trace.Side) [6]byte {
+	mac := drive.MAC(side.Other())
+	mac[4] = 0xFF
+	return mac
 }
 
 // ends are the counters of both ends of the cable.
@@ -50,10 +63,13 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cable{host: h, clock: packetio.NewClock(end.Base), ended: make(chan struct{}), seems: drive.MAC(end.Side), soft: d.Device.Driver == station.SoftRoCE}
-	if n, err := fmt.Sscanf(d.Network.MAC, "%02x:%02x:%02x:%02x:%02x:%02x", &c.is[0], &c.is[1], &c.is[2], &c.is[3], &c.is[4], &c.is[5]); n != 6 {
-		return nil, h.error(fmt.Errorf("%s has no Ethernet address: %w", h.At.Interface, err))
+	c := &cable{host: h, clock: packetio.NewClock(end.Base), ended: make(chan struct{}), soft: d.Device.Driver == station.SoftRoCE}
+	c.here, c.there.peer = pair{drive.MAC(end.Side), drive.MAC(end.Side.Other())}, peerMAC(end.Side)
+	mac, err := net.ParseMAC(d.Network.MAC)
+	if err != nil || len(mac) != len(c.there.device) {
+		return nil, h.error(fmt.Errorf("%s has no Ethernet address", h.At.Interface))
 	}
+	copy(c.there.device[:], mac)
 	if c.inner, err = end.Open(c.clock, packetio.Options{}); err != nil {
 		return nil, err
 	}
@@ -78,12 +94,12 @@ func (c *cable) counters() (e ends, err error) {
 	return e, err
 }
 
-// carry carries frames until it is told to stop.
+// carry carries frames until it is told to stop. It takes no real-time priority: it shares a process whose collector of garbage it
+// would wait for, and keep from the processor at the same time.
 func (c *cable) carry() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
 	}
-	_ = packetio.Realtime(packetio.OfLink) // without the right to it, it is as late as the machine makes it
 	wait := packetio.NewWaiter(c.clock, c.inner.Fd(), c.outer.Fd())
 	for !c.stop.Load() {
 		if err := wait.Wait(c.clock.Now().Add(50 * vtime.Millisecond)); err != nil {
@@ -110,12 +126,13 @@ func (c *cable) carry() error {
 
 // pass puts those of some frames on the other side that belong there.
 func (c *cable) pass(to *packetio.Port, frames []packetio.Packet, belongs func([]byte) bool) error {
-	var list [][]byte
+	list := c.list[:0]
 	for i := range frames {
 		if belongs(frames[i].Data) {
 			list = append(list, frames[i].Data)
 		}
 	}
+	c.list = list
 	for patience := 0; len(list) > 0 && patience < 100; patience++ {
 		n, err := to.Send(list)
 		if err != nil {
@@ -147,9 +164,8 @@ func (c *cable) toDevice(frame []byte) bool {
 	if !ofRoCE(frame) || binary.BigEndian.Uint32(frame[atDestQP:])&psn.Mask == probeQP {
 		return false
 	}
-	if bytes.Equal(frame[:6], c.seems[:]) {
-		copy(frame, c.is[:])
-	}
+	swap(frame, c.here.device, c.there.device)
+	swap(frame[atSource:], c.here.peer, c.there.peer)
 	return true
 }
 
@@ -158,10 +174,16 @@ func (c *cable) fromDevice(frame []byte) bool {
 	if !ofRoCE(frame) {
 		return false
 	}
-	if bytes.Equal(frame[atSource:atSource+6], c.is[:]) {
-		copy(frame[atSource:], c.seems[:])
-	}
+	swap(frame, c.there.peer, c.here.peer)
+	swap(frame[atSource:], c.there.device, c.here.device)
 	return true
+}
+
+// swap puts one address in place of another.
+func swap(field []byte, from, to [6]byte) {
+	if [6]byte(field) == from {
+		copy(field, to[:])
+	}
 }
 
 // ofRoCE reports whether a frame is RoCEv2 over IPv4 without options or tags, which is what a bench speaks.

@@ -27,7 +27,7 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	peer := drive.MAC(side.Other())
+	peer := peerMAC(side)
 	var held line.Held
 	err = h.Call(line.OpHold, line.Hold{Place: h.place(), Address: fmt.Sprintf("%s/%d", drive.Addr(side), prefix), Peer: drive.Addr(side.Other()).String(),
 		PeerMAC: net.HardwareAddr(peer[:]).String()}, &held)

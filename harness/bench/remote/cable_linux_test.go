@@ -1,0 +1,80 @@
+package remote
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+)
+
+// frame is a packet of a side to a queue pair.
+func frame(from trace.Side, qpn uint32) []byte {
+	var f roce.Frame
+	drive.Frame(&f, from, 0, &roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: qpn}, Len: 16})
+	return f.AppendTo(nil)
+}
+
+// The device hears its peer from an address that is nobody's, and is heard under that of its end; nothing else of a frame changes.
+func TestAddressesOnTheCable(t *testing.T) {
+	for _, side := range []trace.Side{trace.A, trace.B} {
+		c := &cable{here: pair{drive.MAC(side), drive.MAC(side.Other())}, there: pair{[6]byte{0xB8, 0x59, 0x9F, 0, 0, 1}, peerMAC(side)}}
+		if c.there.peer == drive.MAC(trace.A) || c.there.peer == drive.MAC(trace.B) {
+			t.Errorf("%s: the peer's address on the cable may be the device's own", side)
+		}
+		there := frame(side.Other(), 17)
+		was := hex.EncodeToString(there[12:])
+		if !c.toDevice(there) || [6]byte(there) != c.there.device || [6]byte(there[6:]) != c.there.peer || hex.EncodeToString(there[12:]) != was {
+			t.Errorf("%s: to the device: %x", side, there)
+		}
+		here := frame(side, 17)
+		want := hex.EncodeToString(here)
+		copy(here, c.there.peer[:])
+		copy(here[6:], c.there.device[:])
+		if !c.fromDevice(here) || hex.EncodeToString(here) != want {
+			t.Errorf("%s: from the device: %x, want %s", side, here, want)
+		}
+		if c.toDevice(frame(side.Other(), probeQP)) {
+			t.Errorf("%s: what measures the link goes to the device", side)
+		}
+		for n := range there {
+			c.toDevice(there[:n:n]) // a frame that is cut is no reason to end
+			c.fromDevice(there[:n:n])
+		}
+	}
+	arp := append(make([]byte, 12), 0x08, 0x06)
+	if c := (&cable{}); c.fromDevice(append(arp, make([]byte, 64)...)) {
+		t.Error("what the host's kernel says passes")
+	}
+}
+
+// A frame that one end has sent and the other has not received, or that was damaged, is lost on the cable. The counters of an RNIC's
+// network device leave out what it sends by itself.
+func TestCableIsJudged(t *testing.T) {
+	counters := func(name string, n uint64) station.Counters {
+		return station.Counters{"net/rx_packets": 10, "net/tx_packets": 20, "net/" + name: n}
+	}
+	for _, c := range []struct {
+		what      string
+		far, near station.Counters
+		soft      bool
+		want      string
+	}{
+		{"whole", counters("rx_packets", 15), counters("tx_packets", 1), true, ""},
+		{"lost towards it", counters("rx_packets", 14), nil, true, "cable of dut1 frames there is 4, want 5"},
+		{"damaged there", counters("rx_crc_errors", 2), nil, false, "cable of dut1 errors there is 2, want 0"},
+		{"dropped here", counters("rx_packets", 10), counters("tx_dropped", 3), false, "cable of dut1 errors here is 3, want 0"},
+		{"an RNIC", counters("rx_packets", 10), nil, false, ""},
+	} {
+		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft, before: ends{far: counters("rx_packets", 10)}}
+		cable.sent.Store(5)
+		if got := certify.Issue("during", cable.judge(&ends{far: c.far, near: c.near})); got.Valid != (c.want == "") || !strings.HasPrefix(got.Reason, c.want) {
+			t.Errorf("%s: %s; want %q", c.what, got.Reason, c.want)
+		}
+	}
+}
