@@ -14,6 +14,7 @@ import (
 type Context struct {
 	*Conversation
 	*account
+	owes []*Obligation
 }
 
 // place is what is being looked at, shared by all checks of a Judge.
@@ -86,15 +87,6 @@ func (c *Context) hop() trace.Hop { return c.judge.header.On(c.Index) }
 
 // Now returns the time of the current sight, event or end.
 func (c *Context) Now() vtime.Time { return c.judge.here.at }
-
-// Began returns when a packet that leaves began to: what comes later cannot change it any more. It is the time of the sight, but
-// where taps are behind the line and its rate is known.
-func (c *Context) Began(s *Sight) vtime.Time {
-	if rate := c.Attr.Path.Rate; c.behind && rate > 0 {
-		return s.At.Add(-rate.Time(s.Rec.WireBytes))
-	}
-	return s.At
-}
 
 // Offers reports whether the trace shows all of v, for what a check can use and does not need.
 func (c *Context) Offers(v Vantage) bool { return c.have&v == v }

@@ -68,6 +68,8 @@ type Conversation struct {
 	ends    *[2]End       // what they take, by side; nil when not known
 	last    [4]vtime.Time // latest sight at each point
 	behind  bool          // taps show packets when the line is done with them
+	turns   *[2]turn      // the latest packet of each side of the connection, of either half
+	data    vtime.Time    // the latest READ response that left the responder
 }
 
 // Relation is where a request stands in the PSN space at the point where it was seen.
@@ -175,7 +177,7 @@ func (c *Conversation) strange(s *Sight) bool {
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports *[2]Port) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
 	*c = Conversation{Index: index, Req: req, Attr: &me.QP, PeerAttr: &peer.QP, Known: me.Known && peer.Known,
-		Port: &ports[req], PeerPort: &ports[req.Other()], conn: conn}
+		Port: &ports[req], PeerPort: &ports[req.Other()], conn: conn, turns: new([2]turn)}
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}
@@ -272,6 +274,9 @@ func (c *Conversation) update(s *Sight) {
 		return
 	}
 	c.Earned.follow(c, s)
+	if s.Out {
+		took(c, s)
+	}
 	if !s.Intact() || !s.Out && !c.Addressed(s) {
 		return
 	}

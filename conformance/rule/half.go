@@ -47,14 +47,14 @@ func (h *half) wake() {
 
 // add starts the check of one rule.
 func (h *half) add(a *account, c *check) {
-	c.ctx = Context{&h.conv, a}
+	c.ctx = Context{&h.conv, a, nil}
 	h.checks[a.slot] = c
 	defer func() {
 		if p := recover(); p != nil {
 			a.panicked(&h.conv, p)
 		}
 	}()
-	c.Check = a.rule.New(&c.ctx)
+	c.Check = c.ctx.expiring(a.rule.New(&c.ctx))
 	switch {
 	case c.Event == nil:
 	case a.rule.Sees&Route != 0:

@@ -103,6 +103,9 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	h, conn := &half{}, &j.header.Conns[i]
 	c := &h.conv
 	c.reset(i, side, conn, &j.ports[conn.Hop])
+	if twin := j.halves[i][side^1]; twin != nil {
+		c.turns = twin.conv.turns
+	}
 	c.Alone = len(j.header.Conns) == 1
 	c.Between = j.header.Between
 	box, divided := conn.Hop.Box()

@@ -59,6 +59,19 @@ func IsFatal(s roce.Syndrome) bool {
 	return s == roce.SyndromeInvalidReq || s == roce.SyndromeRemoteAccess || s == roce.SyndromeRemoteOp
 }
 
+// IsACK reports a positive acknowledgement, IsNAK a sequence NAK, whose PSN is missing, and IsRNR an RNR NAK.
+func IsACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
+func IsNAK(p *roce.Packet) bool {
+	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
+}
+func IsRNR(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() }
+
+// IsFatalNAK reports a NAK that ends the QP.
+func IsFatalNAK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && IsFatal(p.AETH.Syndrome) }
+
+// IsData reports a packet of a SEND or WRITE.
+func IsData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
+
 // ofConnection reports an opcode that a reliable connection uses. A datagram or an unreliable packet that reaches one
 // is foreign to it.
 func ofConnection(o roce.Opcode) bool {

@@ -67,26 +67,6 @@ func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	return p.Add(t.Offset*c.MTU/chunk*chunk/c.MTU - t.Offset)
 }
 
-// Relayed reports a READ or atomic that a box sends again because its client does: it keeps no data, so the responder has to
-// replay them, and no timer or answer of the box's is behind it.
-func (c *Conversation) Relayed(s *Sight) bool {
-	o := s.Pkt.Opcode
-	return c.ByBox && s.Relation == Again && (o.IsRead() || o.IsAtomic())
-}
-
-// GivenUp reports a box in the requester's place that has sent the oldest request that is not acknowledged as often as it may. It
-// tells nobody that it has given up.
-func (c *Conversation) GivenUp() bool {
-	r, most := &c.requester, int(c.Attr.RetryCount)
-	return c.ByBox && c.Known && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
-}
-
-// BoxWaits reports a box in the responder's place that need not answer yet: for READs or atomics that it has passed on and whose
-// data have not come, it can neither answer them nor, before them, what follows; and what it may not promise, it does not answer.
-func (c *Conversation) BoxWaits() bool {
-	return c.AtBox && (c.OutstandingReads() > 0 || c.Overfills(c.unanswered()))
-}
-
 // Overfills reports whether so many packets may be more than a box with a buffer may promise: until its own peer has acknowledged
 // some of them, if that ever does, it says nothing of them.
 func (c *Conversation) Overfills(packets int) bool {

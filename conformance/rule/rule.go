@@ -4,6 +4,10 @@
 // A check sees sights and events of one half-conversation in time order, together with what the Conversation tracker has
 // derived from everything before. It keeps its own small state, says when its stimulus arose (Met), and reports every
 // violation it finds (Fail). A check whose stimulus never arose is inconclusive, never passed.
+//
+// Most rules are obligations: when T arises, P owes A in time, unless U. Such a check says with an Obligation when it arises, when it is
+// discharged and what excuses it, and knows nothing of ports, queues, turns or clocks: every reason why an end may be late, or may not
+// have heard yet, is in allowance.go and nowhere else.
 package rule
 
 import (
@@ -154,7 +158,7 @@ func Complete(r *Rule) error {
 	}
 	check := Check{Sight: func(*Sight) {}}
 	if r.New != nil {
-		check = r.New(&Context{&Conversation{Attr: &engine.QP{}, PeerAttr: &engine.QP{}}, &account{rule: r, judge: &Judge{}}})
+		check = r.New(&Context{&Conversation{Attr: &engine.QP{}, PeerAttr: &engine.QP{}, Port: &Port{}}, &account{rule: r, judge: &Judge{}}, nil})
 	}
 	if check.Event == nil && (check.Sight == nil || r.Sees == 0) {
 		return fmt.Errorf("rule %s: sees neither packets nor events", r.ID)

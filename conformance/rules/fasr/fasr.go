@@ -59,14 +59,6 @@ func isSACK(p *roce.Packet) bool {
 	return p.Opcode == roce.FaSRSack || p.Opcode == roce.FaSRSackOverflow
 }
 
-// isACK reports a positive cumulative acknowledgement of requests.
-func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
-
-// isNAK reports the sequence NAK of a receiver that goes back N.
-func isNAK(p *roce.Packet) bool {
-	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
-}
-
 // parameter returns a whole-number parameter of the scheme at the responder's end; both ends have the same.
 func parameter(c *rule.Context, name string, def int) int {
 	if n, err := strconv.Atoi(c.PeerAttr.Params[name]); err == nil {

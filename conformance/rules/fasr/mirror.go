@@ -165,12 +165,12 @@ func (m *mirror) answered(s *rule.Sight) {
 	switch {
 	case m.blind:
 		// An ACK of everything that has arrived: the machines agree again.
-		if isACK(p) && p.PSN == m.newest {
+		if rule.IsACK(p) && p.PSN == m.newest {
 			m.blind, m.next, m.recovering, m.count, m.over = false, p.PSN.Next(), false, 0, false
 		}
 	case isSACK(p) || p.Opcode == roce.FNACK:
 		m.selective(s)
-	case isACK(p):
+	case rule.IsACK(p):
 		m.cumulative(s)
 	case p.Opcode == roce.Acknowledge:
 		m.forget() // a NAK: fallback, an RNR wait, or an error
@@ -332,7 +332,7 @@ func slowRecords() rule.Rule {
 			if sent == nil {
 				return
 			}
-			ack := want.why == fillsSlow && isACK(sent.Pkt)
+			ack := want.why == fillsSlow && rule.IsACK(sent.Pkt)
 			if ack || isSACK(sent.Pkt) && want.lost > 1 {
 				c.Met()
 				if sent.Pkt.PSN != want.psn {
@@ -361,7 +361,7 @@ func fillAcknowledged() rule.Rule {
 			return rule.Check{End: m.end, Sight: func(s *rule.Sight) {
 				waits := len(m.want) > 0 && (m.want[0].why == fills || m.want[0].why == fillsSlow)
 				m.sight(s)
-				if waits && s.Point == trace.ResponderOut && isACK(s.Pkt) {
+				if waits && s.Point == trace.ResponderOut && rule.IsACK(s.Pkt) {
 					c.Met()
 				}
 				if s.Point == trace.ResponderOut && isSACK(s.Pkt) && waits && s.Pkt.SACK.PSN.Less(m.next) {
@@ -417,13 +417,13 @@ func exhaustedGoesBack() rule.Rule {
 					}
 					newest = psn.Max(newest, p.PSN)
 				case s.Point != trace.ResponderOut:
-				case isNAK(p):
+				case rule.IsNAK(p):
 					c.Met()
 					if back && !acked && p.PSN == asked {
 						c.Failf(rule.Responder, "a second NAK of %s in one fallback; one expected", c.Rel(asked))
 					}
 					back, acked, asked = !seen || begun.LessEq(p.PSN), false, p.PSN
-				case isACK(p):
+				case rule.IsACK(p):
 					acked = acked || !p.PSN.Less(asked)
 					back = back && p.PSN.Less(newest)
 				case back && isSACK(p):

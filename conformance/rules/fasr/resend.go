@@ -170,7 +170,7 @@ func (l *lone) sight(s *rule.Sight) {
 	case !l.open:
 	case s.Point == trace.ResponderOut && s.Rec.Lost(),
 		s.Point == trace.ResponderIn && s.Relation == rule.Ahead && (c.EPSN != l.psn || !s.Kept || p.PSN != l.high.Next()),
-		s.Point == trace.RequesterIn && p.Opcode == roce.Acknowledge && !isACK(p):
+		s.Point == trace.RequesterIn && p.Opcode == roce.Acknowledge && !rule.IsACK(p):
 		l.open = false
 	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead:
 		l.high = p.PSN
@@ -181,7 +181,7 @@ func (l *lone) sight(s *rule.Sight) {
 	case s.Point == trace.RequesterIn && isSACK(p):
 		l.open = !p.PSN.Less(l.psn) && (l.sacked || p.SACK.PSN == l.psn.Next()) // else the first SACK has been overtaken
 		l.sacked = l.sacked || p.PSN == l.psn
-	case s.Point == trace.RequesterIn && isACK(p) && !p.PSN.Less(l.psn):
+	case s.Point == trace.RequesterIn && rule.IsACK(p) && !p.PSN.Less(l.psn):
 		l.close()
 	}
 }

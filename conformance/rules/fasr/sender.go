@@ -109,9 +109,9 @@ func (m *sender) heard(s *rule.Sight) {
 		m.una = m.c.UNA
 	}
 	switch {
-	case isACK(p):
+	case rule.IsACK(p):
 		m.ack(p.PSN.Next())
-	case isNAK(p), p.Opcode == roce.Acknowledge:
+	case rule.IsNAK(p), p.Opcode == roce.Acknowledge:
 		m.pause(p)
 	case isSACK(p):
 		m.sack(s)

@@ -181,7 +181,7 @@ func (r *run) sight(s *rule.Sight) {
 		}
 	case c.Fatal || p.Opcode.IsReadResponse() || p.AETH.Syndrome.IsRNR():
 		r.filled, r.released = false, false
-	case r.released && isACK(p) && r.fill.LessEq(p.PSN):
+	case r.released && rule.IsACK(p) && r.fill.LessEq(p.PSN):
 		r.filled, r.released = false, false
 		switch {
 		case !p.PSN.Less(r.end):
@@ -227,7 +227,7 @@ func memoryInOrder() rule.Rule {
 						due = append(due[max(0, len(due)+1-mostDue):], payload{p.PSN, p.Len, s.Sum})
 					}
 					switch {
-					case s.Relation == rule.Ahead && s.Kept && isData(p.Opcode):
+					case s.Relation == rule.Ahead && s.Kept && rule.IsData(p.Opcode):
 						kept[n%len(kept)] = payload{p.PSN, p.Len, s.Sum}
 						n++
 					case s.Relation == rule.Released && s.Legal && p.Len > 0:

@@ -37,12 +37,6 @@ const engines = "ENG"
 // isRACK reports the packet that names an early arrival.
 func isRACK(p *roce.Packet) bool { return p.Opcode == roce.RACK }
 
-// isACK reports a positive acknowledgement.
-func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
-
-// isData reports a packet of a SEND or WRITE.
-func isData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
-
 // defaultReach is the engine's default of max_ooo_psn.
 const defaultReach = 1 << 20
 

@@ -3,7 +3,6 @@ package gb1
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -56,7 +55,7 @@ func (m *model) response(s *rule.Sight) bool {
 	switch {
 	case isRACK(p):
 		return m.rack(s)
-	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR(), p.Opcode.IsReadResponse(), m.c.OutstandingReads() > 0:
+	case rule.IsRNR(p), p.Opcode.IsReadResponse(), m.c.OutstandingReads() > 0:
 		m.goBack()
 	}
 	return false

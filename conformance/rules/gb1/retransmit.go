@@ -96,14 +96,14 @@ func (e *episode) request(s *rule.Sight) {
 	gone := s.Rec.Lost()
 	switch {
 	case !e.open:
-		if e.busy || s.Relation != rule.First || gone && (!isData(s.Pkt.Opcode) || c.OutstandingReads() > 0) {
+		if e.busy || s.Relation != rule.First || gone && (!rule.IsData(s.Pkt.Opcode) || c.OutstandingReads() > 0) {
 			if gone || s.Relation != rule.First {
 				e.busy, e.calm = true, psn.Max(c.MAX, p.Next())
 			}
 		} else if gone {
 			*e = episode{c: c, many: e.many, order: e.order, open: true, first: p, end: p.Next()}
 		}
-	case gone && s.Relation == rule.First && p == e.end && !e.begun && isData(s.Pkt.Opcode):
+	case gone && s.Relation == rule.First && p == e.end && !e.begun && rule.IsData(s.Pkt.Opcode):
 		e.end = p.Next()
 	case gone:
 		e.abandon()
@@ -267,7 +267,7 @@ func lengthKept() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				t := s.Sent
-				if s.Relation != rule.Again || t == nil || c.MTU == 0 || !isData(t.Opcode) || !t.Opcode.EndsMessage() || t.Len >= c.MTU {
+				if s.Relation != rule.Again || t == nil || c.MTU == 0 || !rule.IsData(t.Opcode) || !t.Opcode.EndsMessage() || t.Len >= c.MTU {
 					return
 				}
 				if s.Pkt.Len != t.Len {
@@ -368,7 +368,7 @@ func (r *covered) sight(s *rule.Sight) {
 			r.waiting = false
 		}
 	default:
-		if s.Relation == rule.Duplicate && isData(p.Opcode) && p.AckReq && !r.excess && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
+		if s.Relation == rule.Duplicate && rule.IsData(p.Opcode) && p.AckReq && !r.excess && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
 			r.excess, r.dup, r.dupAt = true, p.PSN, s.At
 		}
 	}

@@ -56,7 +56,7 @@ func (t *timeouts) sight(s *rule.Sight) {
 		t.follow(s)
 	}
 	t.next = p.PSN.Add(max(1, c.Span(p)))
-	if s.Relation == rule.Again && s.Rec.Lost() && isData(p.Opcode) {
+	if s.Relation == rule.Again && s.Rec.Lost() && rule.IsData(p.Opcode) {
 		t.again, t.psn, t.at, t.record = true, p.PSN, s.At, s.Index
 	}
 }

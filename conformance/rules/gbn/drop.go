@@ -3,7 +3,6 @@ package gbn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -46,13 +45,13 @@ type payload struct {
 func (e *early) sight(s *rule.Sight) {
 	c, p := e.c, s.Pkt
 	switch {
-	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && isData(p.Opcode):
+	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && rule.IsData(p.Opcode):
 		c.Met()
 		e.kept[e.n%len(e.kept)] = payload{p.PSN, p.Len, s.Sum}
 		e.n++
 	case s.Point == trace.ResponderIn && s.Legal && p.Len >= distinct && s.Sum != 0 && c.Offers(rule.Stores):
 		e.take(payload{p.PSN, p.Len, s.Sum})
-	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && e.holds(p.PSN):
+	case s.Point == trace.ResponderOut && rule.IsACK(p) && e.holds(p.PSN):
 		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; it has to be discarded", c.Rel(p.PSN))
 	}
 }
@@ -149,9 +148,9 @@ func (w *waste) sight(s *rule.Sight) {
 	case trace.RequesterIn:
 		switch {
 		case !w.open || !s.Intact():
-		case isNAK(p) && p.PSN == w.psn && w.inFlight < 0:
+		case rule.IsNAK(p) && p.PSN == w.psn && w.inFlight < 0:
 			w.inFlight, w.end, w.asked, w.back = c.MAX.Sub(p.PSN)-1, c.MAX, s.At, false
-		case p.Opcode.IsReadResponse() || endsRecovery(p) || isNAK(p) && (p.PSN != w.psn || interval(c) > 0):
+		case p.Opcode.IsReadResponse() || endsRecovery(p) || rule.IsNAK(p) && (p.PSN != w.psn || interval(c) > 0):
 			w.open = false // another reason to go back; packets out of order on the link are one too
 		}
 	default:
@@ -164,14 +163,14 @@ func (w *waste) sight(s *rule.Sight) {
 func (w *waste) request(s *rule.Sight) {
 	gone := s.Rec.Lost()
 	switch {
-	case w.open && (gone || !isData(s.Pkt.Opcode) || w.byTimer(s)):
+	case w.open && (gone || !rule.IsData(s.Pkt.Opcode) || w.byTimer(s)):
 		w.open = false // the latter: the timer has gone back as well
 	case w.open && s.Relation == rule.Again:
 		w.back = w.back || s.Pkt.PSN == w.psn
 	case w.open && w.inFlight >= 0 && !w.back && s.At.Sub(w.asked) <= rule.Drain:
 		w.inFlight++
 		w.end = s.Pkt.PSN.Next()
-	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && isData(s.Pkt.Opcode):
+	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && rule.IsData(s.Pkt.Opcode):
 		w.open, w.psn, w.inFlight, w.discarded = true, s.Pkt.PSN, -1, 0
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func duplicateAnswered() rule.Rule {
@@ -17,8 +16,9 @@ func duplicateAnswered() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: []string{scheme},
 		Stimulus: "lost ACKs and the retransmission that follows", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			d := duplicates{c: c}
-			return rule.Check{Sight: d.sight, Event: d.event, End: d.overdue}
+			d := duplicates{c: c, answer: c.Owes(rule.Responder, "a duplicate is not answered with an ACK of %s")}
+			d.answer.Prompt = true
+			return rule.Check{Sight: d.sight, Event: d.event}
 		},
 	}
 }
@@ -27,32 +27,26 @@ func duplicateAnswered() rule.Rule {
 // the others may be coalesced with it. And only one that had been acknowledged: the acknowledgement of another is still to
 // come, and may take its time, as that of a box whose buffer is full does.
 type duplicates struct {
-	c       *rule.Context
-	waiting bool
-	newest  psn.PSN // acknowledged when it came
-	acked   psn.PSN // the newest PSN acknowledged so far,
-	any     bool    // if any was
-	at      vtime.Time
-	awaited rule.Awaited
-	record  uint64
-	latest  payload // the newest arrival, when it was a duplicate
-	credit  int     // packets executed whose placement has not been reported
+	c      *rule.Context
+	answer *rule.Obligation // to the duplicate, about the newest PSN acknowledged when it came
+	acked  psn.PSN          // the newest PSN acknowledged so far,
+	any    bool             // if any was
+	latest payload          // the newest arrival, when it was a duplicate
+	credit int              // packets executed whose placement has not been reported
 }
 
 func (d *duplicates) sight(s *rule.Sight) {
 	c, p := d.c, s.Pkt
-	d.overdue(s.At)
 	switch {
 	case c.Fatal || c.RNRWait:
-		d.waiting = false // nothing, or something else, has to be said now
+		d.answer.Excuse(nil) // nothing, or something else, has to be said now
 	case s.Point == trace.ResponderOut:
-		d.awaited.Behind(s)
-		d.answer(p)
-	case !s.Intact() || !isData(p.Opcode):
+		d.answered(p)
+	case !s.Intact() || !rule.IsData(p.Opcode):
 	case s.Relation == rule.Duplicate:
 		d.latest = payload{p.PSN, p.Len, s.Sum}
-		if p.AckReq && !d.waiting && d.any && p.PSN.LessEq(d.acked) {
-			d.waiting, d.newest, d.at, d.awaited, d.record = true, d.acked, s.At, c.Await(s.At), s.Index
+		if p.AckReq && !d.answer.Owed() && d.any && p.PSN.LessEq(d.acked) {
+			d.answer.Arise(s, d.acked)
 		}
 	case s.Legal:
 		d.latest = payload{}
@@ -62,25 +56,12 @@ func (d *duplicates) sight(s *rule.Sight) {
 	}
 }
 
-// answer takes a response: everything from the newest PSN on says that the duplicate had arrived before.
-func (d *duplicates) answer(p *roce.Packet) {
+// answered takes a response: everything from the newest PSN on says that the duplicate had arrived before.
+func (d *duplicates) answered(p *roce.Packet) {
 	if last, ok := rule.Acknowledged(p); ok && (!d.any || d.acked.Less(last)) {
 		d.any, d.acked = true, last
 	}
-	if d.waiting && !p.PSN.Less(d.newest) {
-		d.waiting = false
-		d.c.Met()
-	}
-}
-
-// overdue judges the waiting duplicate when its time has run out.
-func (d *duplicates) overdue(now vtime.Time) {
-	if d.waiting && d.awaited.Overdue(now) {
-		d.waiting = false
-		if !d.c.Fatal {
-			d.c.FailAt(d.at, d.record, rule.Responder, "a duplicate is not answered with an ACK of "+d.c.Rel(d.newest))
-		}
-	}
+	d.answer.Discharge(func(o rule.Debt) bool { return !p.PSN.Less(o.PSN) })
 }
 
 // event counts placements: there is one for each executed packet, and one too many is the duplicate's.

@@ -35,16 +35,8 @@ const (
 	engines  = "ENG"    // needs a switch, or a report, that only an engine has
 )
 
-// isNAK reports a sequence NAK: the PSN that it names is missing.
-func isNAK(p *roce.Packet) bool {
-	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
-}
-
 // endsRecovery reports a response after which the requester does something else than go back at once: wait for a
 // receive, or fail.
 func endsRecovery(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && (p.AETH.Syndrome.IsRNR() || rule.IsFatal(p.AETH.Syndrome))
 }
-
-// isData reports a packet of a SEND or WRITE.
-func isData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }

@@ -1,11 +1,12 @@
 package gbn
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func nakNamesMissing() rule.Rule {
@@ -16,7 +17,7 @@ func nakNamesMissing() rule.Rule {
 			"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check { return (&gaps{c: c}).check() },
+		New: func(c *rule.Context) rule.Check { return newGaps(c, false) },
 	}
 }
 
@@ -28,77 +29,62 @@ func nakPerGap() rule.Rule {
 			"it has received the packet with the expected PSN; from then on a new error is a new NAK."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Features: []string{scheme},
 		Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check { return (&gaps{c: c, later: true}).check() },
+		New: func(c *rule.Context) rule.Check { return newGaps(c, true) },
 	}
 }
 
-// gaps follows the gaps at the responder and the NAK that each has to draw. A gap that closes within rule.Patience may close
-// without one: the missing packet was late and not lost.
+// gaps follows the gaps at the responder: each owes a NAK, unless the missing packet was late and not lost, so that the gap closes
+// before the NAK is overdue. A box has more reasons to be silent: a NAK acknowledges what is before it (PACK-GAP-001).
 type gaps struct {
-	c       *rule.Context
-	later   bool // judge only gaps after one that has drawn its NAK
-	drawn   bool // an earlier gap has
-	waiting bool // the open gap still has to draw its NAK
-	bad     bool // an illegal request stands at the expected PSN: its own NAK is what follows
-	psn     psn.PSN
-	at      vtime.Time
-	awaited rule.Awaited
-	record  uint64
-	past    [8]psn.PSN // expected PSNs of the latest gaps: their NAKs may leave after they have closed
-	n       int
+	c     *rule.Context
+	nak   *rule.Obligation // of the open gap
+	later bool             // only gaps after one that has drawn its NAK are judged
+	drawn bool             // an earlier gap has
+	bad   bool             // an illegal request stands at the expected PSN: its own NAK is what follows
+	past  rule.Latest[psn.PSN]
 }
 
-func (g *gaps) check() rule.Check { return rule.Check{Sight: g.sight, End: g.close} }
+// pastGaps is of how many gaps the NAKs may leave after they have closed.
+const pastGaps = 8
+
+func newGaps(c *rule.Context, later bool) rule.Check {
+	g := gaps{c: c, later: later, nak: c.Owes(rule.Responder, "no NAK although %s is missing")}
+	g.nak.Unless = func(rule.Debt) bool { return c.AtBox }
+	return rule.Check{Sight: g.sight}
+}
 
 func (g *gaps) sight(s *rule.Sight) {
 	c := g.c
 	switch {
 	case c.Fatal || s.Point == trace.ResponderOut && endsRecovery(s.Pkt):
-		g.waiting = false
+		g.nak.Excuse(nil)
 	case s.Point == trace.ResponderOut:
-		g.awaited.Behind(s)
-		if isNAK(s.Pkt) {
+		if rule.IsNAK(s.Pkt) {
 			g.named(s.Pkt.PSN)
 		}
 	case s.Relation == rule.InOrder:
 		g.bad = !s.Legal
-		g.close(s.At)
+		g.nak.Close(s.At)
 	case s.Relation == rule.Ahead && !c.GapOpen && !c.RNRWait && !g.bad:
-		g.waiting, g.psn, g.at, g.awaited, g.record = true, c.EPSN, s.At, c.Await(s.At), s.Index
-		g.past[g.n%len(g.past)] = c.EPSN
-		g.n++
+		if !g.later || g.drawn {
+			g.nak.Arise(s, c.EPSN)
+		}
+		g.past.Add(c.EPSN, pastGaps)
 	}
 }
 
-// named takes the PSN of a NAK.
+// named takes the PSN of a NAK. A repetition is judged by GBN-NAK-002, and the NAK of a gap may leave after it has closed.
 func (g *gaps) named(p psn.PSN) {
-	if g.waiting && p == g.psn {
-		if !g.later || g.drawn {
-			g.c.Met()
-		}
-		g.waiting, g.drawn = false, true
-		return
-	}
-	for _, was := range g.past[:min(g.n, len(g.past))] {
-		if p == was {
-			return // a repetition, which GBN-NAK-002 judges, or late
-		}
-	}
-	switch {
+	g.nak.Discharge(func(d rule.Debt) bool { return d.PSN == p })
+	switch shown := slices.Contains(g.past.List(), p); {
+	case shown:
+		g.drawn = true
 	case g.later:
 	case g.c.RNRWait:
 		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again", g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	default:
 		g.c.Failf(rule.Responder, "NAK names %s, which nothing showed to be missing; expected is %s", g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	}
-}
-
-// close ends the open gap, if any. A box has more reasons to be silent: a NAK acknowledges what is before it (PACK-GAP-001).
-func (g *gaps) close(at vtime.Time) {
-	if g.waiting && !g.c.AtBox && g.awaited.Overdue(at) && (!g.later || g.drawn) {
-		g.c.FailAt(g.at, g.record, rule.Responder, "no NAK although "+g.c.Rel(g.psn)+" is missing")
-	}
-	g.waiting = false
 }
 
 func nakOnce() rule.Rule {
@@ -115,7 +101,7 @@ func nakOnce() rule.Rule {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				switch {
 				case interval(c) != 0:
-				case s.Point == trace.ResponderOut && isNAK(s.Pkt):
+				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
 					if sent && s.Pkt.PSN == named {
 						c.Failf(rule.Responder, "second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
 					}

@@ -3,7 +3,6 @@ package gbn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -88,7 +87,7 @@ func (g *goBack) response(s *rule.Sight) {
 	case !s.Intact():
 	case endsRecovery(p):
 		g.armed, g.running = false, false
-	case isNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) && g.c.GoBackChunk() == 0:
+	case rule.IsNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) && g.c.GoBackChunk() == 0:
 		g.known, g.armed, g.running = true, true, false
 		g.nak, g.at, g.end = p.PSN, s.At, g.c.MAX
 	}
@@ -142,7 +141,7 @@ func (f *floor) sight(s *rule.Sight) {
 	}
 	// A READ before the floor may wait for data; RC-READ-002 judges where it is re-issued from.
 	switch {
-	case !f.known || s.Relation != rule.Again || !isData(s.Pkt.Opcode) || f.flow.drains(c, s, f.at):
+	case !f.known || s.Relation != rule.Again || !rule.IsData(s.Pkt.Opcode) || f.flow.drains(c, s, f.at):
 	case p.Less(f.psn) && p.Less(c.UNA):
 		c.Failf(rule.Requester, "%s is sent again although a NAK of %s acknowledged it", c.Rel(p), c.Rel(f.psn))
 	case p == f.psn:
@@ -157,11 +156,11 @@ func (f *floor) response(s *rule.Sight) {
 	if !s.Intact() || !p.In(c.UNA, c.MAX) || c.GoBackChunk() != 0 {
 		return
 	}
-	if isNAK(s.Pkt) && p != c.UNA {
+	if rule.IsNAK(s.Pkt) && p != c.UNA {
 		f.known, f.psn, f.at = !f.due, p, s.At
 	}
 	// An ACK moves the requester only while it retransmits, or when it says that READ data are missing.
-	if isNAK(s.Pkt) || f.flow.next != c.MAX || c.OutstandingReads() > 0 {
+	if rule.IsNAK(s.Pkt) || f.flow.next != c.MAX || c.OutstandingReads() > 0 {
 		f.due, f.target, f.since = true, p, s.At
 	}
 }
@@ -215,7 +214,7 @@ func opcodeKept() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Features: []string{scheme},
 		Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {
-			if s.Relation != rule.Again || s.Sent == nil || !isData(s.Sent.Opcode) || s.Sent.Opcode.StartsMessage() {
+			if s.Relation != rule.Again || s.Sent == nil || !rule.IsData(s.Sent.Opcode) || s.Sent.Opcode.StartsMessage() {
 				return
 			}
 			c.Met()
@@ -278,9 +277,9 @@ func (r *recovery) response(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	switch {
 	case !s.Intact():
-	case endsRecovery(p), p.Opcode.IsReadResponse(), p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() && r.head.LessEq(p.PSN):
+	case endsRecovery(p), p.Opcode.IsReadResponse(), rule.IsACK(p) && r.head.LessEq(p.PSN):
 		r.active = false // what goes back now may do so for a READ whose data are missing
-	case !isNAK(p) || !p.PSN.In(c.UNA, c.MAX) || interval(c) != 0:
+	case !rule.IsNAK(p) || !p.PSN.In(c.UNA, c.MAX) || interval(c) != 0:
 	case r.active && p.PSN == r.head:
 		r.second = true
 		c.Met()

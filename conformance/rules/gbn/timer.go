@@ -4,28 +4,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // onlyTimer follows a packet that nothing but the transport timer can bring back: it has to be sent again, and within
-// four times the timer's value after what started it last (IBTA 9.7.6.1.3). Then it may still have to wait for
-// the line.
+// four times the timer's value after what started it last (IBTA 9.7.6.1.3): its loss, a response, a retransmission, or starts.
 type onlyTimer struct {
-	c       *rule.Context
-	what    string // what was lost
-	waiting bool
-	psn     psn.PSN
-	at      vtime.Time // of the loss
-	record  uint64
-	heard   vtime.Time // the loss, or what started the timer after it: a response, a retransmission, or starts
-	asks    bool       // a request has asked for an answer,
-	asked   psn.PSN    // up to here
+	c     *rule.Context
+	again *rule.Obligation // to send the lost packet again
+	asks  bool             // a request has asked for an answer,
+	asked psn.PSN          // up to here
+}
+
+func newOnlyTimer(c *rule.Context, lost string) *onlyTimer {
+	o := &onlyTimer{c: c, again: c.Owes(rule.Requester, "%s is not sent again in time after "+lost)}
+	o.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
+	o.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) } // it had arrived after all
+	return o
 }
 
 // lose starts the wait for p, whose loss s shows.
 func (o *onlyTimer) lose(s *rule.Sight, p psn.PSN) {
-	if o.c.Attr.TransportTimer() != 0 {
-		o.waiting, o.psn, o.at, o.record, o.heard = true, p, s.At, s.Index, s.At
+	if o.again.Excuse(nil); o.c.Attr.TransportTimer() != 0 {
+		o.again.Arise(s, p)
 	}
 }
 
@@ -33,23 +33,16 @@ func (o *onlyTimer) lose(s *rule.Sight, p psn.PSN) {
 func (o *onlyTimer) see(s *rule.Sight) {
 	c := o.c
 	starts := o.starts(s)
+	o.again.Excuse(func(d rule.Debt) bool { return c.Failed || o.again.Unless(d) })
 	switch {
-	case !o.waiting:
-	case c.Failed || o.psn.Less(c.UNA):
-		o.waiting = false // given up for another reason, or it had arrived after all
 	case s.Point == trace.RequesterIn:
-		o.heard = s.At
-	case s.Relation == rule.Again && s.Pkt.PSN.LessEq(o.psn):
-		o.waiting = false
-		switch late := s.At.Sub(o.heard); {
-		case late <= o.limit():
-			c.Met()
-		case !o.held(s.At):
-			c.Failf(rule.Requester, "%s is sent again only %v after %s", c.Rel(o.psn), s.At.Sub(o.at), o.what)
-		}
-	case starts, s.Relation == rule.Again:
-		// The latter is of the burst that the lost one was in, which may wait for the line in its midst, and restarts the timer.
-		o.heard = s.At
+		o.again.Restart(s.At)
+	case s.Relation == rule.Again:
+		o.again.Settle(s.At, func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) })
+		// What is left is of the burst that the lost one was in, which may wait for the line in its midst, and restarts the timer.
+		o.again.Restart(s.At)
+	case starts:
+		o.again.Restart(s.At)
 	}
 }
 
@@ -66,17 +59,6 @@ func (o *onlyTimer) starts(s *rule.Sight) bool {
 	return idle
 }
 
-func (o *onlyTimer) limit() vtime.Duration { return 4*o.c.Attr.TransportTimer() + rule.Patience }
-
-// held reports whether the line was busy from the latest moment at which the timer had to expire until now.
-func (o *onlyTimer) held(now vtime.Time) bool { return o.c.Port.Busy(o.heard.Add(o.limit()), now) }
-
-func (o *onlyTimer) end(at vtime.Time) {
-	if o.waiting && !o.c.Failed && !o.c.GivenUp() && !o.psn.Less(o.c.UNA) && at.Sub(o.heard) > o.limit() && !o.held(at) {
-		o.c.FailAt(o.at, o.record, rule.Requester, o.c.Rel(o.psn)+" is never sent again after "+o.what)
-	}
-}
-
 func headLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-006", Level: rule.Must,
@@ -86,21 +68,21 @@ func headLost() rule.Rule {
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "the same request lost twice", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			o := onlyTimer{c: c, what: "its retransmission was lost"}
+			o := newOnlyTimer(c, "the loss of its retransmission")
 			var head psn.PSN
 			known := false  // head was NAKed
 			second := false // and NAKed again since the loss
-			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
+			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt.PSN
 				if s.Point == trace.RequesterIn {
-					if isNAK(s.Pkt) && s.Intact() && interval(c) == 0 {
-						second = o.waiting && p == o.psn
+					if rule.IsNAK(s.Pkt) && s.Intact() && interval(c) == 0 {
+						second = o.again.About(p)
 						head, known = p, true
 					}
 					o.see(s)
 					return
 				}
-				if o.waiting && second && p == o.psn && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
+				if second && o.again.About(p) && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
 					c.Failf(rule.Requester, "%s is sent again upon a second NAK, before the timer; nothing expected until then", c.Rel(p))
 				}
 				o.see(s)
@@ -122,11 +104,11 @@ func nakLost() rule.Rule {
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses, Features: []string{scheme},
 		Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			o := onlyTimer{c: c, what: "the loss of its NAK"}
-			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
+			o := newOnlyTimer(c, "the loss of its NAK")
+			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Point != trace.ResponderOut {
 					o.see(s)
-				} else if isNAK(s.Pkt) && s.Rec.Lost() {
+				} else if rule.IsNAK(s.Pkt) && s.Rec.Lost() {
 					o.lose(s, s.Pkt.PSN)
 				}
 			}}
@@ -143,14 +125,14 @@ func tailLost() rule.Rule {
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "the last request lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			o := onlyTimer{c: c, what: "the loss of the last packet"}
-			return rule.Check{End: o.end, Sight: func(s *rule.Sight) {
+			o := newOnlyTimer(c, "the loss of the last packet")
+			return rule.Check{Sight: func(s *rule.Sight) {
 				o.see(s)
 				if s.Point != trace.RequesterOut {
 					return
 				}
 				if s.Relation == rule.First {
-					o.waiting = false // it was not the last: what follows it can draw a NAK
+					o.again.Excuse(nil) // it was not the last: what follows it can draw a NAK
 				}
 				next := s.Pkt.PSN.Add(max(1, c.Span(s.Pkt)))
 				if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && s.Rec.Lost() {

@@ -34,7 +34,7 @@ func nakInterval() rule.Rule {
 			var named psn.PSN
 			at := vtime.Never
 			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point != trace.ResponderOut || !isNAK(s.Pkt) || interval(c) == 0 {
+				if s.Point != trace.ResponderOut || !rule.IsNAK(s.Pkt) || interval(c) == 0 {
 					return
 				}
 				if at != vtime.Never && s.Pkt.PSN == named {
@@ -62,7 +62,7 @@ func goBackRounded() rule.Rule {
 			armed := false
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Point == trace.RequesterIn {
-					if t := c.Sent(s.Pkt.PSN); isNAK(s.Pkt) && s.Intact() && t != nil && c.GoBackChunk() > 0 && c.MTU > 0 && isData(t.Opcode) {
+					if t := c.Sent(s.Pkt.PSN); rule.IsNAK(s.Pkt) && s.Intact() && t != nil && c.GoBackChunk() > 0 && c.MTU > 0 && rule.IsData(t.Opcode) {
 						armed, want = true, c.GoBackPoint(s.Pkt.PSN)
 					}
 					return

@@ -66,14 +66,8 @@ func define(r rule.Rule) rule.Rule {
 	return r
 }
 
-// isACK reports a positive cumulative acknowledgement of requests.
-func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
-
 // acknowledges reports an answer that acknowledges what it names: an ACK, or the result of an atomic.
-func acknowledges(p *roce.Packet) bool { return isACK(p) || p.Opcode == roce.AtomicAck }
-
-// isRNR reports an RNR NAK.
-func isRNR(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() }
+func acknowledges(p *roce.Packet) bool { return rule.IsACK(p) || p.Opcode == roce.AtomicAck }
 
 // parameter returns a whole-number parameter of the scheme; both ends have the same.
 func parameter(c *rule.Context, name string) (n int, ok bool) {

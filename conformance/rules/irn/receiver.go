@@ -239,7 +239,7 @@ func (m *mirror) answered(s *rule.Sight) {
 	switch {
 	case m.blind:
 		// An ACK of everything that has arrived: the machines agree again, but for what is counted.
-		if isACK(p) && p.PSN == m.newest {
+		if rule.IsACK(p) && p.PSN == m.newest {
 			m.blind, m.next, m.msn = false, p.PSN.Next(), p.AETH.MSN
 		}
 	case m.rehoused(s):
@@ -472,7 +472,7 @@ func homelessDropped() rule.Rule {
 				case want.why != notReady:
 				case sent == nil:
 					c.FailAt(want.at, want.index, rule.Responder, c.Rel(want.named)+" has no receive and draws no RNR NAK")
-				case !isRNR(sent.Pkt):
+				case !rule.IsRNR(sent.Pkt):
 					c.Failf(rule.Responder, "%s has no receive and draws %v", c.Rel(want.named), sent.Pkt.Opcode)
 				default:
 					met = true
@@ -564,7 +564,7 @@ func differential() rule.Rule {
 func (m *mirror) foreign(s *rule.Sight) {
 	p := s.Pkt
 	switch {
-	case p.Opcode.NumberedApart(), p.Opcode != roce.IRNNack && !isACK(p), m.rehoused(s):
+	case p.Opcode.NumberedApart(), p.Opcode != roce.IRNNack && !rule.IsACK(p), m.rehoused(s):
 		return
 	case p.Opcode == roce.IRNNack:
 		for _, w := range m.want {

@@ -78,7 +78,7 @@ func (a *accuser) response(s *rule.Sight) {
 	if !ok {
 		return
 	}
-	if isNAK(s.Pkt) {
+	if rule.IsNAK(s.Pkt) {
 		for i, r := range a.open {
 			if r.psn == s.Pkt.PSN {
 				a.c.Failf(rule.Responder, "asks for %s, which was recovered %v before; its acknowledgement expected", a.c.Request(r.psn), s.At.Sub(r.at))
@@ -243,7 +243,7 @@ type expected struct {
 }
 
 func (k *placed) sight(s *rule.Sight) {
-	if s.Point == trace.ResponderOut && s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsRNR() {
+	if s.Point == trace.ResponderOut && rule.IsRNR(s.Pkt) {
 		k.due, k.other = k.due[:0], k.other[:0] // refused packets are not placed
 	}
 	if s.Point != trace.ResponderIn || !s.Legal || s.Pkt.Len == 0 {

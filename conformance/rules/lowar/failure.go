@@ -17,20 +17,23 @@ type hole struct {
 
 	failures int // of the decoder, as far as followed
 	open     bool
-	psn      psn.PSN
-	at       vtime.Time
-	index    uint64
-	ahead    bool // the transport has seen a packet behind it
-	awaited  rule.Awaited
+	missing  rule.Debt        // the packet
+	nak      *rule.Obligation // once the transport has seen a packet behind it
+	ahead    bool             // it has
 	naks     int
 }
 
 // holes makes the check of a rule about failures.
 func holes(which func(c *rule.Context) func(rule.Failure, psn.PSN) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
-		h := &hole{c: c, which: which(c)}
-		return rule.Check{Sight: h.sight, End: h.end}
+		return rule.Check{Sight: newHole(c, which(c)).sight}
 	}
+}
+
+func newHole(c *rule.Context, which func(rule.Failure, psn.PSN) bool) *hole {
+	h := &hole{c: c, which: which, nak: c.Owes(rule.Responder, "a NAK of %q expected, which cannot be recovered; none came")}
+	h.nak.Unless = func(rule.Debt) bool { return h.naks > 0 || c.Failed }
+	return h
 }
 
 func (h *hole) sight(s *rule.Sight) {
@@ -38,12 +41,14 @@ func (h *hole) sight(s *rule.Sight) {
 	if d.Failures != h.failures {
 		h.failures = d.Failures
 		h.open = h.which(d.Why, d.Hole)
-		h.psn, h.at, h.index, h.naks, h.ahead = d.Hole, s.At, s.Index, 0, false
+		h.missing, h.naks, h.ahead = rule.Debt{PSN: d.Hole, At: s.At, Index: s.Index}, 0, false
+		h.nak.Excuse(nil)
 	}
 	switch {
 	case !h.open:
 	case h.c.Fatal || h.c.RNRWait:
 		h.open = false
+		h.nak.Excuse(nil)
 	case s.Point == trace.ResponderIn && s.Pkt.Opcode != roce.LoWAR:
 		h.arrived(s)
 	case s.Point == trace.ResponderOut && s.Pkt.Opcode != roce.LoWAR:
@@ -53,23 +58,21 @@ func (h *hole) sight(s *rule.Sight) {
 
 func (h *hole) arrived(s *rule.Sight) {
 	switch {
-	case s.Pkt.PSN == h.psn, h.psn.Less(h.c.EPSN):
+	case s.Pkt.PSN == h.missing.PSN, h.missing.PSN.Less(h.c.EPSN):
 		h.close(s.At)
-	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.psn.Less(s.Pkt.PSN) && !h.ahead: // beyond its reach it says nothing
-		h.ahead, h.awaited = true, h.c.Await(s.At)
+	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.missing.PSN.Less(s.Pkt.PSN) && !h.ahead: // beyond its reach it says nothing
+		h.ahead, h.missing.Since = true, s.At
+		h.nak.Owe(h.missing)
 	}
 }
 
 // close judges when the packet has come at last.
 func (h *hole) close(now vtime.Time) {
 	h.open = false
-	switch {
-	case h.naks > 0 && h.quiet:
-	case h.naks > 0:
+	if h.naks > 0 && !h.quiet {
 		h.c.Met()
-	case h.ahead && h.awaited.Overdue(now):
-		h.c.FailAt(h.at, h.index, rule.Responder, "a NAK of "+h.c.Request(h.psn)+" expected, which cannot be recovered; none came")
 	}
+	h.nak.Close(now)
 }
 
 // repeatsNAKs reports a responder that was asked to repeat the NAK of a gap (nack_interval of go-back-N); GBN-NAK-004 says how often.
@@ -79,47 +82,42 @@ func repeatsNAKs(c *rule.Context) bool {
 }
 
 func (h *hole) response(s *rule.Sight) {
-	c := h.c
-	h.awaited.Behind(s)
+	c, missing := h.c, h.missing.PSN
 	last, ok := rule.Acknowledged(s.Pkt)
 	switch {
 	case !ok:
-	case rule.Selective(s.Pkt) && s.Pkt.PSN.LessEq(h.psn) && h.psn.Less(s.Pkt.SACK.PSN):
+	case rule.Selective(s.Pkt) && s.Pkt.PSN.LessEq(missing) && missing.Less(s.Pkt.SACK.PSN):
 		// The transport above acknowledges selectively, as often as it likes, and may still lack something older.
 		h.naks = max(h.naks, 1)
-	case isNAK(s.Pkt) && s.Pkt.PSN == h.psn:
+	case rule.IsNAK(s.Pkt) && s.Pkt.PSN == missing:
 		if h.naks++; h.naks > 1 && !repeatsNAKs(c) {
-			c.Failf(rule.Responder, "asks for %s a second time; once expected", c.Request(h.psn))
+			c.Failf(rule.Responder, "asks for %s a second time; once expected", c.Request(missing))
 		}
-	case h.psn.LessEq(last):
-		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, which neither came nor can be recovered", c.Rel(last), c.Request(h.psn))
+	case missing.LessEq(last):
+		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, which neither came nor can be recovered", c.Rel(last), c.Request(missing))
 		h.open = false
-	}
-}
-
-func (h *hole) end(at vtime.Time) {
-	if h.open && h.naks == 0 && h.ahead && h.awaited.Overdue(at) && !h.c.Fatal && !h.c.Failed {
-		h.c.FailAt(h.at, h.index, rule.Responder, "a NAK of "+h.c.Request(h.psn)+" expected, which cannot be recovered; none came")
+		h.nak.Excuse(nil)
 	}
 }
 
 // repairsLost remembers which units had their repair packet lost on the way.
 type repairsLost struct {
 	c    *rule.Context
-	gone [64]roce.Repair
-	n    int
+	gone rule.Latest[roce.Repair]
 }
+
+// mostGone bounds them.
+const mostGone = 64
 
 func (r *repairsLost) sight(s *rule.Sight) {
 	if s.Point == trace.RequesterOut && isRepair(s.Pkt) && s.Rec.Lost() {
-		r.gone[r.n%len(r.gone)] = s.Pkt.Repair
-		r.n++
+		r.gone.Add(s.Pkt.Repair, mostGone)
 	}
 }
 
 // covered reports whether the lost ones include that of p's unit.
 func (r *repairsLost) covered(p psn.PSN) bool {
-	for _, h := range r.gone[:min(r.n, len(r.gone))] {
+	for _, h := range r.gone.List() {
 		if p.In(h.Base, h.Base.Add(int(h.N))) && p.Sub(h.Base)%max(1, int(h.C)) == int(h.ISN) {
 			return true
 		}
@@ -148,8 +146,8 @@ func repairAlsoLost() rule.Rule {
 		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a packet of a block lost, and its repair packet",
 		New: func(c *rule.Context) rule.Check {
 			gone := repairsLost{c: c}
-			h := &hole{c: c, which: func(why rule.Failure, p psn.PSN) bool { return why != rule.FailedFull && gone.covered(p) }}
-			return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }, End: h.end}
+			h := newHole(c, func(why rule.Failure, p psn.PSN) bool { return why != rule.FailedFull && gone.covered(p) })
+			return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }}
 		},
 	})
 }
@@ -181,7 +179,7 @@ func repairLost() rule.Rule {
 						}
 						i++
 					}
-				case s.Point == trace.ResponderOut && isNAK(s.Pkt):
+				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
 					for _, h := range blocks {
 						if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
 							c.Failf(rule.Responder, "asks for %s, which has come: only repair packets of its block were lost; no NAK expected", c.Request(s.Pkt.PSN))

@@ -224,5 +224,5 @@ func stockIgnores() rule.Rule {
 
 // refuses reports a NAK: of a sequence, or one after which the QP is in error.
 func refuses(p *roce.Packet) bool {
-	return isNAK(p) || p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)
+	return rule.IsNAK(p) || rule.IsFatalNAK(p)
 }

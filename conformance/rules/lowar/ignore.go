@@ -145,15 +145,15 @@ func holeExpires() rule.Rule {
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
 		Needs:  decodes, Sees: decoded | rule.CodedIn, Stimulus: "a packet of the last block lost, and its repair packets",
 		New: func(c *rule.Context) rule.Check {
-			h := &hole{c: c, which: func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime }}
+			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime })
 			return rule.Check{Sight: func(s *rule.Sight) {
 				// Passed up by the clock: the mirror has just done so, or is about to.
 				d := c.Decoders[0]
-				if s.Point == trace.ResponderOut && isNAK(s.Pkt) && d.Held > 0 && d.Tracking && s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
+				if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking && s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
 					c.Failf(rule.Responder, "asks for %s when others have waited %v for it; %v expected first, in which a repair packet may come", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
 				}
 				h.sight(s)
-			}, End: h.end}
+			}}
 		},
 	})
 }

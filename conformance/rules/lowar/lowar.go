@@ -57,11 +57,6 @@ func isRepair(p *roce.Packet) bool {
 	return p.Opcode == roce.LoWAR && p.Repair.Type == roce.RepairData
 }
 
-// isNAK reports a sequence NAK.
-func isNAK(p *roce.Packet) bool {
-	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
-}
-
 // blame names the end that sends a stream.
 func blame(reads bool) rule.Blame {
 	if reads {

@@ -54,9 +54,9 @@ func reorderBuffer() rule.Rule {
 		"The reorder buffer holds no more packets than it has places; when it is full the block is given up",
 		"The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets.", "a reorder buffer of two packets, and a loss",
 		decoded, func(c *rule.Context) rule.Check {
-			h := &hole{c: c, which: func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedFull }}
+			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedFull })
 			limit := func(c *rule.Context) int64 { return capacity(c, "rob", paperROB) }
-			return together(bounded("reorder buffer", limit, "rob")(c), rule.Check{Sight: h.sight, End: h.end})
+			return together(bounded("reorder buffer", limit, "rob")(c), rule.Check{Sight: h.sight})
 		})
 	r.Needs |= decodes
 	return r
@@ -133,8 +133,9 @@ func tracksAgain() rule.Rule {
 		Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",
 		New: func(c *rule.Context) rule.Check {
 			a := newAccuser(c, func(*rule.Sight) bool { return c.Decoders[0].Failures > 0 })
-			h := &hole{c: c, quiet: true, which: func(rule.Failure, psn.PSN) bool { return true }}
-			return together(a.check(), rule.Check{Sight: h.sight, End: h.end})
+			h := newHole(c, func(rule.Failure, psn.PSN) bool { return true })
+			h.quiet = true
+			return together(a.check(), rule.Check{Sight: h.sight})
 		},
 	})
 }

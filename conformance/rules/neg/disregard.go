@@ -58,7 +58,7 @@ func (j *disregard) response(s *rule.Sight) {
 		return
 	}
 	j.latest, j.heard = s.At, true
-	if rule.AsksAgain(p) || p.Opcode.IsReadResponse() || p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() {
+	if rule.AsksAgain(p) || p.Opcode.IsReadResponse() || rule.IsRNR(p) {
 		j.excused, j.asked, j.since = true, false, s.At
 	}
 }

@@ -140,7 +140,7 @@ func zeroLength() rule.Rule {
 						waiting, at = true, p.PSN
 					}
 				case !waiting || p.PSN.Less(at):
-				case p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome) && p.PSN == at:
+				case rule.IsFatalNAK(p) && p.PSN == at:
 					waiting = false
 					c.Failf(rule.Responder, "request of no bytes at %s draws NAK %#02x; its key is not checked, an ACK expected", c.Rel(at), uint8(p.AETH.Syndrome))
 				default:

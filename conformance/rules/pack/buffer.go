@@ -33,7 +33,7 @@ func bufferHolds() rule.Rule {
 		Needs:  rule.Probes, Stimulus: "requests through the box", BlackBox: engines,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
-			if w != toLocal || !isACK(s.Pkt) || p.paper() || p.fatal || !p.begun {
+			if w != toLocal || !rule.IsACK(s.Pkt) || p.paper() || p.fatal || !p.begun {
 				return
 			}
 			first, ok := p.psn("buf_first")
@@ -120,7 +120,7 @@ type freed struct {
 func (f *freeing) sight(s *rule.Sight, w where) {
 	f.look(s.At)
 	p := f.p
-	if w != fromRemote || !isACK(s.Pkt) || !s.Pkt.PSN.In(p.una, p.max) || p.paper() {
+	if w != fromRemote || !rule.IsACK(s.Pkt) || !s.Pkt.PSN.In(p.una, p.max) || p.paper() {
 		return
 	}
 	full := p.told["buffer"] && p.probe["buf_bytes"] > p.probe["buffer"]

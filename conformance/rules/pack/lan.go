@@ -41,9 +41,9 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 		if g.naks == 0 && !g.unsaid && s.At.Sub(g.since) > rule.Patience {
 			p.c.FailAt(g.since, g.record, rule.Responder, "no NAK although "+p.c.Rel(p.exp)+" is missing")
 		}
-	case w == toLocal && isACK(s.Pkt) && p.gap && p.exp.LessEq(x):
+	case w == toLocal && rule.IsACK(s.Pkt) && p.gap && p.exp.LessEq(x):
 		p.c.Failf(rule.Responder, "ACK of %s, and %s has not come", p.c.Rel(x), p.c.Rel(p.exp))
-	case w == toLocal && isNAK(s.Pkt) && p.gap && !p.waited(s):
+	case w == toLocal && rule.IsNAK(s.Pkt) && p.gap && !p.waited(s):
 		if g.naks++; x != p.exp {
 			p.c.Failf(rule.Responder, "NAK of %s, missing is %s", p.c.Rel(x), p.c.Rel(p.exp))
 		} else if g.naks > 1 {
@@ -122,7 +122,7 @@ func (d *duplicates) sight(s *rule.Sight, w where) {
 		}
 	case w == toLocal && d.open && o == roce.Acknowledge:
 		d.open = false
-		if isACK(s.Pkt) && x.Next().Less(p.acked) {
+		if rule.IsACK(s.Pkt) && x.Next().Less(p.acked) {
 			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x), p.c.Rel(p.acked.Prev()))
 		}
 	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.old(s.At)):
@@ -145,7 +145,7 @@ func readNotCovered() rule.Rule {
 		Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
-			if w != toLocal || s.Pkt.Opcode != roce.Acknowledge || len(p.holds) == 0 || isFatal(s.Pkt) {
+			if w != toLocal || s.Pkt.Opcode != roce.Acknowledge || len(p.holds) == 0 || rule.IsFatalNAK(s.Pkt) {
 				return
 			}
 			p.c.Met()
@@ -193,7 +193,7 @@ func (r *releases) sight(s *rule.Sight, w where) {
 		return
 	}
 	if s.Pkt.Opcode == roce.Acknowledge {
-		r.due = r.due && s.Pkt.PSN.Next().Less(r.psn) && !isFatal(s.Pkt)
+		r.due = r.due && s.Pkt.PSN.Next().Less(r.psn) && !rule.IsFatalNAK(s.Pkt)
 		return
 	}
 	h := p.held(s.Pkt.PSN)

@@ -83,25 +83,12 @@ func judged(r rule.Rule, make func(p *path) check) rule.Rule {
 	return r
 }
 
-// isACK reports a positive acknowledgement.
-func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
-
-// isNAK reports a sequence NAK.
-func isNAK(p *roce.Packet) bool {
-	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
-}
-
 // covers returns the PSN before which an ACK or NAK acknowledges everything.
 func covers(p *roce.Packet) psn.PSN {
-	if isACK(p) {
+	if rule.IsACK(p) {
 		return p.PSN.Next()
 	}
 	return p.PSN
-}
-
-// isFatal reports a NAK that ends the QP.
-func isFatal(p *roce.Packet) bool {
-	return p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)
 }
 
 // ours says that the source is this project's decision where the paper says nothing.

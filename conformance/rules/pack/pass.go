@@ -88,7 +88,7 @@ func (l *legality) sight(s *rule.Sight, w where) {
 	switch {
 	case w == setUp && !s.Out && isREP(s.Pkt):
 		*l = legality{p: l.p}
-	case w == toLocal && isACK(s.Pkt):
+	case w == toLocal && rule.IsACK(s.Pkt):
 		c.Met()
 		if l.acked && x.Less(l.ack) {
 			c.Failf(rule.Responder, "ACK of %s after one of %s; never an earlier one expected", c.Rel(x), c.Rel(l.ack))

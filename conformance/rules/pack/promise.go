@@ -21,7 +21,7 @@ func psnReceived() rule.Rule {
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
-			if w != toLocal || !isACK(s.Pkt) {
+			if w != toLocal || !rule.IsACK(s.Pkt) {
 				return
 			}
 			p.c.Met()
@@ -59,7 +59,7 @@ func msnAsReal() rule.Rule {
 		Stimulus: "every operation and length", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
-			if w != fromRemote || !isACK(s.Pkt) {
+			if w != fromRemote || !rule.IsACK(s.Pkt) {
 				return
 			}
 			// Only an ACK that says what its PSN says is compared: behind a READ that was repeated a later MSN is right.
@@ -84,7 +84,7 @@ func sameAsReal() rule.Rule {
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
-			if w != fromRemote || !isACK(s.Pkt) {
+			if w != fromRemote || !rule.IsACK(s.Pkt) {
 				return
 			}
 			r := p.find(s.Pkt.PSN)
@@ -156,9 +156,9 @@ func (l *latency) event(e *trace.Event) {
 func (l *latency) sight(s *rule.Sight, w where) {
 	p := l.p
 	switch {
-	case w == toLocal && isACK(s.Pkt):
+	case w == toLocal && rule.IsACK(s.Pkt):
 		p.c.Met()
-	case w == fromRemote && isACK(s.Pkt):
+	case w == fromRemote && rule.IsACK(s.Pkt):
 		l.real(s)
 	}
 	if len(p.holds) > 0 || !p.based && !p.cm.connected {
@@ -192,9 +192,9 @@ func realAbsorbed() rule.Rule {
 			switch {
 			case w == fromLocal && p.begun && s.Pkt.PSN.Less(p.exp):
 				due++
-			case w == fromRemote && isACK(s.Pkt) && s.Pkt.PSN.Less(p.acked):
+			case w == fromRemote && rule.IsACK(s.Pkt) && s.Pkt.PSN.Less(p.acked):
 				p.c.Met()
-			case w == toLocal && isACK(s.Pkt) && p.begun && s.Pkt.PSN.Less(p.acked):
+			case w == toLocal && rule.IsACK(s.Pkt) && p.begun && s.Pkt.PSN.Less(p.acked):
 				if due == 0 {
 					p.c.Failf(rule.Responder, "ACK of %s, which Local has been told of and has not asked about again", p.c.Rel(s.Pkt.PSN))
 				}

@@ -33,14 +33,14 @@ type losses struct {
 func (l *losses) sight(s *rule.Sight, w where) {
 	p, x := l.p, s.Pkt.PSN
 	switch {
-	case w == fromRemote && isNAK(s.Pkt) && p.begun && x.In(p.una, p.max):
+	case w == fromRemote && rule.IsNAK(s.Pkt) && p.begun && x.In(p.una, p.max):
 		p.c.Met()
 		l.open, l.psn, l.at, l.record = true, x, s.At, s.Index
 	case w == toRemote && l.open && x.LessEq(l.psn):
 		l.open = false
 	case w == fromRemote && l.open && l.psn.Less(p.una):
 		l.open = false // what was on its way has filled the gap
-	case w == toLocal && isNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp) && !p.waited(s):
+	case w == toLocal && rule.IsNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp) && !p.waited(s):
 		p.c.Failf(rule.Responder, "NAK of %s, which the box has: Local is bothered with a loss on the WAN", p.c.Rel(x))
 	}
 }
@@ -80,7 +80,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 	rto := vtime.Duration(p.probe["wan_rto_ps"])
 	switch {
 	case w == fromRemote && p.begun:
-		if !isACK(s.Pkt) || p.skips(s.Pkt.PSN) {
+		if !rule.IsACK(s.Pkt) || p.skips(s.Pkt.PSN) {
 			q.cause, q.asked = true, s.At
 		}
 		if s.Pkt.PSN.In(p.una, p.max) {
@@ -140,7 +140,7 @@ func rnrAbsorbed() rule.Rule {
 		open := false
 		return check{
 			sight: func(s *rule.Sight, w where) {
-				rnr := s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsRNR()
+				rnr := rule.IsRNR(s.Pkt)
 				switch {
 				case w == fromRemote && rnr && s.Pkt.PSN.In(p.una, p.max) && s.At >= until:
 					p.c.Met()
@@ -190,16 +190,16 @@ type breach struct {
 func (b *breach) sight(s *rule.Sight, w where) {
 	p, x := b.p, s.Pkt.PSN
 	switch {
-	case w == fromRemote && isFatal(s.Pkt) && p.begun && x.Less(p.acked) && !b.open:
+	case w == fromRemote && rule.IsFatalNAK(s.Pkt) && p.begun && x.Less(p.acked) && !b.open:
 		p.c.Met()
 		b.open, b.psn, b.at, b.record, b.counted = true, x, s.At, s.Index, false
 		b.asked = p.acked.Less(p.exp)
 	case !b.open:
 	case w == fromLocal && p.exp.LessEq(x):
 		b.asked = true
-	case w == toLocal && isFatal(s.Pkt):
+	case w == toLocal && rule.IsFatalNAK(s.Pkt):
 		b.failed = true
-	case w == toLocal && isACK(s.Pkt) && p.acked.LessEq(x) && s.At.Sub(b.at) > rule.Drain:
+	case w == toLocal && rule.IsACK(s.Pkt) && p.acked.LessEq(x) && s.At.Sub(b.at) > rule.Drain:
 		p.c.Failf(rule.Responder, "ACK of %s, and Remote has refused %s", p.c.Rel(x), p.c.Rel(b.psn))
 	}
 }

@@ -18,57 +18,32 @@ func ackCoversRequests() rule.Rule {
 			"one response may acknowledge several."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with AckReq", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			a := ackDemand{c: c}
-			return rule.Check{Sight: a.sight, End: a.end}
+			a := ackDemand{c: c, ack: c.Owes(rule.Responder, "no acknowledgement of %s")}
+			return rule.Check{Sight: a.sight}
 		},
 	}
 }
 
-// ackDemand remembers the oldest and the newest request that waits for its acknowledgement.
+// ackDemand follows the requests that wait for an acknowledgement.
 type ackDemand struct {
-	c              *rule.Context
-	open           bool
-	oldest, newest asked
-}
-
-type asked struct {
-	event
-	psn psn.PSN
+	c   *rule.Context
+	ack *rule.Obligation
 }
 
 func (a *ackDemand) sight(s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
 		if s.Legal && p.AckReq && !a.c.Fatal {
-			a.newest = asked{seen(s), p.PSN}
-			if !a.open {
-				a.open, a.oldest = true, a.newest
-			}
+			a.ack.Extend(s, p.PSN)
 		}
 		return
 	}
 	upTo, ok := rule.Acknowledged(p)
-	if !ok {
-		return
-	}
-	switch syn := p.AETH.Syndrome; {
-	case p.Opcode != roce.Acknowledge:
-	case syn.IsRNR():
-		upTo = psn.Max(p.PSN, a.newest.psn) // refused with all that follows it: they come again
-	case rule.IsFatal(syn):
+	refused := rule.IsRNR(p) // with all that follows it: they come again
+	if rule.IsFatalNAK(p) {
 		upTo = p.PSN // the QP is in error
 	}
-	if !a.open || upTo.Less(a.oldest.psn) {
-		return
-	}
-	a.c.Met()
-	a.open, a.oldest = upTo.Less(a.newest.psn), a.newest
-}
-
-func (a *ackDemand) end(at vtime.Time) {
-	if a.open && !a.c.Fatal && a.oldest.overdue(at) && !a.c.BoxWaits() {
-		a.c.FailAt(a.oldest.at, a.oldest.record, rule.Responder, "no acknowledgement of "+a.c.Rel(a.oldest.psn))
-	}
+	a.ack.Discharge(func(d rule.Debt) bool { return refused || ok && d.PSN.LessEq(upTo) })
 }
 
 func ackIsReceived() rule.Rule {
@@ -179,25 +154,17 @@ func ackRequested() rule.Rule {
 			"outstanding request is acknowledged without its timer."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "any message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			var end asked
-			open := false
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					o := s.Pkt.Opcode
-					switch {
-					case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // the latter two are always answered
-						open = false
-						c.Met()
-					case o.EndsMessage() && !open:
-						open, end = true, asked{seen(s), s.Pkt.PSN}
-					}
-				},
-				End: func(at vtime.Time) {
-					if open && end.overdue(at) && !c.Failed {
-						c.FailAt(end.at, end.record, rule.Requester, "nothing asks for an acknowledgement of "+c.Rel(end.psn)+"; AckReq expected")
-					}
-				},
-			}
+			asks := c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
+			return rule.Check{Sight: func(s *rule.Sight) {
+				o := s.Pkt.Opcode
+				switch {
+				case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // the latter two are always answered
+					asks.Excuse(nil)
+					c.Met()
+				case o.EndsMessage() && !asks.Owed():
+					asks.Arise(s, s.Pkt.PSN)
+				}
+			}}
 		},
 	}
 }

@@ -45,7 +45,7 @@ func quiescence() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			idle := vtime.Never // since when nothing is outstanding
-			quiet := func(now vtime.Time) bool { return idle != vtime.Never && now.Sub(idle) > rule.Drain }
+			quiet := func(now vtime.Time) bool { return idle != vtime.Never && !c.Port.Lags(idle, now) }
 			settle := func(now vtime.Time) {
 				if quiet(now) {
 					c.Met()

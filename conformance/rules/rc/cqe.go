@@ -242,7 +242,7 @@ func (a *arrivals) event(e *trace.Event) {
 }
 
 func (a *arrivals) end(at vtime.Time) {
-	if len(a.due) > 0 && !a.c.Fatal && a.due[0].overdue(at) {
+	if len(a.due) > 0 && !a.c.Fatal && a.c.Late(rule.Responder, a.due[0].at, rule.Patience, at) {
 		a.c.FailAt(a.due[0].at, a.due[0].record, rule.Responder, "the message that ends here completes no receive")
 	}
 }

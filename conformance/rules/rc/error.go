@@ -44,11 +44,11 @@ func (e *silence) judge(s *rule.Sight) {
 	switch {
 	case s.Point == trace.RequesterIn:
 		e.reply = s.At
-	case s.Point == trace.RequesterOut && e.failed != vtime.Never && s.At.Sub(e.failed) > rule.Drain:
+	case s.Point == trace.RequesterOut && e.failed != vtime.Never && !c.Port.Lags(e.failed, s.At):
 		c.Failf(rule.Requester, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	case s.Point == trace.ResponderIn && c.Fatal && s.Intact() && e.ignored == vtime.Never:
 		e.ignored = s.At
-	case s.Point == trace.ResponderOut && c.Fatal && (e.refused || e.broken == vtime.Never || s.At.Sub(e.broken) > rule.Drain):
+	case s.Point == trace.ResponderOut && c.Fatal && (e.refused || e.broken == vtime.Never || !c.PeerPort.Lags(e.broken, s.At)):
 		c.Failf(rule.Responder, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	}
 }
@@ -64,7 +64,7 @@ func (e *silence) event(x *trace.Event) {
 }
 
 func (e *silence) end(at vtime.Time) {
-	if e.failed != vtime.Never && at.Sub(e.failed) > rule.Drain || e.ignored != vtime.Never && at.Sub(e.ignored) > rule.Drain {
+	if e.failed != vtime.Never && !e.c.Port.Lags(e.failed, at) || e.ignored != vtime.Never && !e.c.PeerPort.Lags(e.ignored, at) {
 		e.c.Met()
 	}
 }

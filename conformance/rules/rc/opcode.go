@@ -6,7 +6,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func opcodeOrder() rule.Rule {
@@ -75,45 +74,38 @@ func operationRefused() rule.Rule {
 // refusing is a check that the first request which is bad, arriving in order, is answered with a NAK of this code and
 // that nothing is served after it.
 func refusing(c *rule.Context, code roce.Syndrome, bad func(*rule.Sight) bool) rule.Check {
-	r := refusal{c: c, code: code, bad: bad}
-	return rule.Check{Sight: r.sight, End: r.end}
+	r := refusal{c: c, code: code, bad: bad, answer: c.Owes(rule.Responder, "no answer to a request that must be refused")}
+	return rule.Check{Sight: r.sight}
 }
 
 type refusal struct {
 	c       *rule.Context
 	code    roce.Syndrome
 	bad     func(*rule.Sight) bool
-	waiting bool // the bad request has not been answered
-	refused bool // it has, with the code
-	asked   event
-	psn     psn.PSN
+	answer  *rule.Obligation // to the bad request
+	refused bool             // it has been, with the code
+	psn     psn.PSN          // of it
 }
 
 func (r *refusal) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	if s.Point == trace.ResponderIn {
-		if s.Due() && !r.waiting && !r.refused && !c.Fatal && r.bad(s) {
-			r.waiting, r.asked, r.psn = true, seen(s), p.PSN
+		if s.Due() && !r.answer.Owed() && !r.refused && !c.Fatal && r.bad(s) {
+			r.answer.Arise(s, p.PSN)
+			r.psn = p.PSN
 		}
 		return
 	}
 	switch {
-	case p.Opcode.NumberedApart() && !r.refused, p.PSN.Less(r.psn) && (r.waiting || r.refused):
+	case p.Opcode.NumberedApart() && !r.refused, p.PSN.Less(r.psn) && (r.answer.Owed() || r.refused):
 		// the answer to an older request
 	case r.refused:
 		c.Failf(rule.Responder, "a response to %s after the QP refused %s; silence expected", c.Rel(p.PSN), c.Rel(r.psn))
-	case !r.waiting:
+	case !r.answer.Owed():
 	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == r.code && p.PSN == r.psn:
-		r.waiting, r.refused = false, true
-		c.Met()
+		r.refused = r.answer.Discharge(nil)
 	default:
-		r.waiting = false
+		r.answer.Excuse(nil)
 		c.Failf(rule.Responder, "%s is not refused with NAK %#x, which is expected before any other answer", c.Rel(r.psn), uint8(r.code))
-	}
-}
-
-func (r *refusal) end(at vtime.Time) {
-	if r.waiting && r.asked.overdue(at) {
-		r.c.FailAt(r.asked.at, r.asked.record, rule.Responder, "no answer to a request that must be refused")
 	}
 }

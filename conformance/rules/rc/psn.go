@@ -68,8 +68,8 @@ func psnWrap() rule.Rule {
 			"one precedes the other, across the wrap too."},
 		Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			w := wrapCheck{c: c}
-			return rule.Check{Sight: w.sight, End: w.end}
+			w := wrapCheck{c: c, answer: c.Owes(rule.Responder, "no answer to the first request beyond the wrap")}
+			return rule.Check{Sight: w.sight}
 		},
 	}
 }
@@ -77,10 +77,9 @@ func psnWrap() rule.Rule {
 // wrapCheck follows a conversation over the wrap.
 type wrapCheck struct {
 	c       *rule.Context
-	again   int   // acknowledged PSNs from before the wrap sent since
-	asked   event // the first request after the wrap that wanted an answer
-	waiting bool
-	arrived [64]lastSeen // the latest requests that arrived in order
+	again   int              // acknowledged PSNs from before the wrap sent since
+	answer  *rule.Obligation // to the first request after the wrap that wants one
+	arrived [64]lastSeen     // the latest requests that arrived in order
 }
 
 // lastSeen is when a PSN arrived in order.
@@ -93,7 +92,7 @@ type lastSeen struct {
 // was right when it was made, however many answers wait there before it.
 func (w *wrapCheck) late(p psn.PSN, now vtime.Time) bool {
 	a := w.arrived[p%64]
-	return p.Less(w.c.EPSN) && (a.psn != p || now.Sub(a.at) > rule.Drain && !w.c.PeerPort.Busy(a.at, now))
+	return p.Less(w.c.EPSN) && (a.psn != p || !w.c.PeerPort.Queues(a.at, now))
 }
 
 // wrapped reports whether p lies after the latest wrap when looked at from q: q counts from 0 and p before it does not.
@@ -108,19 +107,18 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 		if s.Legal {
 			w.arrived[p%64] = lastSeen{p, s.At}
 		}
-		if s.Legal && s.Pkt.AckReq && uint32(p) < psn.Half && wrapped(c.Start, p.Next()) && !w.waiting {
-			w.asked, w.waiting = seen(s), true
+		if s.Legal && s.Pkt.AckReq && uint32(p) < psn.Half && wrapped(c.Start, p.Next()) && !w.answer.Owed() {
+			w.answer.Arise(s, p)
 		}
 	case trace.ResponderOut:
 		if s.Pkt.Opcode.NumberedApart() {
 			return
 		}
-		if w.waiting && uint32(p) < psn.Half && !s.Pkt.AETH.Syndrome.IsNAK() {
-			w.waiting = false
-			c.Met()
+		if uint32(p) < psn.Half && !s.Pkt.AETH.Syndrome.IsNAK() {
+			w.answer.Discharge(nil)
 		}
 		// A selective acknowledgement says what was so when its packet came; it may have waited since.
-		if w.waiting && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) && !rule.Selective(s.Pkt) {
+		if w.answer.Owed() && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) && !rule.Selective(s.Pkt) {
 			c.Failf(rule.Responder, "NAK asks for %s, which arrived in order across the wrap", c.Rel(p))
 		}
 	}
@@ -138,12 +136,6 @@ func (w *wrapCheck) request(s *rule.Sight) {
 		if w.again++; w.again == wrapStuck {
 			c.Failf(rule.Requester, "%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
 		}
-	}
-}
-
-func (w *wrapCheck) end(at vtime.Time) {
-	if w.waiting && w.asked.overdue(at) && !w.c.Fatal && !w.c.BoxWaits() {
-		w.c.FailAt(w.asked.at, w.asked.record, rule.Responder, "no answer to the first request beyond the wrap")
 	}
 }
 

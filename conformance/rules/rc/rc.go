@@ -6,8 +6,8 @@
 //	RC-ERR-002  a bad R_Key is known only when the responder declares its regions, as probes
 //	RC-ORD-001  only writes of the same address and length are paired
 //
-// Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: see
-// rule.Patience and rule.Drain.
+// Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: package rule has
+// the account of that.
 package rc
 
 import (
@@ -46,6 +46,3 @@ type event struct {
 }
 
 func seen(s *rule.Sight) event { return event{s.At, s.Index} }
-
-// overdue reports whether an answer to e should have been seen by now.
-func (e event) overdue(now vtime.Time) bool { return now.Sub(e.at) >= rule.Patience }

@@ -1,8 +1,6 @@
 package rc
 
 import (
-	"slices"
-
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -144,10 +142,6 @@ func (r *readStream) advance(p *roce.Packet, i int) {
 	}
 }
 
-// settled is how long ago the latest response must have come before a READ that asks for it again is judged: the two may
-// have crossed.
-const settled = 100 * vtime.Microsecond
-
 func readReissue() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-002", Level: rule.Must,
@@ -177,7 +171,7 @@ func readReissue() rule.Rule {
 					c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN), p.RETH.DMALen, s.Sent.Len)
 				case inOldest && next.Less(p.PSN):
 					c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
-				case inOldest && p.PSN.Less(next) && s.At.Sub(arrived) > settled && !c.Relayed(s): // whose client may have lost them
+				case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s): // whose client may have lost them
 					c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s", c.Rel(p.PSN), c.Rel(next))
 				default:
 					c.Met()
@@ -195,7 +189,8 @@ func readReplay() rule.Rule {
 			"for; a duplicate that it does not remember is silently dropped."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			r := replays{c: c}
+			r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
+			r.replay.Unless = func(rule.Debt) bool { return c.AtBox } // who replays is behind it, and the path to there loses some of the data
 			return rule.Check{Sight: r.sight, End: r.end}
 		},
 	}
@@ -207,11 +202,11 @@ type replays struct {
 	kept    []readRequest // at most MaxDestRd, oldest first
 	started psn.PSN       // newest PSN with which a response run began
 	any     bool
-	due     []asked   // covered duplicates not yet answered, by PSN
-	barred  []psn.PSN // PSNs of duplicates that must not be answered
+	replay  *rule.Obligation // of covered duplicates, by PSN
+	barred  []psn.PSN        // PSNs of duplicates that must not be answered
 }
 
-// replayLimit bounds both lists.
+// replayLimit bounds the list.
 const replayLimit = 256
 
 func (r *replays) sight(s *rule.Sight) {
@@ -233,17 +228,10 @@ func (r *replays) sight(s *rule.Sight) {
 
 func (r *replays) duplicate(s *rule.Sight) {
 	p := s.Pkt
-	for i := range r.due {
-		if p.PSN.LessEq(r.due[i].psn) { // the requester starts over, so the later ones will come again
-			r.due = r.due[:i]
-			break
-		}
-	}
+	r.replay.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) }) // the requester starts over, so the later ones will come again
 	if k, ok := r.covered(p); ok {
 		r.forget(k) // one stream per remembered READ: this one replaces it
-		if len(r.due) < replayLimit {
-			r.due = append(r.due, asked{seen(s), p.PSN})
-		}
+		r.replay.Arise(s, p.PSN)
 		return
 	}
 	// While the original is being answered its response could be taken for one to the duplicate.
@@ -254,7 +242,7 @@ func (r *replays) duplicate(s *rule.Sight) {
 
 // forget excuses the duplicates of a READ that wait for an answer: the READ makes room for another, or they do.
 func (r *replays) forget(k readRequest) {
-	r.due = slices.DeleteFunc(r.due, func(a asked) bool { return a.psn.In(k.psn, k.psn.Add(k.n)) })
+	r.replay.Excuse(func(d rule.Debt) bool { return d.PSN.In(k.psn, k.psn.Add(k.n)) })
 }
 
 // covered returns the remembered READ that p asks for a part of.
@@ -271,7 +259,7 @@ func (r *replays) covered(p *roce.Packet) (k readRequest, ok bool) {
 }
 
 func (r *replays) response(p *roce.Packet) {
-	nak := p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)
+	nak := rule.IsFatalNAK(p)
 	if p.Opcode.NumberedApart() || !nak && !(p.Opcode.IsReadResponse() && p.Opcode.StartsMessage()) {
 		return
 	}
@@ -285,25 +273,11 @@ func (r *replays) response(p *roce.Packet) {
 	if !r.any || r.started.Less(p.PSN) {
 		r.any, r.started = true, p.PSN
 	}
-	for i, d := range r.due {
-		if d.psn == p.PSN && !nak {
-			r.c.Met()
-			r.due = append(r.due[:i], r.due[i+1:]...)
-			return
-		}
-	}
+	r.replay.Discharge(func(d rule.Debt) bool { return d.PSN == p.PSN && !nak })
 }
 
-func (r *replays) end(at vtime.Time) {
-	if r.c.Fatal {
-		return
-	}
-	for _, d := range r.due {
-		if d.overdue(at) && !r.c.AtBox { // who replays is behind it, and the path to there loses some of the data
-			r.c.FailAt(d.at, d.record, rule.Responder, "no replay of READ "+r.c.Rel(d.psn))
-		}
-	}
-	if len(r.barred) > 0 {
+func (r *replays) end(vtime.Time) {
+	if len(r.barred) > 0 && !r.c.Fatal {
 		r.c.Met()
 	}
 }
@@ -349,7 +323,7 @@ func readNotAcked() rule.Rule {
 						return
 					}
 					_, next, _, ok := c.OldestRead()
-					if s.Intact() && ok && s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsACK() &&
+					if s.Intact() && ok && rule.IsACK(s.Pkt) &&
 						next.LessEq(s.Pkt.PSN) && s.Pkt.PSN.Less(c.MAX) {
 						beyond, read = true, next
 						c.Met()

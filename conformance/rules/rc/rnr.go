@@ -19,27 +19,26 @@ func rnrSent() rule.Rule {
 			"WQE, and does not execute the request."},
 		Needs: rule.TapResponder | rule.Attributes | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			r := receiver{c: c}
-			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+			r := receiver{c: c, nak: c.Owes(rule.Responder, "no RNR NAK for a request that finds no receive")}
+			return rule.Check{Sight: r.sight, Event: r.event}
 		},
 	}
 }
 
 // receiver counts posted receives, and knows which requests must be refused for want of one.
 type receiver struct {
-	c       *rule.Context
-	posted  int
-	takers  []psn.PSN // requests that needed a receive and that no response has passed, oldest first
-	waiting bool      // one found none and has not been refused
-	asked   asked
+	c      *rule.Context
+	nak    *rule.Obligation // of a request that found no receive
+	posted int              // receives that are left
+	takers []psn.PSN        // requests that needed a receive and that no response has passed, oldest first
 }
 
 func (r *receiver) event(e *trace.Event) {
 	if e.Kind != trace.Receive || r.c.Mine(e) {
 		return
 	}
-	if r.waiting && e.At == r.asked.at {
-		r.waiting = false // posted at the same instant, perhaps before
+	if d := r.nak.Oldest(); d != nil && e.At == d.At {
+		r.nak.Excuse(nil) // posted at the same instant, perhaps before
 		return
 	}
 	r.posted++
@@ -60,14 +59,14 @@ func (r *receiver) sight(s *rule.Sight) {
 	switch {
 	case r.posted > 0:
 		r.posted--
-	case !r.waiting:
-		r.waiting, r.asked = true, asked{seen(s), p.PSN}
+	case !r.nak.Owed():
+		r.nak.Arise(s, p.PSN)
 	}
 }
 
 func (r *receiver) response(p *roce.Packet) {
 	c := r.c
-	if p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() {
+	if rule.IsRNR(p) {
 		r.refused(p)
 		return
 	}
@@ -75,13 +74,14 @@ func (r *receiver) response(p *roce.Packet) {
 	for ok && len(r.takers) > 0 && r.takers[0].LessEq(last) {
 		r.takers = r.takers[1:]
 	}
-	if r.waiting && ok && r.asked.psn.LessEq(last) && !(p.Opcode == roce.Acknowledge && rule.IsFatal(p.AETH.Syndrome)) {
-		r.waiting = false
+	if d := r.nak.Oldest(); d != nil && ok && d.PSN.LessEq(last) && !rule.IsFatalNAK(p) {
+		named := c.Rel(d.PSN)
+		r.nak.Excuse(nil)
 		if r.posted > 0 {
 			r.posted-- // one was posted since, and the request has come again: the NAK had waited behind other responses
 			return
 		}
-		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it; an RNR NAK expected", c.Rel(r.asked.psn))
+		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it; an RNR NAK expected", named)
 	}
 }
 
@@ -96,16 +96,10 @@ func (r *receiver) refused(p *roce.Packet) {
 		c.Met()
 	}
 	r.takers = r.takers[:max(i, 0)] // they come again
-	if r.waiting && r.asked.psn == p.PSN {
-		r.waiting = false
+	if r.nak.About(p.PSN) {
+		r.nak.Excuse(nil)
 	} else if p.PSN.Less(c.EPSN) {
 		r.posted++ // it had been counted as taken
-	}
-}
-
-func (r *receiver) end(at vtime.Time) {
-	if r.waiting && r.asked.overdue(at) {
-		r.c.FailAt(r.asked.at, r.asked.record, rule.Responder, "no RNR NAK for a request that finds no receive")
 	}
 }
 
@@ -174,7 +168,7 @@ func (r *rnrCount) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	limit := int(c.Attr.RNRRetry)
 	if s.Point == trace.RequesterIn {
-		if s.Intact() && p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() && p.PSN.In(c.UNA, c.MAX) {
+		if s.Intact() && rule.IsRNR(p) && p.PSN.In(c.UNA, c.MAX) {
 			if p.PSN != r.psn {
 				r.retries = 0
 			}
@@ -231,7 +225,7 @@ func rnrNotForWrite() rule.Rule {
 					slot := &recent[p.PSN%256]
 					switch {
 					case s.Point == trace.ResponderOut:
-						if p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() && slot.set && slot.psn == p.PSN {
+						if rule.IsRNR(p) && slot.set && slot.psn == p.PSN {
 							c.Failf(rule.Responder, "RNR NAK for WRITE %s, which takes no receive", c.Rel(p.PSN))
 						}
 					case s.Due():

@@ -106,11 +106,10 @@ func (w *stall) resume(s *rule.Sight) {
 	if o.IsRead() || o.IsAtomic() {
 		able = max(able, w.read)
 	}
-	latest := able.Add(rule.Patience) // to be wanted: then it may have to wait for the line
 	switch {
 	case w.freed == vtime.Never:
 		c.Failf(rule.Requester, "%s is sent while %d messages are outstanding", c.Rel(s.Pkt.PSN), w.m.Count())
-	case s.At > latest && !c.Port.Busy(latest, s.At):
+	case c.Late(rule.Requester, able, rule.Patience, s.At):
 		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(able))
 	default:
 		c.Met()

@@ -137,7 +137,7 @@ type flushes struct {
 }
 
 func (f *flushes) sight(s *rule.Sight) {
-	fatal := s.Pkt.Opcode == roce.Acknowledge && rule.IsFatal(s.Pkt.AETH.Syndrome)
+	fatal := rule.IsFatalNAK(s.Pkt)
 	if s.Point == trace.RequesterIn && s.Intact() && fatal && !f.any() && s.Pkt.PSN.In(f.c.UNA, f.c.MAX) {
 		f.came = true
 	}

@@ -1,0 +1,20 @@
+package rule
+
+// Latest remembers the newest values, up to a bound.
+type Latest[T any] struct {
+	list []T
+	next int
+}
+
+// Add puts x in the place of the oldest when there are so many.
+func (l *Latest[T]) Add(x T, most int) {
+	if len(l.list) < most {
+		l.list = append(l.list, x)
+		return
+	}
+	l.list[l.next] = x
+	l.next = (l.next + 1) % most
+}
+
+// List returns them, in no order.
+func (l *Latest[T]) List() []T { return l.list }

@@ -1,0 +1,178 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func timerRestarts() rule.Rule {
+	return rule.Rule{
+		ID: "RC-TMO-003", Level: rule.Must,
+		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
+			"request is outstanding."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
+		New: func(c *rule.Context) rule.Check {
+			switch {
+			case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
+				return rule.Check{} // an endpoint that could report its timer, and was not asked to
+			case !c.Offers(rule.Timers):
+				return restartsSeen(c)
+			}
+			t := newTimerWatch(c)
+			return rule.Check{Sight: t.sight, Event: t.event, End: t.moved}
+		},
+	}
+}
+
+// restartsSeen judges by what a timer that nobody reports does: it must not expire sooner than T_tr after the acknowledgement that
+// restarts it, and not at all when nothing is outstanding.
+func restartsSeen(c *rule.Context) rule.Check {
+	r, t := newRounds(c), period(c)
+	return rule.Check{
+		Sight: func(s *rule.Sight) {
+			if !s.Point.AtRequester() {
+				return
+			}
+			idle := c.UNA == c.MAX && c.Started && c.OutstandingReads() == 0
+			begun, ok := r.sight(s)
+			start := s.At.Add(-begun.max)
+			acked := start > 0 && (start == r.timer.acked || start == r.timer.before)
+			switch {
+			case t == 0 || s.Point != trace.RequesterOut:
+			case idle && s.Relation == rule.Again && !c.Relayed(s) && !c.Port.Lags(r.reply, s.At) && s.At.Sub(r.reply) > t-rule.TimerSlack(t):
+				c.Failf(rule.Requester, "%s is sent again with nothing outstanding; silence expected", c.Rel(s.Pkt.PSN))
+			case !ok || !begun.byTimer || !acked:
+			case begun.max < t-rule.TimerSlack(t):
+				c.Failf(rule.Requester, "%s is sent again %v after an acknowledgement, which did not restart the timer of %v", c.Rel(s.Pkt.PSN), begun.max, t)
+			default:
+				c.Met()
+			}
+		},
+		End: func(at vtime.Time) {
+			if t > 0 && r.burst.any && c.UNA == c.MAX && c.OutstandingReads() == 0 && at.Sub(r.reply) > rule.TimerSlow*t {
+				c.Met()
+			}
+		},
+	}
+}
+
+// timerWatch compares the reported timer with what the responses ask for. It judges plain acknowledgements only: after a NAK or a
+// timeout nothing is in flight until the retransmission leaves, and the timer may stand still until one is sent that expects a response.
+type timerWatch struct {
+	c       *rule.Context
+	intake  rule.Intake
+	restart *rule.Obligation // of the timer, by an acknowledgement while requests that expect a response are outstanding
+	stop    *rule.Obligation // of the timer, by one that leaves nothing outstanding
+	una     psn.PSN          // UNA at the latest sight
+	reply   rule.Debt        // the latest response
+	plain   bool             // it only acknowledges
+	pending int              // a retransmission was asked for: 2 until it begins, 1 until it expects a response, 0
+	asked   bool             // a request that expects a response was sent,
+	newest  psn.PSN          // and this is the newest
+	runs    bool             // the timer does
+	posted  vtime.Time       // the latest request
+	apart   bool             // there was a READ with a timer of its own: what is told is the earlier of two, or the READ's
+}
+
+func newTimerWatch(c *rule.Context) *timerWatch {
+	t := &timerWatch{c: c, intake: rule.NewIntake(c), una: c.Start, newest: c.Start, posted: vtime.Never,
+		restart: c.Owes(rule.Requester, "the timer is not restarted by this acknowledgement"),
+		stop:    c.Owes(rule.Requester, "the timer goes on with nothing outstanding")}
+	t.restart.Patience, t.stop.Patience = c.Port.Wait(), c.Port.Wait() // what a report is about may wait for the line
+	return t
+}
+
+func (t *timerWatch) sight(s *rule.Sight) {
+	p := s.Pkt
+	t.intake.Sight(s)
+	if !s.Point.AtRequester() {
+		return
+	}
+	if s.Point == trace.RequesterOut {
+		t.moved(t.c.Began(s)) // it was no longer in the port since then, and the timer may have run for it
+		t.stop.Excuse(nil)
+		t.apart = t.apart || readApart(p)
+		if t.pending == 2 && s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA) { // not a packet of an older burst
+			t.pending, t.asked = 1, false // what was asked before is asked again, or not awaited
+		}
+		if p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic() {
+			if !t.asked {
+				t.newest = p.PSN
+			}
+			t.asked, t.newest = true, psn.Max(p.PSN, t.newest)
+			t.pending &^= 1
+		}
+		return
+	}
+	t.moved(s.At)
+	if p.Opcode.NumberedApart() {
+		return
+	}
+	_, next, _, reading := t.c.OldestRead()
+	t.reply = rule.Debt{PSN: p.PSN, At: s.At, Since: max(s.At, t.intake.Free()), Index: s.Index}
+	t.plain = rule.IsACK(p) && !reading || p.Opcode.IsReadResponse() && reading && p.PSN == next
+	if !t.plain {
+		t.pending = 2
+	}
+}
+
+// moved notes that the latest response has moved UNA, which shows after its sight.
+func (t *timerWatch) moved(now vtime.Time) {
+	c := t.c
+	judged := !c.Failed && t.pending == 0 && !t.apart
+	for _, o := range []*rule.Obligation{t.restart, t.stop} {
+		if !judged {
+			o.Excuse(nil)
+		}
+		if c.UNA != t.una {
+			o.Close(now)
+		}
+	}
+	switch moved := c.UNA != t.una; {
+	case !moved || !judged || !t.plain || c.Attr.TransportTimer() == 0:
+	case t.asked && !t.newest.Less(c.UNA):
+		t.restart.Owe(t.reply)
+	case t.idle() && t.runs:
+		t.stop.Owe(t.reply)
+	case t.idle():
+		c.Met()
+	}
+	t.una = c.UNA
+	t.restart.Expire(now)
+	t.stop.Expire(now)
+}
+
+func (t *timerWatch) idle() bool {
+	return t.c.UNA == t.c.MAX && t.c.Started && t.c.OutstandingReads() == 0
+}
+
+func (t *timerWatch) event(e *trace.Event) {
+	c := t.c
+	if !c.Mine(e) {
+		return
+	}
+	t.moved(e.At)
+	switch e.Kind {
+	case trace.Timer:
+		if t.runs = e.Deadline != vtime.Never; t.runs {
+			t.restart.Discharge(nil)
+			if t.stop.Excuse(nil); t.idle() && t.plain && t.pending == 0 && !t.apart { // perhaps for what is in the port
+				t.stop.Owe(rule.Debt{At: t.reply.At, Since: max(e.At, t.reply.Since), Index: t.reply.Index})
+			}
+		} else {
+			t.stop.Discharge(nil)
+		}
+	case trace.Post:
+		t.posted = e.At
+	case trace.Timeout:
+		t.pending = 2
+		unheard := c.UNA != c.Start && c.Port.Lags(max(t.reply.At, t.intake.Free()), e.At)
+		unsent := t.posted != vtime.Never && c.Port.Lags(t.posted, e.At)
+		if t.idle() && !unheard && !unsent && !t.apart {
+			c.Fail(rule.Requester, "the timer expires with nothing outstanding; it has to be stopped")
+		}
+	}
+}
