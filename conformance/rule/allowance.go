@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -13,7 +14,7 @@ import (
 //	an endpoint takes time to answer                  Patience
 //	the port is busy, and the turn is another QP's    until it pauses, or the QP's turn has come: Late
 //	answers leave in the order of the requests        as long as data of READs leave before them: Late
-//	packets wait between an engine and its port       Port.Wait: Port.Lags; where they queue, until the port pauses: Port.Queues
+//	packets wait between an engine and its port       Port.Wait: Port.Lags; answers that queue there, until it pauses: Port.Busy
 //	a timer has a resolution                          TimerSlack; it may seem fast by TimerEarly
 //	the QP failed, or waits for a receive             for ever: exempt
 //	a box waits for its own peer, or has given up     for ever: exempt
@@ -96,8 +97,40 @@ func (p *Port) Wait() vtime.Duration { return max(Drain, p.Turn) }
 // Lags reports whether what leaves the port now may have been made before then, so that its sender had not heard of what its tap saw then.
 func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait() }
 
-// Queues is Lags for answers, of which a queue may have been waiting for the line since then.
-func (p *Port) Queues(then, now vtime.Time) bool { return p.Lags(then, now) || p.Busy(then, now) }
+// Heard is a PSN that acknowledgements move, as their receiver knows it: what has just arrived it may not have heard of.
+type Heard struct {
+	sure, newest psn.PSN
+	moves        []movement
+}
+
+// movement is an acknowledgement of what is before a PSN.
+type movement struct {
+	to psn.PSN
+	at vtime.Time
+}
+
+// HeardOf starts where the first PSN is known.
+func HeardOf(p psn.PSN) Heard { return Heard{sure: p, newest: p} }
+
+// Newest returns the PSN as the tap knows it.
+func (h *Heard) Newest() psn.PSN { return h.newest }
+
+// Moved notes an acknowledgement.
+func (h *Heard) Moved(to psn.PSN, at vtime.Time) {
+	h.newest = to
+	h.moves = append(h.moves, movement{to, at})
+}
+
+// Sure returns the PSN that the receiver has certainly heard of when it sends something from its port.
+func (h *Heard) Sure(p *Port, now vtime.Time) psn.PSN {
+	n := 0
+	for n < len(h.moves) && !p.Lags(h.moves[n].at, now) {
+		h.sure = h.moves[n].to
+		n++
+	}
+	h.moves = h.moves[:copy(h.moves, h.moves[n:])]
+	return h.sure
+}
 
 // Began returns when a packet that leaves began to: what comes later cannot change it any more. It is the time of the sight, but
 // where taps are behind the line and its rate is known.

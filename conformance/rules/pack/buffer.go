@@ -140,7 +140,7 @@ func (f *freeing) look(now vtime.Time) {
 		untold := a.full && told.Less(a.eligible)
 		switch {
 		case f.p.fatal, !kept && !untold:
-		case now.Sub(a.at) <= rule.Drain:
+		case f.p.c.PeerPort.Lags(a.at, now):
 			return
 		case kept:
 			f.fail(a, "Remote has acknowledged %s, and the buffer begins at %s", a.psn, first)

@@ -14,7 +14,8 @@ func gapRefused() rule.Rule {
 		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses what comes before its turn with one NAK"},
 		Stimulus: "a request lost on the LAN", BlackBox: emulated,
 	}, func(p *path) check {
-		g := gaps{p: p}
+		g := gaps{p: p, nak: p.c.Owes(rule.Responder, "no NAK although %s is missing")}
+		g.nak.Unless = func(rule.Debt) bool { return g.unsaid || g.naks > 0 }
 		return check{sight: g.sight}
 	})
 }
@@ -22,10 +23,9 @@ func gapRefused() rule.Rule {
 // gaps follows what the box says while a request is missing.
 type gaps struct {
 	p      *path
-	naks   int
-	since  vtime.Time
-	record uint64
-	unsaid bool // at some time since the gap opened the box could not speak: a NAK acknowledges what is before it
+	nak    *rule.Obligation // of the gap that is open
+	naks   int              // that the gap has drawn
+	unsaid bool             // at some time since the gap opened the box could not speak: a NAK acknowledges what is before it
 }
 
 func (g *gaps) sight(s *rule.Sight, w where) {
@@ -34,13 +34,12 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 	case w == fromLocal && p.begun && p.exp.Less(x):
 		p.c.Met()
 		if !p.gap {
-			g.naks, g.since, g.record, g.unsaid = 0, s.At, s.Index, !p.real && !p.cm.connected
+			g.naks, g.unsaid = 0, !p.real && !p.cm.connected
+			g.nak.Arise(s, p.exp)
 		}
 		g.unsaid = g.unsaid || len(p.holds) > 0 || p.mayBeFull()
 	case w == fromLocal && p.gap && x == p.exp:
-		if g.naks == 0 && !g.unsaid && s.At.Sub(g.since) > rule.Patience {
-			p.c.FailAt(g.since, g.record, rule.Responder, "no NAK although "+p.c.Rel(p.exp)+" is missing")
-		}
+		g.nak.Close(s.At)
 	case w == toLocal && rule.IsACK(s.Pkt) && p.gap && p.exp.LessEq(x):
 		p.c.Failf(rule.Responder, "ACK of %s, and %s has not come", p.c.Rel(x), p.c.Rel(p.exp))
 	case w == toLocal && rule.IsNAK(s.Pkt) && p.gap && !p.waited(s):
@@ -59,53 +58,29 @@ func duplicateAnswered() rule.Rule {
 		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
 		Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
 	}, func(p *path) check {
-		d := duplicates{p: p}
-		return check{sight: d.sight, end: d.end}
+		d := duplicates{p: p, answer: p.c.Owes(rule.Responder, "the duplicate of %s has no answer")}
+		d.answer.Unless = func(rule.Debt) bool { return len(p.holds) > 0 || p.cm.left }
+		return check{sight: d.sight}
 	})
 }
 
 // duplicates are the requests of Local that the box has acknowledged before.
 type duplicates struct {
 	p      *path
-	open   bool // one waits for its answer
-	at     vtime.Time
-	record uint64
-	psn    psn.PSN
-	begun  bool    // una is known
-	una    psn.PSN // what Remote had acknowledged rule.Drain ago
-	moves  []move
+	answer *rule.Obligation
+	begun  bool       // una is known
+	una    rule.Heard // what Remote has acknowledged, as the box knows it
 	seen   vtime.Time // the sight before: what has moved since, it moved
-}
-
-// move is where una went, and when.
-type move struct {
-	at vtime.Time
-	to psn.PSN
-}
-
-// old returns what Remote had acknowledged rule.Drain before a time.
-func (d *duplicates) old(at vtime.Time) psn.PSN {
-	n := 0
-	for n < len(d.moves) && d.moves[n].at.Add(rule.Drain) < at {
-		d.una = d.moves[n].to
-		n++
-	}
-	d.moves = d.moves[:copy(d.moves, d.moves[n:])]
-	return d.una
 }
 
 // follow notes that una has moved, by what was seen last.
 func (d *duplicates) follow(now vtime.Time) {
-	una, known := d.p.una, d.una
-	if n := len(d.moves); n > 0 {
-		known = d.moves[n-1].to
-	}
-	switch {
-	case !d.p.begun || d.begun && una == known:
-	case !d.begun || una.Less(known):
-		d.begun, d.una, d.moves = true, una, nil // the flow has begun, or begun anew
+	switch una := d.p.una; {
+	case !d.p.begun || d.begun && una == d.una.Newest():
+	case !d.begun || una.Less(d.una.Newest()):
+		d.begun, d.una = true, rule.HeardOf(una) // the flow has begun, or begun anew
 	default:
-		d.moves = append(d.moves, move{d.seen, una})
+		d.una.Moved(una, d.seen)
 	}
 	d.seen = now
 }
@@ -117,22 +92,16 @@ func (d *duplicates) sight(s *rule.Sight, w where) {
 	switch {
 	case w == fromLocal && data && p.begun && x.Less(p.acked) && !p.fatal:
 		p.c.Met()
-		if !d.open {
-			d.open, d.at, d.record, d.psn = true, s.At, s.Index, x
+		if !d.answer.Owed() {
+			d.answer.Arise(s, x)
 		}
-	case w == toLocal && d.open && o == roce.Acknowledge:
-		d.open = false
+	case w == toLocal && d.answer.Owed() && o == roce.Acknowledge:
+		d.answer.Excuse(nil)
 		if rule.IsACK(s.Pkt) && x.Next().Less(p.acked) {
 			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x), p.c.Rel(p.acked.Prev()))
 		}
-	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.old(s.At)):
+	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.una.Sure(p.c.Port, s.At)):
 		p.c.Failf(rule.Requester, "%s leaves again, and Remote has acknowledged it; nothing expected", p.c.Rel(x))
-	}
-}
-
-func (d *duplicates) end(at vtime.Time) {
-	if d.open && at.Sub(d.at) > rule.Patience && len(d.p.holds) == 0 && !d.p.cm.left {
-		d.p.c.FailAt(d.at, d.record, rule.Responder, "the duplicate of "+d.p.c.Rel(d.psn)+" has no answer")
 	}
 }
 
@@ -173,18 +142,16 @@ func readReleases() rule.Rule {
 		Source:   rule.Source{Ref: ours, Requirement: "What was held back for a READ is no longer held back when the READ is answered"},
 		Stimulus: "a READ between WRITEs", BlackBox: emulated,
 	}, func(p *path) check {
-		r := releases{p: p}
-		return check{sight: r.sight, end: r.end}
+		r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, and Local was never told of %s")}
+		r.ack.Unless = func(rule.Debt) bool { return p.fatal }
+		return check{sight: r.sight}
 	})
 }
 
 // releases follows what became free when a READ was answered.
 type releases struct {
-	p      *path
-	due    bool
-	psn    psn.PSN // behind what Local should be told of
-	at     vtime.Time
-	record uint64
+	p   *path
+	ack *rule.Obligation
 }
 
 func (r *releases) sight(s *rule.Sight, w where) {
@@ -193,7 +160,7 @@ func (r *releases) sight(s *rule.Sight, w where) {
 		return
 	}
 	if s.Pkt.Opcode == roce.Acknowledge {
-		r.due = r.due && s.Pkt.PSN.Next().Less(r.psn) && !rule.IsFatalNAK(s.Pkt)
+		r.ack.Excuse(func(d rule.Debt) bool { return d.PSN.LessEq(s.Pkt.PSN) || rule.IsFatalNAK(s.Pkt) })
 		return
 	}
 	h := p.held(s.Pkt.PSN)
@@ -206,12 +173,7 @@ func (r *releases) sight(s *rule.Sight, w where) {
 	}
 	if h.end.Less(free) {
 		p.c.Met()
-		r.due, r.psn, r.at, r.record = true, free, s.At, s.Index
-	}
-}
-
-func (r *releases) end(at vtime.Time) {
-	if r.due && at.Sub(r.at) > rule.Patience && !r.p.fatal {
-		r.p.c.FailAt(r.at, r.record, rule.Responder, "the READ is answered, and Local was never told of "+r.p.c.Rel(r.psn.Prev()))
+		r.ack.Excuse(nil)
+		r.ack.Arise(s, free.Prev())
 	}
 }

@@ -122,7 +122,7 @@ func readPasses() rule.Rule {
 				return
 			}
 			r := p.find(s.Pkt.PSN)
-			if r == nil || !r.data.seen {
+			if r == nil || len(r.data) == 0 {
 				if p.begun && p.una.LessEq(s.Pkt.PSN) {
 					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent; none expected", p.c.Rel(s.Pkt.PSN))
 				}
@@ -138,7 +138,7 @@ func readPasses() rule.Rule {
 				// The rest of a READ that the box or Local has asked for again has the opcodes of a READ of its own.
 				return got.same(a) && (o == a.opcode || again && a.opcode.EndsMessage() == o.EndsMessage())
 			}):
-				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN), r.data.opcode)
+				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN), r.data[len(r.data)-1].opcode)
 			}
 		}}
 	})

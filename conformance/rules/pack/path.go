@@ -1,9 +1,7 @@
 package pack
 
 import (
-	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -53,26 +51,6 @@ type path struct {
 	told  map[string]bool
 }
 
-// hold is a READ or atomic that is not answered: its PSNs, the response that Remote owes next, the one that Local misses
-// next, and what Local may be told of before it.
-type hold struct {
-	first, end, got, next, asked psn.PSN
-	since                        psn.PSN // where Local's latest request for it begins
-	left                         psn.PSN // behind the data that left last for Local, missed or not
-	again                        backlog // since Local has asked again
-}
-
-// backlog is what may still wait for the line to Local from before something happened: answers to requests that had come by then.
-type backlog struct {
-	since vtime.Time
-	end   psn.PSN // behind those requests
-}
-
-// outlives reports an answer that acknowledges what is before a PSN and has waited for the line since before b.
-func (p *path) outlives(b backlog, covered psn.PSN, now vtime.Time) bool {
-	return covered.LessEq(b.end) && p.c.PeerPort.Busy(b.since, now)
-}
-
 // late is a gap that has closed, and when: its NAK may be waiting for the line to Local.
 type late struct {
 	psn psn.PSN
@@ -81,51 +59,6 @@ type late struct {
 
 // mostLate bounds the gaps whose NAKs are looked out for.
 const mostLate = 64
-
-// request is one PSN that Local has used, with what is compared later.
-type request struct {
-	used    bool
-	asked   bool // Local has sent a request with this PSN: packet and sum are its
-	psn     psn.PSN
-	end     psn.PSN
-	packet  roce.Packet // without payload
-	sum     uint32
-	count   int // messages that have ended with it
-	sent    int // times that it left for Remote
-	at      vtime.Time
-	size    int         // bytes of the frame
-	ack     roce.Packet // the pseudo-ACK that named it, when hasACK
-	hasACK  bool
-	floor   psn.MSN  // newest MSN that Local had seen before it
-	address address  // of that
-	data    answer   // the latest response of Remote with this PSN
-	before  []answer // others, which may still wait for the line to Local
-}
-
-// answer is a READ response or atomic acknowledgement as it arrived from Remote.
-type answer struct {
-	seen   bool
-	opcode roce.Opcode
-	len    int
-	sum    uint32
-	result uint64
-	at     vtime.Time
-}
-
-// same reports equal data.
-func (a *answer) same(b *answer) bool {
-	return a.len == b.len && a.sum == b.sum && a.result == b.result
-}
-
-// management is what set-up messages have told.
-type management struct {
-	asked, connected, left bool
-	leaving                backlog // since the DREQ went to Remote
-	fromA                  bool    // A asked
-	reqStart, repStart     psn.PSN // as in the messages
-	local, remote          uint32
-	reqQPN                 uint32
-}
 
 func newPath(c *rule.Context) *path {
 	return &path{c: c, probe: map[string]int64{}, told: map[string]bool{}}
@@ -155,76 +88,6 @@ func (p *path) at(s *rule.Sight) where {
 		return fromRemote
 	}
 	return elsewhere
-}
-
-// slotLimit bounds the PSNs that are remembered.
-const slotLimit = 1 << 18
-
-// slot returns the place of a PSN in a ring that grows with the span in flight.
-func (p *path) slot(x psn.PSN) *request {
-	for need := x.Sub(p.una) + 64; need > len(p.slots) && len(p.slots) < slotLimit; {
-		old := p.slots
-		p.slots = make([]request, max(256, 2*len(old)))
-		for i := range old {
-			if old[i].used {
-				p.slots[int(old[i].psn)&(len(p.slots)-1)] = old[i]
-			}
-		}
-	}
-	return &p.slots[int(x)&(len(p.slots)-1)]
-}
-
-// find returns what is known of a PSN; nil when nothing is.
-func (p *path) find(x psn.PSN) *request {
-	if len(p.slots) == 0 {
-		return nil
-	}
-	if r := &p.slots[int(x)&(len(p.slots)-1)]; r.used && r.psn == x {
-		return r
-	}
-	return nil
-}
-
-// held returns the READ or atomic whose PSNs hold x.
-func (p *path) held(x psn.PSN) *hold {
-	for i := range p.holds {
-		if h := &p.holds[i]; x.In(h.first, h.end) {
-			return h
-		}
-	}
-	return nil
-}
-
-// eligible returns the PSN behind the newest request that Local may be told of.
-func (p *path) eligible() psn.PSN {
-	if len(p.holds) > 0 {
-		return p.holds[0].asked
-	}
-	return p.asked
-}
-
-// paper reports a box that keeps nothing, which the rules about its buffer do not fit.
-func (p *path) paper() bool { return p.c.Attr.Params["buffer"] == "0" }
-
-// spent reports whether the box has sent the oldest request that Remote has not acknowledged again as often as it may.
-func (p *path) spent() bool {
-	most := retries
-	if n, err := strconv.Atoi(p.c.Attr.Params["wan_retry"]); err == nil {
-		most = n
-	}
-	return most == 0 || p.stuck == p.una && p.tries >= most
-}
-
-// retries is how often the box sends a request again when it is not told.
-const retries = 7
-
-// mayBeFull reports whether the buffer may hold more than the box may promise: as it tells, or where it does not by what Remote
-// has not acknowledged.
-func (p *path) mayBeFull() bool {
-	if p.told["buf_bytes"] {
-		return p.probe["buf_bytes"] > p.probe["buffer"]
-	}
-	return p.c.Overfills(p.exp.Sub(p.una))
 }
 
 // update moves past a packet.
@@ -286,27 +149,6 @@ func (p *path) requested(s *rule.Sight) {
 	}
 }
 
-// askedAgain takes a request for what is left of h. Of several, answers may wait since before the first.
-func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
-	if x.Less(h.next) {
-		h.next, h.since = x, x
-	}
-	if !p.c.PeerPort.Busy(h.again.since, at) {
-		h.again.since = at
-	}
-	h.again.end = p.exp
-}
-
-// repeated notes a READ that Local sends again, perhaps for the rest of its data alone.
-func (p *path) repeated(s *rule.Sight) {
-	r := p.slot(s.Pkt.PSN)
-	if !r.used || r.psn != s.Pkt.PSN {
-		*r = request{used: true, psn: s.Pkt.PSN, end: s.Pkt.PSN.Next(), count: p.count}
-	}
-	r.asked, r.packet, r.sum = true, *s.Pkt, s.Sum
-	r.packet.Payload = nil
-}
-
 // aroundFrame is what layer 1 adds to the bytes of a frame: FCS, preamble and gap.
 const aroundFrame = 24
 
@@ -341,22 +183,6 @@ func (p *path) answered(s *rule.Sight) {
 		p.acked = psn.Max(p.acked, x)
 		p.naked = p.naked || p.gap && x == p.exp
 		p.late = slices.DeleteFunc(p.late, func(l late) bool { return l.psn == x })
-	}
-}
-
-// given takes data of a READ or atomic on their way to Local, and forgets what is answered in full.
-func (p *path) given(x psn.PSN) {
-	if h := p.held(x); h != nil {
-		if x.LessEq(h.left) {
-			h.left = x.Next()
-		}
-		if x == h.next {
-			h.next = x.Next()
-			p.acked = psn.Max(p.acked, h.next)
-		}
-	}
-	for len(p.holds) > 0 && p.holds[0].next == p.holds[0].end {
-		p.holds = p.holds[:copy(p.holds, p.holds[1:])]
 	}
 }
 
@@ -412,122 +238,10 @@ func (p *path) acknowledged(s *rule.Sight) {
 	}
 }
 
-// owed is the first READ or atomic whose data have not all come; nil when there is none.
-func (p *path) owed() *hold {
-	for i := range p.holds {
-		if h := &p.holds[i]; h.got != h.end {
-			return h
-		}
-	}
-	return nil
-}
-
 // reach moves una, but not past a READ whose data have not come.
 func (p *path) reach(x psn.PSN) {
 	if h := p.owed(); h != nil && h.got.Less(x) {
 		x = h.got
 	}
 	p.una = psn.Max(p.una, x)
-}
-
-// skips reports an acknowledgement of x that leaves a READ before it without its data: an implied NAK (IBTA 9.7.5.1).
-func (p *path) skips(x psn.PSN) bool {
-	h := p.owed()
-	return h != nil && h.got.LessEq(x)
-}
-
-// slotData remembers the latest data of Remote for a PSN.
-func (p *path) slotData(s *rule.Sight) {
-	r := p.slot(s.Pkt.PSN)
-	if !r.used || r.psn != s.Pkt.PSN {
-		*r = request{used: true, psn: s.Pkt.PSN, end: s.Pkt.PSN.Next(), count: p.count}
-	}
-	was := r.data
-	r.data = answer{true, s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result, s.At}
-	r.before = slices.DeleteFunc(r.before, func(a answer) bool {
-		return !p.c.PeerPort.Busy(a.at, s.At) || a.same(&was) && a.opcode == was.opcode
-	})
-	if was.seen && len(r.before) < mostAnswers {
-		r.before = append(r.before, was)
-	}
-}
-
-// passed finds the response of Remote that a response for Local passes on: the latest, or one that has waited for the line since.
-func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool {
-	return match(&r.data) || slices.ContainsFunc(r.before, func(a answer) bool { return p.c.PeerPort.Busy(a.at, now) && match(&a) })
-}
-
-// mostAnswers bounds the responses with one PSN that are remembered.
-const mostAnswers = 16
-
-// managed takes a set-up message where it enters or leaves the box.
-func (p *path) managed(s *rule.Sight) {
-	_, m, err := roce.DecodeCM(s.Pkt.Payload)
-	if err != nil {
-		p.cm.asked = true // a message whose content this trace does not keep
-		return
-	}
-	switch m := m.(type) {
-	case *roce.REQ:
-		if !s.Out {
-			p.cm = management{asked: true, fromA: s.Rec.From == trace.A, reqStart: m.StartingPSN, reqQPN: m.QPN}
-		}
-	case *roce.REP:
-		if !s.Out && p.cm.asked && !p.cm.connected {
-			p.cm.connect(m)
-			p.begin(p.start())
-			p.based, p.base, p.shown, p.fatal = true, 0, 0, false
-		}
-	case *roce.DREQ:
-		if s.Out && !p.cm.left {
-			p.cm.left, p.cm.leaving = true, backlog{s.At, p.exp}
-		}
-	}
-}
-
-// connect completes what a REQ began.
-func (m *management) connect(rep *roce.REP) {
-	m.connected, m.repStart, m.local, m.remote = true, rep.StartingPSN, m.reqQPN, rep.QPN
-	if !m.fromA {
-		m.local, m.remote = rep.QPN, m.reqQPN
-	}
-}
-
-// start is the first PSN of Local: in the message that Remote sent (IBTA 12.6.5, 12.6.8).
-func (p *path) start() psn.PSN {
-	if p.cm.fromA {
-		return p.cm.repStart
-	}
-	return p.cm.reqStart
-}
-
-// event takes what the box tells of itself.
-func (p *path) event(e *trace.Event) {
-	p.fatal = p.fatal || e.Kind == trace.Fatal && e.Side == trace.B
-	if p.ofBox(e) && (e.Kind == trace.Probe || e.Kind == trace.Count) {
-		p.probe[e.Name], p.told[e.Name] = e.Value, true
-	}
-}
-
-// ofBox reports an event of the box: of the end A of the second hop.
-func (p *path) ofBox(e *trace.Event) bool { return e.Side == trace.A && e.Conn != p.c.Index }
-
-// psn returns a variable of the box that is a PSN.
-func (p *path) psn(name string) (psn.PSN, bool) {
-	return psn.New(uint32(p.probe[name])), p.told[name]
-}
-
-// address is where a frame comes from and goes to.
-type address struct {
-	src, dst     netip.Addr
-	sport, dport uint16
-}
-
-// addressOf returns the addresses of a frame, zeros when there are no bytes.
-func addressOf(raw []byte) (a address) {
-	var f roce.Frame
-	if raw == nil || f.Decode(raw) != nil {
-		return a
-	}
-	return address{f.Src, f.Dst, f.SrcPort, f.DstPort}
 }

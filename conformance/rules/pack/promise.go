@@ -174,7 +174,7 @@ func (l *latency) real(s *rule.Sight) {
 		return
 	}
 	able := max(r.at, l.since)
-	if l.full && x.Less(l.until) || p.eligible().LessEq(x) || !p.based && !p.cm.connected || s.At.Sub(able) <= rule.Drain {
+	if l.full && x.Less(l.until) || p.eligible().LessEq(x) || !p.based && !p.cm.connected || p.c.PeerPort.Lags(able, s.At) {
 		return // it could not be promised, or there was no time to
 	}
 	p.c.Failf(rule.Responder, "Remote has acknowledged %s, and Local, who sent it %s ago, has not been told", p.c.Rel(x), s.At.Sub(r.at))

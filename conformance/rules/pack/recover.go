@@ -16,18 +16,16 @@ func lossAbsorbed() rule.Rule {
 		Source:   rule.Source{Ref: ours, Requirement: "Local has been told that the request was done, so nobody else can send it again"},
 		Stimulus: "a request lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
-		l := losses{p: p}
-		return check{sight: l.sight, end: l.end}
+		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, and the box never sent it again")}
+		l.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(p.una) }
+		return check{sight: l.sight}
 	})
 }
 
 // losses follows the NAK of a request until it has been sent again.
 type losses struct {
-	p      *path
-	open   bool
-	psn    psn.PSN
-	at     vtime.Time
-	record uint64
+	p     *path
+	again *rule.Obligation
 }
 
 func (l *losses) sight(s *rule.Sight, w where) {
@@ -35,19 +33,12 @@ func (l *losses) sight(s *rule.Sight, w where) {
 	switch {
 	case w == fromRemote && rule.IsNAK(s.Pkt) && p.begun && x.In(p.una, p.max):
 		p.c.Met()
-		l.open, l.psn, l.at, l.record = true, x, s.At, s.Index
-	case w == toRemote && l.open && x.LessEq(l.psn):
-		l.open = false
-	case w == fromRemote && l.open && l.psn.Less(p.una):
-		l.open = false // what was on its way has filled the gap
+		l.again.Excuse(nil)
+		l.again.Arise(s, x)
+	case w == toRemote:
+		l.again.Excuse(func(d rule.Debt) bool { return x.LessEq(d.PSN) })
 	case w == toLocal && rule.IsNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp) && !p.waited(s):
 		p.c.Failf(rule.Responder, "NAK of %s, which the box has: Local is bothered with a loss on the WAN", p.c.Rel(x))
-	}
-}
-
-func (l *losses) end(at vtime.Time) {
-	if l.open && at.Sub(l.at) > rule.Patience && !l.psn.Less(l.p.una) {
-		l.p.c.FailAt(l.at, l.record, rule.Requester, "Remote misses "+l.p.c.Rel(l.psn)+", and the box never sent it again")
 	}
 }
 
@@ -112,7 +103,7 @@ func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 	q.p.c.Met()
 	since := s.At.Sub(q.since)
 	q.since = began
-	if since < rto-rto/20 {
+	if since < rto-rule.TimerEarly(rto) {
 		q.p.c.Failf(rule.Requester, "%s leaves again after a silence of %s, wan_rto is %s", q.p.c.Rel(x), since, rto)
 	}
 }
@@ -155,7 +146,7 @@ func rnrAbsorbed() rule.Rule {
 				}
 			},
 			end: func(at vtime.Time) {
-				if open && at.Sub(until) > rule.Patience && p.probe[engine.BrokenPromise] == 0 {
+				if open && p.c.Late(rule.Requester, until, rule.Patience, at) && p.probe[engine.BrokenPromise] == 0 {
 					p.c.Failf(rule.Requester, "%s was never sent again after its RNR NAK", p.c.Rel(psnOf))
 				}
 			},
@@ -199,7 +190,7 @@ func (b *breach) sight(s *rule.Sight, w where) {
 		b.asked = true
 	case w == toLocal && rule.IsFatalNAK(s.Pkt):
 		b.failed = true
-	case w == toLocal && rule.IsACK(s.Pkt) && p.acked.LessEq(x) && s.At.Sub(b.at) > rule.Drain:
+	case w == toLocal && rule.IsACK(s.Pkt) && p.acked.LessEq(x) && !p.c.PeerPort.Lags(b.at, s.At):
 		p.c.Failf(rule.Responder, "ACK of %s, and Remote has refused %s", p.c.Rel(x), p.c.Rel(b.psn))
 	}
 }
@@ -211,7 +202,7 @@ func (b *breach) event(e *trace.Event) {
 }
 
 func (b *breach) end(at vtime.Time) {
-	if !b.open || at.Sub(b.at) <= rule.Patience {
+	if !b.open || !b.p.c.Late(rule.Responder, b.at, rule.Patience, at) {
 		return
 	}
 	if !b.counted {

@@ -140,7 +140,7 @@ func (m *messages) end(at vtime.Time) {
 	p := m.p
 	for _, list := range m.known {
 		for _, k := range list {
-			if !k.passed && at.Sub(k.at) > rule.Patience && !(k.dreq && p.una.Less(p.exp)) {
+			if !k.passed && p.c.Late(rule.Responder, k.at, rule.Patience, at) && !(k.dreq && p.una.Less(p.exp)) {
 				p.c.FailAt(k.at, k.record, rule.Responder, "a set-up message never left the box")
 			}
 		}

@@ -92,7 +92,7 @@ type lastSeen struct {
 // was right when it was made, however many answers wait there before it.
 func (w *wrapCheck) late(p psn.PSN, now vtime.Time) bool {
 	a := w.arrived[p%64]
-	return p.Less(w.c.EPSN) && (a.psn != p || !w.c.PeerPort.Queues(a.at, now))
+	return p.Less(w.c.EPSN) && (a.psn != p || !w.c.PeerPort.Lags(a.at, now) && !w.c.PeerPort.Busy(a.at, now))
 }
 
 // wrapped reports whether p lies after the latest wrap when looked at from q: q counts from 0 and p before it does not.

@@ -1,0 +1,144 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// hold is a READ or atomic that is not answered: its PSNs, the response that Remote owes next, the one that Local misses
+// next, and what Local may be told of before it.
+type hold struct {
+	first, end, got, next, asked psn.PSN
+	since                        psn.PSN // where Local's latest request for it begins
+	left                         psn.PSN // behind the data that left last for Local, missed or not
+	again                        backlog // since Local has asked again
+}
+
+// backlog is what may still wait for the line to Local from before something happened: answers to requests that had come by then.
+type backlog struct {
+	since vtime.Time
+	end   psn.PSN // behind those requests
+}
+
+// outlives reports an answer that acknowledges what is before a PSN and has waited for the line since before b.
+func (p *path) outlives(b backlog, covered psn.PSN, now vtime.Time) bool {
+	return covered.LessEq(b.end) && p.c.PeerPort.Busy(b.since, now)
+}
+
+// answer is a READ response or atomic acknowledgement as it arrived from Remote.
+type answer struct {
+	opcode roce.Opcode
+	len    int
+	sum    uint32
+	result uint64
+	at     vtime.Time
+}
+
+// same reports equal data.
+func (a *answer) same(b *answer) bool {
+	return a.len == b.len && a.sum == b.sum && a.result == b.result
+}
+
+// held returns the READ or atomic whose PSNs hold x.
+func (p *path) held(x psn.PSN) *hold {
+	for i := range p.holds {
+		if h := &p.holds[i]; x.In(h.first, h.end) {
+			return h
+		}
+	}
+	return nil
+}
+
+// eligible returns the PSN behind the newest request that Local may be told of.
+func (p *path) eligible() psn.PSN {
+	if len(p.holds) > 0 {
+		return p.holds[0].asked
+	}
+	return p.asked
+}
+
+// owed is the first READ or atomic whose data have not all come; nil when there is none.
+func (p *path) owed() *hold {
+	for i := range p.holds {
+		if h := &p.holds[i]; h.got != h.end {
+			return h
+		}
+	}
+	return nil
+}
+
+// askedAgain takes a request for what is left of h. Of several, answers may wait since before the first.
+func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
+	if x.Less(h.next) {
+		h.next, h.since = x, x
+	}
+	if !p.c.PeerPort.Busy(h.again.since, at) {
+		h.again.since = at
+	}
+	h.again.end = p.exp
+}
+
+// repeated notes a READ that Local sends again, perhaps for the rest of its data alone.
+func (p *path) repeated(s *rule.Sight) {
+	r := p.slot(s.Pkt.PSN)
+	if !r.used || r.psn != s.Pkt.PSN {
+		*r = request{used: true, psn: s.Pkt.PSN, end: s.Pkt.PSN.Next(), count: p.count}
+	}
+	r.asked, r.packet, r.sum = true, *s.Pkt, s.Sum
+	r.packet.Payload = nil
+}
+
+// given takes data of a READ or atomic on their way to Local, and forgets what is answered in full.
+func (p *path) given(x psn.PSN) {
+	if h := p.held(x); h != nil {
+		if x.LessEq(h.left) {
+			h.left = x.Next()
+		}
+		if x == h.next {
+			h.next = x.Next()
+			p.acked = psn.Max(p.acked, h.next)
+		}
+	}
+	for len(p.holds) > 0 && p.holds[0].next == p.holds[0].end {
+		p.holds = p.holds[:copy(p.holds, p.holds[1:])]
+	}
+}
+
+// skips reports an acknowledgement of x that leaves a READ before it without its data: an implied NAK (IBTA 9.7.5.1).
+func (p *path) skips(x psn.PSN) bool {
+	h := p.owed()
+	return h != nil && h.got.LessEq(x)
+}
+
+// slotData remembers the latest data of Remote for a PSN.
+func (p *path) slotData(s *rule.Sight) {
+	r := p.slot(s.Pkt.PSN)
+	if !r.used || r.psn != s.Pkt.PSN {
+		*r = request{used: true, psn: s.Pkt.PSN, end: s.Pkt.PSN.Next(), count: p.count}
+	}
+	if n := len(r.data); n > 0 {
+		latest := r.data[n-1].at
+		r.data = slices.DeleteFunc(r.data, func(a answer) bool { return a.at != latest && !p.c.PeerPort.Busy(a.at, s.At) })
+	}
+	if len(r.data) == mostAnswers {
+		r.data = slices.Delete(r.data, 0, 1)
+	}
+	r.data = append(r.data, answer{s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result, s.At})
+}
+
+// passed finds the response of Remote that a response for Local passes on: the latest, or one that has waited for the line since.
+func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool {
+	for i := range r.data {
+		if a := &r.data[i]; (i == len(r.data)-1 || p.c.PeerPort.Busy(a.at, now)) && match(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostAnswers bounds the responses with one PSN that are remembered.
+const mostAnswers = 16
