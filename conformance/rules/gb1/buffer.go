@@ -18,8 +18,10 @@ func earlyKept() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			k := keeping{c: c, arrivals: arrivals{c: c}, answers: answers{c: c}}
-			return rule.Check{Sight: k.sight, End: func(at vtime.Time) { k.overdue(at); k.arrivals.end(at) }}
+			k := keeping{c: c, arrivals: arrivals{c: c},
+				ack: c.Owes(rule.Responder, "what came early up to %s is not acknowledged, although nothing before it is missing")}
+			k.ack.Prompt = true
+			return rule.Check{Sight: k.sight, End: k.arrivals.end}
 		},
 	}
 }
@@ -28,38 +30,36 @@ func earlyKept() rule.Rule {
 type keeping struct {
 	c        *rule.Context
 	arrivals arrivals
-	answers  answers
-	open     bool
-	from, to psn.PSN // the run that the latest gap let go
-	at       vtime.Time
-	record   uint64
+	ack      *rule.Obligation // of the run that the latest gap let go, up to its newest packet
+	from     psn.PSN          // its oldest
 }
 
 func (k *keeping) sight(s *rule.Sight) {
 	c, p := k.c, s.Pkt
-	k.overdue(s.At)
-	k.answers.sight(s)
+	k.arrivals.settle(s.At)
 	switch {
 	case p.Opcode.IsRead() || p.Opcode.IsAtomic() || c.OutstandingReads() > 0:
-		k.open = false // answered with data, before which nothing is acknowledged
+		k.ack.Excuse(nil) // answered with data, before which nothing is acknowledged
 		k.arrivals.early(s)
 	case s.Relation == rule.Released && s.Legal:
-		if !k.open {
-			k.open, k.from, k.at, k.record = true, p.PSN, s.At, s.Index
+		if !k.ack.Owed() {
+			k.ack.Arise(s, p.PSN)
+			k.from = p.PSN
 		}
-		k.to = p.PSN
+		k.ack.Oldest().PSN = p.PSN
 	case s.Point == trace.ResponderIn:
 		k.arrivals.early(s)
 	case c.Fatal:
-		k.open = false
+		k.ack.Excuse(nil)
 	case p.AETH.Syndrome.IsRNR():
 		k.arrivals.refuse(p)
 		k.answer(s)
 	case isRACK(p):
 		// A RACK says what was expected when its packet came, which may have been before the run was let go.
-		if x, ok := k.arrivals.named(p); k.open && p.PSN.In(k.from, k.to.Next()) && (!ok && !k.arrivals.excused(p) || ok && p.PSN.Less(x.expected)) {
+		x, ok := k.arrivals.named(p)
+		if run := k.ack.Oldest(); run != nil && p.PSN.In(k.from, run.PSN.Next()) && (!ok && !k.arrivals.excused(p) || ok && p.PSN.Less(x.expected)) {
 			k.arrivals.doubted(s, c.Rel(p.PSN)+" is asked for again, although it had come")
-			k.open = false
+			k.ack.Excuse(nil)
 		}
 	default:
 		k.answer(s)
@@ -68,23 +68,10 @@ func (k *keeping) sight(s *rule.Sight) {
 
 func (k *keeping) answer(s *rule.Sight) {
 	last, ok := rule.Acknowledged(s.Pkt)
-	if k.open && ok && s.Pkt.AETH.Syndrome.IsRNR() && !k.to.Less(s.Pkt.PSN) {
-		k.open = false // refused for want of a receive, which is another matter
+	if ok && s.Pkt.AETH.Syndrome.IsRNR() {
+		k.ack.Excuse(func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) }) // refused for want of a receive, which is another matter
 	}
-	if k.open && ok && !last.Less(k.to) {
-		k.open = false
-		k.c.Met()
-	}
-}
-
-// overdue judges a run that is not acknowledged.
-func (k *keeping) overdue(now vtime.Time) {
-	k.arrivals.settle(now)
-	if k.open && k.answers.overdue(k.at, now) && !k.c.Fatal {
-		k.open = false
-		k.c.FailAt(k.at, k.record, rule.Responder, "what came early from "+k.c.Rel(k.from)+" to "+k.c.Rel(k.to)+
-			" is not acknowledged, although nothing before it is missing")
-	}
+	k.ack.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) })
 }
 
 func tooEarlyDropped() rule.Rule {
@@ -132,9 +119,10 @@ func runAcknowledged() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request that is sent again", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			r := run{c: c, answers: answers{c: c}}
-			return rule.Check{Sight: r.sight, End: func(at vtime.Time) {
-				if r.overdue(at); r.short {
+			r := run{c: c, ack: c.Owes(rule.Responder, "no ACK of %s, where the run that was kept ends")}
+			r.ack.Prompt = true
+			return rule.Check{Sight: r.sight, End: func(vtime.Time) {
+				if r.short {
 					r.stopped(c.Fatal)
 				}
 			}}
@@ -144,14 +132,12 @@ func runAcknowledged() rule.Rule {
 
 // run follows the packet that fills a gap, and what waited for it.
 type run struct {
-	c         *rule.Context
-	answers   answers
-	fill, end psn.PSN
-	filled    bool // the expected packet came with others kept
-	released  bool // some of them went with it
-	whole     bool // the next packet in order has come, so the run does not go on
-	at        vtime.Time
-	record    uint64
+	c      *rule.Context
+	ack    *rule.Obligation // of the end of the run
+	fill   rule.Debt        // what is owed of it: from the expected packet on
+	from   psn.PSN          // that packet
+	filled bool             // it came with others kept
+	whole  bool             // the next packet in order has come, so the run does not go on
 
 	short bool // an ACK stopped inside the run, which is right when what follows it is refused next
 	said  arrival
@@ -159,35 +145,38 @@ type run struct {
 
 func (r *run) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
-	r.overdue(s.At)
-	r.answers.sight(s)
 	if s.Point == trace.ResponderOut && r.short {
 		r.stopped(p.AETH.Syndrome.IsRNR() || rule.IsFatal(p.AETH.Syndrome))
 	}
 	switch {
 	case s.Relation == rule.Released && r.whole:
 	case s.Relation == rule.Released:
-		r.released = s.Legal && r.filled
-		r.end = p.PSN.Add(max(1, c.Span(p)) - 1)
+		r.ack.Excuse(nil)
 		if p.Opcode.IsRead() || p.Opcode.IsAtomic() {
-			r.filled, r.released = false, false // its data answer
+			r.filled = false // its data answer
+		} else if s.Legal && r.filled {
+			r.fill.PSN = p.PSN.Add(max(1, c.Span(p)) - 1)
+			r.ack.Owe(r.fill)
 		}
 	case s.Point == trace.ResponderIn:
-		if r.released {
+		if r.ack.Owed() {
 			r.whole = true
 		} else if s.Relation == rule.InOrder && s.Legal {
-			r.filled, r.released, r.whole = c.Held > 0, false, false
-			r.fill, r.at, r.record = p.PSN, s.At, s.Index
+			r.filled, r.whole = c.Held > 0, false
+			r.fill, r.from = rule.Debt{At: s.At, Since: s.At, Index: s.Index}, p.PSN
 		}
 	case c.Fatal || p.Opcode.IsReadResponse() || p.AETH.Syndrome.IsRNR():
-		r.filled, r.released = false, false
-	case r.released && rule.IsACK(p) && r.fill.LessEq(p.PSN):
-		r.filled, r.released = false, false
+		r.filled = false
+		r.ack.Excuse(nil)
+	case r.ack.Owed() && rule.IsACK(p) && r.from.LessEq(p.PSN):
+		end := r.ack.Oldest().PSN
+		r.filled = false
+		r.ack.Excuse(nil)
 		switch {
-		case !p.PSN.Less(r.end):
+		case !p.PSN.Less(end):
 			c.Met()
-		case !refusable(c, p.PSN.Next()):
-			r.short, r.said = true, arrival{p.PSN, r.end, s.At, s.Index}
+		case !rule.Refusable(c.Conversation, p.PSN.Next()):
+			r.short, r.said = true, arrival{p.PSN, end, s.At, s.Index}
 		}
 	}
 }
@@ -197,14 +186,6 @@ func (r *run) stopped(refused bool) {
 	r.short = false
 	if x := r.said; !refused {
 		r.c.FailAt(x.at, x.record, rule.Responder, "ACK of "+r.c.Rel(x.psn)+", the run that was kept ends at "+r.c.Rel(x.expected))
-	}
-}
-
-// overdue judges a run that is not answered.
-func (r *run) overdue(now vtime.Time) {
-	if r.released && r.answers.overdue(r.at, now) && !r.c.Fatal {
-		r.c.FailAt(r.at, r.record, rule.Responder, "no ACK of "+r.c.Rel(r.end)+", where the run that was kept ends")
-		r.filled, r.released = false, false
 	}
 }
 

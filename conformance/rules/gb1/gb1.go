@@ -48,28 +48,6 @@ func reach(c *rule.Context) int {
 	return defaultReach
 }
 
-// answers knows when a responder last said something.
-type answers struct {
-	c     *rule.Context
-	last  vtime.Time
-	again vtime.Duration // that retransmissions had taken the line by then
-}
-
-func (a *answers) sight(s *rule.Sight) {
-	if s.Point == trace.ResponderOut {
-		a.last, a.again = s.At, a.c.PeerPort.Again
-	}
-}
-
-// overdue reports that what was due at a time should have been said by now. A gap may be filled, or given up by a shim below, with
-// many packets behind it, and a QP says one thing at its turn: it may take as many turns as there are answers, as long as the line is
-// busy and each turn of the QP brings one. Retransmissions of all QPs go before (IV-C3).
-func (a *answers) overdue(due, now vtime.Time) bool {
-	port := a.c.PeerPort
-	turn := port.Turn + port.Again - a.again
-	return now.Sub(due) >= rule.Patience && !(port.Busy(due, now) && now.Sub(a.last) <= turn)
-}
-
 // order notices packets that arrive in another order than they are sent in: what is then sent again was not lost, and the
 // requester is not to blame.
 type order struct{ latest vtime.Time }

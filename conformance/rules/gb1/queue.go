@@ -16,18 +16,11 @@ type model struct {
 	una  psn.PSN
 	list []wanted // what is to be sent again, in the order of the queue
 
-	void  bool    // go-back-N is at work,
-	until psn.PSN // up to here
-	stale bool    // the latest RACK named nothing new
-	moves []move  // of UNA, while they are younger than rule.Drain
-	old   psn.PSN // UNA that long ago
-	reply vtime.Time
-}
-
-// move is where UNA went to, and when.
-type move struct {
-	una psn.PSN
-	at  vtime.Time
+	void  bool       // go-back-N is at work,
+	until psn.PSN    // up to here
+	stale bool       // the latest RACK named nothing new
+	heard rule.Heard // UNA, as the requester knows it
+	reply vtime.Time // the latest response
 }
 
 // wanted is one packet that is to be sent again.
@@ -41,7 +34,7 @@ type wanted struct {
 const wantedLimit = 1 << 16
 
 func newModel(c *rule.Context) *model {
-	return &model{c: c, crt: c.Start.Prev(), una: c.Start, old: c.Start}
+	return &model{c: c, crt: c.Start.Prev(), una: c.Start, heard: rule.HeardOf(c.Start)}
 }
 
 // response takes a response that arrives, and reports whether it is a RACK that the model believes.
@@ -68,7 +61,7 @@ func (m *model) settle() {
 		return
 	}
 	m.una = c.UNA
-	m.moves = append(m.moves, move{c.UNA, m.reply})
+	m.heard.Moved(c.UNA, m.reply)
 	m.crt = psn.Max(m.crt, c.UNA.Prev())
 	for len(m.list) > 0 && m.list[0].psn.Less(c.UNA) {
 		m.list = m.list[1:]
@@ -76,14 +69,8 @@ func (m *model) settle() {
 	m.void = m.void && c.UNA.Less(m.until)
 }
 
-// settled returns what was acknowledged rule.Drain ago: all packets before it have left the port, if they ever do.
-func (m *model) settled(now vtime.Time) psn.PSN {
-	for len(m.moves) > 0 && now.Sub(m.moves[0].at) > rule.Drain {
-		m.old = m.moves[0].una
-		m.moves = m.moves[1:]
-	}
-	return m.old
-}
+// settled returns what the requester knows to be acknowledged: all packets before it have left the port, if they ever do.
+func (m *model) settled(now vtime.Time) psn.PSN { return m.heard.Sure(m.c.Port, now) }
 
 // goBack voids the model.
 func (m *model) goBack() { m.void, m.until, m.list, m.stale = true, m.c.MAX, nil, false }

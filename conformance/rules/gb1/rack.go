@@ -31,7 +31,7 @@ type doubt struct {
 // doubted notes a RACK that seems wrong. When the packet that it says is expected takes a receive, it may have come and be
 // refused, and the NAK that says so may be superseded by its retry and never leave: that is nobody's fault.
 func (a *arrivals) doubted(s *rule.Sight, text string) {
-	if refusable(a.c, s.Pkt.PSN) {
+	if rule.Refusable(a.c.Conversation, s.Pkt.PSN) {
 		return
 	}
 	if len(a.doubts) < arrivalLimit {
@@ -39,15 +39,9 @@ func (a *arrivals) doubted(s *rule.Sight, text string) {
 	}
 }
 
-// refusable reports whether the request with PSN p may be refused for want of a receive.
-func refusable(c *rule.Context, p psn.PSN) bool {
-	t := c.Sent(p)
-	return t != nil && rule.TakesReceive(t.Opcode)
-}
-
 // settle reports the doubts that no refusal has removed in time; at the end all of them.
 func (a *arrivals) settle(now vtime.Time) {
-	for len(a.doubts) > 0 && now.Sub(a.doubts[0].at) >= rule.Patience {
+	for len(a.doubts) > 0 && a.c.Late(rule.Responder, a.doubts[0].at, rule.Patience, now) {
 		a.report()
 	}
 }
@@ -124,8 +118,8 @@ func rackNamesBoth() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			b := bothNumbers{c: c, arrivals: arrivals{c: c}, answers: answers{c: c}}
-			return rule.Check{Sight: b.sight, End: func(at vtime.Time) { b.close(at); b.arrivals.end(at) }}
+			b := bothNumbers{c: c, arrivals: arrivals{c: c}, first: c.Owes(rule.Responder, "no RACK of %s")}
+			return rule.Check{Sight: b.sight, End: b.arrivals.end}
 		},
 	}
 }
@@ -135,25 +129,24 @@ func rackNamesBoth() rule.Rule {
 type bothNumbers struct {
 	c        *rule.Context
 	arrivals arrivals
-	answers  answers
-	recent   [64]arrival // reported already: RACKs that repeat them are GB1-RACK-002's
-	n        int
-	waiting  bool // the open gap has drawn no RACK
-	first    arrival
+	recent   rule.Latest[psn.PSN] // reported already: RACKs that repeat them are GB1-RACK-002's
+	first    *rule.Obligation     // to answer the open gap with a RACK
 }
+
+// mostRecent bounds what is remembered of RACKs.
+const mostRecent = 64
 
 func (b *bothNumbers) sight(s *rule.Sight) {
 	c, p := b.c, s.Pkt
 	b.arrivals.settle(s.At)
-	b.answers.sight(s)
 	switch {
 	case s.Point == trace.ResponderIn:
 		if s.Relation == rule.InOrder {
-			b.close(s.At)
+			b.first.Close(s.At)
 		}
 		open := c.GapOpen
-		if b.arrivals.early(s) && !open && !b.waiting {
-			b.waiting, b.first = true, arrival{p.PSN, c.EPSN, s.At, s.Index}
+		if b.arrivals.early(s) && !open && !b.first.Owed() {
+			b.first.Arise(s, p.PSN)
 		}
 	case isRACK(p):
 		b.rack(s)
@@ -164,10 +157,10 @@ func (b *bothNumbers) sight(s *rule.Sight) {
 
 func (b *bothNumbers) rack(s *rule.Sight) {
 	c, p := b.c, s.Pkt
-	b.waiting = false
+	b.first.Excuse(nil)
 	x, ok := b.arrivals.named(p)
 	switch {
-	case !ok && !b.reported(p.SACK.PSN) && !b.arrivals.excused(p):
+	case !ok && !slices.Contains(b.recent.List(), p.SACK.PSN) && !b.arrivals.excused(p):
 		b.arrivals.doubted(s, "RACK names "+c.Rel(p.SACK.PSN)+", which did not come early")
 		return
 	case !ok:
@@ -177,25 +170,7 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 	default:
 		c.Met()
 	}
-	b.recent[b.n%len(b.recent)] = x
-	b.n++
-}
-
-func (b *bothNumbers) reported(p psn.PSN) bool {
-	for _, x := range b.recent[:min(b.n, len(b.recent))] {
-		if x.psn == p {
-			return true
-		}
-	}
-	return false
-}
-
-// close judges a gap that has drawn no RACK.
-func (b *bothNumbers) close(at vtime.Time) {
-	if b.waiting && !b.c.Fatal && b.answers.overdue(b.first.at, at) {
-		b.c.FailAt(b.first.at, b.first.record, rule.Responder, "no RACK of "+b.c.Rel(b.first.psn))
-	}
-	b.waiting = false
+	b.recent.Add(x.psn, mostRecent)
 }
 
 func rackEach() rule.Rule {
@@ -207,7 +182,7 @@ func rackEach() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by several", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			e := each{c: c, arrivals: arrivals{c: c}, answers: answers{c: c}}
+			e := each{c: c, arrivals: arrivals{c: c}}
 			return rule.Check{Sight: e.sight, End: func(at vtime.Time) { e.overdue(at); e.arrivals.end(at) }}
 		},
 	}
@@ -217,14 +192,12 @@ func rackEach() rule.Rule {
 type each struct {
 	c        *rule.Context
 	arrivals arrivals
-	answers  answers
 	second   bool // a gap has shown more than one early packet
 }
 
 func (e *each) sight(s *rule.Sight) {
 	c, p := e.c, s.Pkt
 	e.overdue(s.At)
-	e.answers.sight(s)
 	switch {
 	case s.Point == trace.ResponderIn:
 		again := c.GapOpen
@@ -245,7 +218,7 @@ func (e *each) sight(s *rule.Sight) {
 // overdue judges the oldest arrivals whose RACKs should have left.
 func (e *each) overdue(now vtime.Time) {
 	e.arrivals.settle(now)
-	for len(e.arrivals.list) > 0 && e.answers.overdue(e.arrivals.list[0].at, now) {
+	for len(e.arrivals.list) > 0 && e.c.Late(rule.Responder, e.arrivals.list[0].at, rule.Patience, now) {
 		x := e.arrivals.list[0]
 		e.arrivals.list = e.arrivals.list[1:]
 		if !e.c.Fatal {

@@ -173,7 +173,7 @@ func resentFirst() rule.Rule {
 				case m.void || c.Failed:
 				case ok:
 					served = true
-				case s.Relation == rule.First && len(m.list) > 0 && s.At.Sub(m.list[0].since) > rule.Drain:
+				case s.Relation == rule.First && len(m.list) > 0 && !c.Port.Lags(m.list[0].since, s.At):
 					c.Failf(rule.Requester, "%s is sent for the first time, while %s waits to be sent again", c.Rel(s.Pkt.PSN), c.Rel(m.list[0].psn))
 					m.list = m.list[1:]
 				case s.Relation == rule.First && len(m.list) == 0 && served:
@@ -249,7 +249,7 @@ func (f *left) event(e *trace.Event) {
 	c := f.m.c
 	if e.Kind == trace.Timeout && c.Mine(e) {
 		f.m.settle()
-		if l := f.m.list; len(l) > 0 && l[0].head && e.At.Sub(l[0].since) > rule.Drain {
+		if l := f.m.list; len(l) > 0 && l[0].head && !c.Port.Lags(l[0].since, e.At) {
 			c.Failf(rule.Requester, "%s, which a RACK has shown to be missing, is left to the timer", c.Rel(l[0].psn))
 		}
 	}
@@ -320,8 +320,10 @@ func rackLost() rule.Rule {
 		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses, Features: features,
 		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			r := covered{c: c, m: newModel(c)}
-			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+			r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder, "%s came again and is not answered; an ACK expected")}
+			r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
+			r.answer.Prompt = true
+			return rule.Check{Sight: r.sight, Event: r.event}
 		},
 	}
 }
@@ -336,16 +338,13 @@ type covered struct {
 	at      vtime.Time
 	record  uint64
 
-	excess bool // a duplicate has arrived and nothing has been said since
-	dupAt  vtime.Time
-	dup    psn.PSN
-	told   bool    // something has been acknowledged,
-	acked  psn.PSN // up to here: the first acknowledgement of what is behind waits for the data of READs before it
+	answer *rule.Obligation // to a duplicate
+	told   bool             // something has been acknowledged,
+	acked  psn.PSN          // up to here: the first acknowledgement of what is behind waits for the data of READs before it
 }
 
 func (r *covered) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
-	r.overdue(s.At)
 	switch s.Point {
 	case trace.ResponderOut:
 		if isRACK(p) && s.Rec.Lost() && !r.waiting && !p.PSN.Less(c.UNA) && !r.m.covers(p.PSN) {
@@ -354,8 +353,8 @@ func (r *covered) sight(s *rule.Sight) {
 		if last, ok := rule.Acknowledged(p); ok {
 			r.acknowledged(last)
 		}
-		if p.AETH.Syndrome.IsRNR() && p.PSN.LessEq(r.dup) {
-			r.excess = false // it was not a duplicate: nothing from the packet on that found no receive was taken
+		if p.AETH.Syndrome.IsRNR() {
+			r.answer.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) }) // it was not a duplicate: nothing from the packet on that found no receive was taken
 		}
 	case trace.RequesterIn:
 		r.next = r.m.response(s) && r.waiting && r.missing.LessEq(p.PSN) || r.next
@@ -368,8 +367,8 @@ func (r *covered) sight(s *rule.Sight) {
 			r.waiting = false
 		}
 	default:
-		if s.Relation == rule.Duplicate && rule.IsData(p.Opcode) && p.AckReq && !r.excess && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
-			r.excess, r.dup, r.dupAt = true, p.PSN, s.At
+		if s.Relation == rule.Duplicate && rule.IsData(p.Opcode) && p.AckReq && !r.answer.Owed() && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
+			r.answer.Arise(s, p.PSN)
 		}
 	}
 	r.waiting = r.waiting && !r.missing.Less(c.UNA)
@@ -380,7 +379,7 @@ func (r *covered) acknowledged(last psn.PSN) {
 	if !r.told || r.acked.Less(last) {
 		r.told, r.acked = true, last
 	}
-	r.excess = r.excess && last.Less(r.dup)
+	r.answer.Excuse(func(d rule.Debt) bool { return d.PSN.LessEq(last) })
 }
 
 // covers reports whether a RACK has already asked for p.
@@ -389,22 +388,10 @@ func (m *model) covers(p psn.PSN) bool { return p.LessEq(m.crt) }
 // event notices that the timer had to bring the packet back.
 func (r *covered) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && r.c.Mine(e) {
-		if r.waiting && r.next && !r.m.void && e.At.Sub(r.at) > rule.Drain {
+		if r.waiting && r.next && !r.m.void && !r.c.Port.Lags(r.at, e.At) {
 			r.c.FailAt(r.at, r.record, rule.Requester, r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
 		}
 		r.waiting = false
 	}
 	r.m.event(e)
 }
-
-// overdue judges a duplicate that nothing answers. An answer may wait for the line behind the responses to a READ.
-func (r *covered) overdue(now vtime.Time) {
-	if latest := r.dupAt.Add(rule.Patience); r.excess && now >= latest && !r.c.PeerPort.Busy(latest, now) {
-		r.excess = false
-		if !r.c.Fatal && !r.c.RNRWait {
-			r.c.Failf(rule.Responder, "%s came again and is not answered; an ACK expected", r.c.Rel(r.dup))
-		}
-	}
-}
-
-func (r *covered) end(at vtime.Time) { r.overdue(at) }

@@ -18,37 +18,34 @@ func timeoutGoesBack() rule.Rule {
 		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			t := timeouts{c: c, m: newModel(c)}
-			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
+			t := timeouts{c: c, m: newModel(c), again: c.Owes(rule.Requester, "%s is never sent again after the loss of its retransmission")}
+			t.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
+			t.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) || c.Attr.TransportTimer() == 0 }
+			return rule.Check{Sight: t.sight, Event: t.event}
 		},
 	}
 }
 
 // timeouts follows the requester from a lost retransmission over the timeout until it sends something new.
 type timeouts struct {
-	c      *rule.Context
-	m      *model
-	back   bool     // go-back-N was at work already then
-	port   []wanted // what had been asked for when the timer expired: it may be in the port
-	again  bool     // a retransmission was lost, and is not acknowledged
-	psn    psn.PSN
-	at     vtime.Time
-	record uint64
-	fired  bool       // the timer has,
-	since  vtime.Time // then
-	begun  bool       // a packet has been sent since
-	next   psn.PSN    // what follows it
+	c     *rule.Context
+	m     *model
+	again *rule.Obligation // to send once more what was lost twice
+	back  bool             // go-back-N was at work already when the timer expired
+	port  []wanted         // what had been asked for then: it may be in the port
+	fired bool             // the timer has,
+	since vtime.Time       // then
+	begun bool             // a packet has been sent since
+	next  psn.PSN          // what follows it
 }
 
 func (t *timeouts) sight(s *rule.Sight) {
 	c, p := t.c, s.Pkt
-	t.again = t.again && !t.psn.Less(c.UNA)
+	t.again.Excuse(func(d rule.Debt) bool { return d.PSN.Less(c.UNA) })
 	if s.Point == trace.RequesterIn {
 		t.m.response(s)
 		t.fired = t.fired && !isRACK(p) // from here on RACKs say what is sent
-		if t.again {
-			t.at = s.At
-		}
+		t.again.Restart(s.At)
 		return
 	}
 	t.m.sent(s)
@@ -57,7 +54,8 @@ func (t *timeouts) sight(s *rule.Sight) {
 	}
 	t.next = p.PSN.Add(max(1, c.Span(p)))
 	if s.Relation == rule.Again && s.Rec.Lost() && rule.IsData(p.Opcode) {
-		t.again, t.psn, t.at, t.record = true, p.PSN, s.At, s.Index
+		t.again.Excuse(nil)
+		t.again.Arise(s, p.PSN)
 	}
 }
 
@@ -67,10 +65,10 @@ func (t *timeouts) follow(s *rule.Sight) {
 	switch {
 	case !t.begun && p == c.UNA:
 		t.begun = true
-		if t.again {
+		if t.again.Owed() {
 			c.Met()
 		}
-	case !t.begun && s.At.Sub(t.since) <= rule.Drain && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
+	case !t.begun && c.Port.Lags(t.since, s.At) && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
 		return // it was in the port already
 	case !t.begun && p.Less(c.UNA) && !p.Less(t.m.settled(s.At)):
 		t.begun = true // it was the oldest when it was handed to the port
@@ -101,17 +99,6 @@ func (t *timeouts) event(e *trace.Event) {
 		t.port, t.back = t.m.list, t.m.void
 	}
 	t.m.event(e)
-}
-
-// timerSlow is how many times its nominal value a timer may take (IBTA 9.7.6.1.3).
-const timerSlow = 4
-
-// end finds a loss that was never repaired.
-func (t *timeouts) end(at vtime.Time) {
-	c, period := t.c, t.c.Attr.TransportTimer()
-	if t.again && !t.psn.Less(c.UNA) && !c.Failed && period != 0 && at.Sub(t.at) > timerSlow*period+rule.Patience {
-		c.FailAt(t.at, t.record, rule.Requester, c.Rel(t.psn)+" is never sent again after the loss of its retransmission")
-	}
 }
 
 func lossFree() rule.Rule {
