@@ -18,6 +18,8 @@ type course struct {
 	jump     moment     // first PSN that had not passed when a later one did
 	owed     moment     // oldest request that calls for an answer, with all before it seen
 	nak      moment     // sequence NAK whose retransmission has not passed
+	answered bool       // a response has passed
+	awaited  moment     // request that a NAK of any kind named, and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
 	asked    vtime.Time // the newest request
 	heard    bool       // an answer that ends something passed since then
@@ -39,7 +41,7 @@ const swapTime = 20 * vtime.Microsecond
 // request follows a request, which takes span PSNs; exact is false when it may take more, so that nobody knows what comes next.
 func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
 	if !exact {
-		c.begun, c.jump, c.owed, c.nak = false, moment{}, moment{}, moment{}
+		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
 		return
 	}
 	end := p.PSN.Add(span)
@@ -57,6 +59,9 @@ func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
 		} else {
 			c.requester.spacing.add(gap)
 		}
+	}
+	if c.awaited.valid && c.awaited.psn.In(p.PSN, end) {
+		c.awaited.valid = false
 	}
 	c.newest = psn.Max(c.newest, end)
 	if p.PSN.LessEq(c.expected) {
@@ -102,9 +107,23 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 	if !p.Opcode.IsReadResponse() || p.Opcode.EndsMessage() {
 		c.heard, c.answer = true, at
 	}
+	if !c.answered && c.newest.LessEq(p.PSN) { // the capture began in the middle of a recovery
+		c.requester.missing++
+		c.responder.unserved++
+	}
+	c.answered = true
 	a := p.AETH.Syndrome
+	if positive := p.Opcode != roce.Acknowledge || a.IsACK(); !positive {
+		c.awaited = moment{p.PSN, at, true}
+	} else if c.awaited.valid && c.awaited.psn.LessEq(p.PSN) {
+		c.requester.missing++
+		c.awaited.valid = false
+	}
 	switch {
 	case p.Opcode != roce.Acknowledge || a.IsACK():
+		if p.Opcode != roce.Acknowledge && p.PSN.In(c.expected, c.newest) {
+			c.responder.unserved++
+		}
 		c.acknowledged(p.PSN, at)
 	case a == roce.SyndromePSNSeqErr:
 		c.owed.valid = false

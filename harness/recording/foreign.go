@@ -2,6 +2,10 @@ package recording
 
 import (
 	"fmt"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // learn finds out what a foreign capture is of, how it has to be read, and where it was taken. It returns how to read it.
@@ -18,7 +22,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 		return nil, err
 	}
 	late := l.survey.late
-	for range 2 { // what frames out of order do not show, they show in order
+	for range 3 { // what frames out of order do not show, they show in order
 		was := how
 		if how = l.survey.procedure(&was); !how.differs(&was, l.survey.tapped()) {
 			break
@@ -31,16 +35,56 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	switch {
 	case how.two && tap.told():
 		return nil, fmt.Errorf("trace: %s: two taps show themselves where they stand", name)
-	case how.two:
+	case !how.two:
+		return as, r.stand(as, &how, tap)
+	}
+	only, err := r.between(as)
+	switch {
+	case err != nil:
+		return nil, err
+	case only == nil:
 		l.say(&r.Header, r.Capture)
 		return as, nil
 	}
-	return as, r.stand(as, tap)
+	how.two, how.only, how.shift = false, only, 0
+	if l, err = r.survey(name, as); err != nil {
+		return nil, err
+	}
+	r.Capture.Late = uint64(late)
+	if err = r.stand(as, &how, tap); err == nil {
+		r.Capture.Why += fmt.Sprintf("; tap %v stands between the ports, and is left out", only.Other())
+	}
+	return as, err
+}
+
+// between finds out whether one of two taps is between the ports: then the other one alone counts, or the first when both are.
+func (r *Recording) between(as anew) (only *trace.Side, err error) {
+	var at [2]*vantage
+	err = as(func(c *captureFiles) error {
+		for s := range at {
+			at[s] = newVantage(&r.Header)
+		}
+		lanes := capture.NewLanes(c.sources, time.Time{})
+		for n := lanes.Next(); n != nil; n = lanes.Next() {
+			at[n.Frame.Tap].frame(&n.Frame, n.At)
+		}
+		return nil // an error shows when it is played
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case at[trace.B].astray(trace.B):
+		return new(trace.Side), nil
+	case at[trace.A].astray(trace.A):
+		b := trace.B
+		return &b, nil
+	}
+	return nil, nil
 }
 
 // survey reads captures once to learn their connections.
 func (r *Recording) survey(name string, as anew) (l *learner, err error) {
-	return l, as(func(c *captureFiles) (err error) {
+	err = as(func(c *captureFiles) (err error) {
 		if l, err = learn(c.sources); err != nil {
 			return err
 		}
@@ -51,16 +95,20 @@ func (r *Recording) survey(name string, as anew) (l *learner, err error) {
 		}
 		return nil
 	})
+	return l, err
 }
 
 // stand finds out where the one tap stands.
-func (r *Recording) stand(as anew, tap Tap) error {
+func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
 	return as(func(c *captureFiles) error {
 		v := newVantage(&r.Header)
 		if err := v.watch(c.sources); err != nil {
 			return err
 		}
 		at := v.decide()
+		if how.apart() {
+			at = place{why: "each frame was seen at two places"}
+		}
 		var err error
 		switch {
 		case tap.told():

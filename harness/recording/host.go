@@ -9,16 +9,17 @@ import (
 
 // host is what passed the tap tells about one end: how long it took to react as the tap saw it, and what was lost between the two.
 type host struct {
-	addr    netip.Addr
-	unseen  int     // sequence NAKs for requests of this host that never passed
-	seen    int     // sequence NAKs by this host for requests that had passed
-	missing uint64  // requests of this host that were answered and had not passed in their order
-	gaps    int     // packets of this host that passed late or never, after later ones
-	silent  samples // from a request that this host did not answer to its retransmission
-	answers samples // from a request to the answer of this host
-	react   samples // from a sequence NAK to the retransmission by this host
-	idle    pauses
-	spacing samples // from one new request to the next, with no answer between
+	addr     netip.Addr
+	unseen   int     // sequence NAKs for requests of this host that never passed
+	seen     int     // sequence NAKs by this host for requests that had passed
+	missing  uint64  // requests of this host that were answered and had not passed in their order
+	unserved uint64  // of those to this host, answered with what only who has the request can know
+	gaps     int     // packets of this host that passed late or never, after later ones
+	silent   samples // from a request that this host did not answer to its retransmission
+	answers  samples // from a request to the answer of this host
+	react    samples // from a sequence NAK to the retransmission by this host
+	idle     pauses
+	spacing  samples // from one new request to the next, with no answer between
 }
 
 // sampleLimit bounds what is kept of a kind of time.

@@ -165,7 +165,9 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 		return r, err
 	}
 	r.Play = func(s trace.Sink) error {
-		return as(func(c *captureFiles) error { return playForeign(&r.Header, c.sources, s) })
+		n := &injections{Sink: s}
+		defer func() { r.Capture.Injected = n.count }()
+		return as(func(c *captureFiles) error { return playForeign(&r.Header, c.sources, n) })
 	}
 	return r, nil
 }
@@ -215,4 +217,18 @@ func openBoth(text string, captures []string) (trace.Header, func(trace.Sink) er
 			})
 		})
 	}, nil
+}
+
+// injections counts the frames that arrived at one tap and that the other, at the port of their sender, does not show.
+type injections struct {
+	trace.Sink
+	count uint64
+}
+
+// Packet implements trace.Sink.
+func (n *injections) Packet(r *trace.Record) {
+	if r.Fate == trace.Injected {
+		n.count++
+	}
+	n.Sink.Packet(r)
 }

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -155,6 +156,7 @@ func (s *survey) sorted() (list []*crossing) {
 type procedure struct {
 	known  bool                  // a survey was made
 	two    bool                  // they are of two taps
+	only   *trace.Side           // of two taps, the one that counts; nil for all
 	behind []time.Duration       // by how much the frames of each source are out of order
 	shift  time.Duration         // by how much the clock of the second tap is ahead
 	twice  map[way]time.Duration // within which time a frame that was seen before is the same one
@@ -164,8 +166,11 @@ type procedure struct {
 func (s *survey) procedure(was *procedure) procedure {
 	if was.known {
 		next := *was
-		if !next.two && next.twice == nil {
-			next.twice = s.twice.windows()
+		if next.twice = nil; !next.two {
+			next.twice = s.twice.windows() // at the next place, if it shows frames at several
+		}
+		for on, within := range was.twice {
+			next.twice[on] = max(next.twice[on], within)
 		}
 		return next
 	}
@@ -185,7 +190,7 @@ func (s *survey) tapped() bool { return s.frames[0] > 0 && s.frames[1] > 0 }
 // differs reports whether p reads captures in another way than was did, which took frames for those of two taps or not.
 func (p *procedure) differs(was *procedure, tapped bool) bool {
 	if was.known {
-		return len(p.twice) > len(was.twice)
+		return !maps.Equal(p.twice, was.twice)
 	}
 	late := slices.ContainsFunc(p.behind, func(d time.Duration) bool { return d > 0 })
 	return p.two != tapped || p.shift != 0 || len(p.twice) > 0 || late
@@ -209,15 +214,48 @@ func (r *procedure) apply(c *captureFiles) {
 		if len(r.twice) > 0 {
 			src = &once{Source: src, windows: r.twice, skipped: &c.twice}
 		}
+		if files && (!r.known || r.two || r.only != nil) {
+			src = capture.AtTap{Source: src, Side: trace.Side(i)}
+		}
 		switch {
+		case r.only != nil:
+			src = capture.NoTap{Source: &seenAt{src, *r.only}}
 		case r.known && !r.two:
 			src = capture.NoTap{Source: src}
-		case files:
-			src = capture.AtTap{Source: src, Side: trace.Side(i)}
-			if r.shift != 0 {
-				src = capture.Shifted(src, trace.B, -r.shift)
-			}
+		case files && r.shift != 0:
+			src = capture.Shifted(src, trace.B, -r.shift)
 		}
 		c.sources[i] = src
 	}
+}
+
+// seenAt is a source without the frames of another tap.
+type seenAt struct {
+	capture.Source
+	tap trace.Side
+}
+
+// Next implements capture.Source.
+func (s *seenAt) Next(f *capture.Frame) error {
+	for {
+		if err := s.Source.Next(f); err != nil || f.Tap == s.tap {
+			return err
+		}
+	}
+}
+
+// Stats returns those of the source.
+func (s *seenAt) Stats() capture.Stats { return capture.StatsOf(s.Source) }
+
+// nearMirror is how long after one another a mirror at one place shows a frame twice, at most.
+const nearMirror = 10 * time.Microsecond
+
+// apart reports whether the two sights of a frame are so long apart that they are of two places.
+func (r *procedure) apart() bool {
+	for _, within := range r.twice {
+		if within > nearMirror {
+			return true
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +97,49 @@ func TestClocksOfTwoTaps(t *testing.T) {
 				t.Errorf("%v: doubts %v", by, r.Capture.Doubts())
 			}
 		}
+	}
+}
+
+// Of two taps, one that frames are lost behind on both sides is between the ports: it is left out. What both show in one file is of no port.
+func TestSecondTapBetween(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
+	a, b, mid := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B), framesBetween(f)
+	for name, c := range map[string]struct {
+		lists [][]capture.Frame
+		want  string
+	}{
+		"requester and between": {[][]capture.Frame{a, mid}, atRequester}, "between and responder": {[][]capture.Frame{mid, b}, atResponder},
+		"responder and between": {[][]capture.Frame{b, mid}, atResponder}, "both ports": {[][]capture.Frame{b, a}, bothPorts},
+		"both ports in one file": {[][]capture.Frame{inTime(a, b)}, between},
+	} {
+		r, _ := filed(t, c.lists...)
+		if got := r.Capture; got.Tap != c.want || strings.Contains(got.Why, "left out") != strings.Contains(name, "between") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What a capture lacks shows in the answers to it, and a whole capture lacks nothing.
+func TestWhatACaptureLacks(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	some, most := func(i int) bool { return i%11 != 5 }, func(i int) bool { return i != 12 }
+	for name, c := range map[string]struct {
+		lists [][]capture.Frame
+		lacks bool
+	}{
+		"requester": {[][]capture.Frame{a}, false}, "responder": {[][]capture.Frame{b}, false}, "both": {[][]capture.Frame{a, b}, false},
+		"requester, not all": {[][]capture.Frame{later(a, 0, most)}, true}, "both, not all of one": {[][]capture.Frame{a, later(b, 0, some)}, true},
+	} {
+		r, _ := filed(t, c.lists...)
+		if lacks := r.Capture.Missing+r.Capture.Injected > 0; lacks != c.lacks || (len(r.Capture.Doubts()) > 0) != c.lacks {
+			t.Errorf("%s: %+v, doubts %v", name, r.Capture, r.Capture.Doubts())
+		}
+	}
+	f = tracetest.Parse(t, "@1..9 A>B SEND_ONLY psn=+4 len=1\n@2 B>A ACK psn=+9 msn=10\n@20..21 A>B SEND_ONLY psn=+5 len=1\n", 0)
+	path := filepath.Join(t.TempDir(), "x.pcap")
+	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
+	if r, err := Read(path, Tap{place: atRequester}); err != nil || r.Capture.Missing == 0 {
+		t.Errorf("a start in the middle of a recovery: %+v, %v", r.Capture, err)
 	}
 }

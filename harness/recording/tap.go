@@ -62,6 +62,7 @@ type Capture struct {
 	Headless uint64            // of those, without all their headers
 	Dropped  uint64            // frames that the capturing system says it lost
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
+	Injected uint64            // frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was played
 	Clocks   time.Duration     // by how much the clock of tap B was ahead, as far as it had to be set right
 	BadICRC  uint64            // whole RoCEv2 frames with a wrong ICRC, or that do not decode
 }
@@ -124,6 +125,7 @@ func (c *Capture) Doubts() (list []Doubt) {
 		{c.Dropped, "frames, as the capturing system says"},
 		{c.Headless, "headers of frames"},
 		{c.Missing, "requests that were answered"},
+		{c.Injected, "frames that arrived"},
 	} {
 		if x.n > 0 {
 			list = append(list, Doubt{validity.Capture, fmt.Sprintf("the capture lacks %d %s", x.n, x.what)})

@@ -113,18 +113,35 @@ func (v *vantage) span(p *roce.Packet, e end) (n int, exact bool) {
 	return min((int(p.RETH.DMALen)+mtu-1)/mtu, psn.Half/2), true
 }
 
-// missing counts the requests that were answered and never passed the tap, where that stands at the port of their sender: the capture
-// lacks them.
+// missing counts what the capture lacks by its own account: requests that were answered and never passed the tap, where that stands at the
+// port of their sender; at that of their receiver, those of which the answer has data that nobody else has.
 func (v *vantage) missing(h *trace.Header) (n uint64) {
+	counted := map[*host]bool{}
 	for i := range h.Conns {
 		for s, tapped := range h.Taps {
-			if tapped {
-				n += v.host(h.Conns[i].Ends[s].Addr).missing
-				v.host(h.Conns[i].Ends[s].Addr).missing = 0
+			if x := v.host(h.Conns[i].Ends[s].Addr); tapped && !counted[x] {
+				counted[x] = true
+				n += x.missing + x.unserved
 			}
 		}
 	}
 	return n
+}
+
+// astray reports whether the tap at a side is not at the port of any host there: something was lost between them, and the host is not
+// seen to react at once.
+func (v *vantage) astray(s trace.Side) bool {
+	if len(v.header.Conns) == 0 {
+		return false
+	}
+	h := v.host(v.header.Conns[0].Ends[s].Addr)
+	if !v.common(h) {
+		return false // nobody knows
+	}
+	far := v.others(h)
+	_, _, near := nearer(h, far, much)
+	signs := h.seen + h.unseen + h.gaps
+	return !near && signs > 0 && signs*2*much > far.lost()
 }
 
 // place is where the tap stands: at the port of a host, or between them when addr is not valid.

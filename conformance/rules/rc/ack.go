@@ -133,6 +133,9 @@ func (g *ghost) sight(s *rule.Sight) {
 	if p.Opcode != roce.Acknowledge || !s.Intact() || !c.Started {
 		return
 	}
+	if !c.Known && p.PSN.Less(c.Start) { // a request from before the capture may be outstanding
+		return
+	}
 	// The repeat of the newest acknowledgement is the normal answer to a duplicate.
 	if g.armed = !p.PSN.In(c.UNA, c.MAX) && p.PSN != c.UNA.Prev(); g.armed {
 		g.psn, g.at, g.nak = p.PSN, s.At, p.AETH.Syndrome == roce.SyndromePSNSeqErr
