@@ -20,9 +20,11 @@ func explainCommand() *cobra.Command {
 	var list bool
 	var page string
 	c := &cobra.Command{
-		Use:               "explain [RULE|FAMILY|WORD...]",
-		Short:             "Explain a conformance rule: what it asks for, what breaks it, and what either looks like",
-		ValidArgsFunction: cobra.FixedCompletions(rulebook.IDs(), cobra.ShellCompDirectiveNoFileComp),
+		Use:   "explain [RULE|FAMILY|WORD...]",
+		Short: "Explain a conformance rule: what it asks for, what breaks it, and what either looks like",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return rulebook.IDs(), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
