@@ -10,6 +10,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
+// About says what the family is about.
+const About = "The judge itself: that a verdict repeats, that every rule can fail, and that less evidence accuses nobody."
+
 // ours is the source of every rule here.
 const ours = "harness"
 
