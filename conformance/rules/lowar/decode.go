@@ -96,10 +96,8 @@ func (a *accuser) response(s *rule.Sight) {
 	a.open = kept
 }
 
-// end has nothing to say: what was not acknowledged may not have asked for it.
-func (a *accuser) end(vtime.Time) {}
-
-func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight, End: a.end} }
+// check ends without a word: what was not acknowledged may not have asked for it.
+func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight} }
 
 func recovered() rule.Rule {
 	return define(rule.Rule{
@@ -124,7 +122,7 @@ func firstRecovered() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			base := psn.PSN(0)
 			a := newAccuser(c, func(s *rule.Sight) bool { return s.Pkt.PSN == base && !s.Pkt.Opcode.IsOnly() })
-			return rule.Check{End: a.end, Sight: func(s *rule.Sight) {
+			return rule.Check{Sight: func(s *rule.Sight) {
 				if isRepair(s.Pkt) {
 					base = s.Pkt.Repair.Base
 				}

@@ -75,7 +75,7 @@ func announcementLost() rule.Rule {
 					silent = s.Rec.Lost()
 				}
 				a.sight(s)
-			}, End: a.end}
+			}}
 		},
 	})
 }
