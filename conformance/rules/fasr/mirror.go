@@ -231,7 +231,7 @@ func (m *mirror) pass(i int) {
 // end reports what never came although there was time.
 func (m *mirror) end(at vtime.Time) {
 	for i := range m.want {
-		if w := &m.want[i]; w.why != voluntary && w.why != again && at.Sub(w.at) > rule.Patience && !m.c.Failed {
+		if w := &m.want[i]; w.why != voluntary && w.why != again && m.c.Late(rule.Responder, w.at, rule.Patience, at) && !m.c.Failed {
 			m.match(w, nil)
 		}
 	}

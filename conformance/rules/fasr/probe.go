@@ -460,48 +460,37 @@ func readAcknowledged() rule.Rule {
 			"request times out, it will be resubmitted."},
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses, Stimulus: "READs, and a lost READ request",
 		New: func(c *rule.Context) rule.Check {
-			q := request{c: c}
-			return rule.Check{Sight: q.sight, End: q.end}
+			return rule.Check{Sight: newRequests(c).sight}
 		},
 	})
 }
 
-// request follows one READ request at a time, from its arrival to its acknowledgement, or from its loss to its repetition.
-type request struct {
-	c              *rule.Context
-	due, gone      bool
-	psn, lost      psn.PSN
-	at, since      vtime.Time
-	index, lostRec uint64
+// requests follows one READ request at a time, from its arrival to its acknowledgement, or from its loss to its repetition.
+type requests struct {
+	c     *rule.Context
+	ack   *rule.Obligation // of one that has arrived
+	again *rule.Obligation // to send one that was lost
 }
 
-func (q *request) sight(s *rule.Sight) {
+func newRequests(c *rule.Context) *requests {
+	q := &requests{c: c, ack: c.Owes(rule.Responder, "the READ request %s is not acknowledged"),
+		again: c.Owes(rule.Requester, "the READ request %s is lost and not sent again")}
+	q.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
+	q.again.Unless = func(rule.Debt) bool { return c.Attr.TransportTimer() == 0 }
+	return q
+}
+
+func (q *requests) sight(s *rule.Sight) {
 	p := s.Pkt
 	switch {
-	case s.Point == trace.ResponderIn && p.Opcode == roce.FReadRequest && s.Due() && s.Legal && !q.due:
-		q.due, q.psn, q.at, q.index = true, p.PSN, s.At, s.Index
-	case s.Point == trace.RequesterOut && p.Opcode == roce.FReadRequest && s.Relation == rule.First && s.Rec.Lost() && !q.gone:
-		q.gone, q.lost, q.since, q.lostRec = true, p.PSN, s.At, s.Index
-	case s.Point == trace.RequesterOut && q.gone && p.PSN == q.lost:
-		q.gone = false
-		q.c.Met()
-	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge && q.due:
-		q.acknowledged(p)
-	}
-}
-
-func (q *request) acknowledged(p *roce.Packet) {
-	last, ok := rule.Acknowledged(p)
-	if q.due = !ok || last.Less(q.psn) && !q.c.Fatal; !q.due {
-		q.c.Met()
-	}
-}
-
-func (q *request) end(at vtime.Time) {
-	if q.due && !q.c.Fatal && at.Sub(q.at) > rule.Patience {
-		q.c.FailAt(q.at, q.index, rule.Responder, "the READ request "+q.c.Rel(q.psn)+" is not acknowledged")
-	}
-	if limit := 4*q.c.Attr.TransportTimer() + rule.Patience; q.gone && !q.c.Failed && at.Sub(q.since) > limit && limit > rule.Patience {
-		q.c.FailAt(q.since, q.lostRec, rule.Requester, "the READ request "+q.c.Rel(q.lost)+" is lost and not sent again")
+	case s.Point == trace.ResponderIn && p.Opcode == roce.FReadRequest && s.Due() && s.Legal && !q.ack.Owed():
+		q.ack.Arise(s, p.PSN)
+	case s.Point == trace.RequesterOut && p.Opcode == roce.FReadRequest && s.Relation == rule.First && s.Rec.Lost() && !q.again.Owed():
+		q.again.Arise(s, p.PSN)
+	case s.Point == trace.RequesterOut:
+		q.again.Discharge(func(d rule.Debt) bool { return d.PSN == p.PSN })
+	case s.Point == trace.ResponderOut && p.Opcode == roce.Acknowledge:
+		last, ok := rule.Acknowledged(p)
+		q.ack.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) || q.c.Fatal })
 	}
 }

@@ -385,7 +385,7 @@ func (m *sender) latest() reason {
 // sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is sent again
 // as well.
 func (m *sender) sentNew(s *rule.Sight) {
-	if m.quietUntil && s.At.Sub(m.hushed) <= m.c.Port.Wait() {
+	if m.quietUntil && m.c.Port.Lags(m.hushed, s.At) {
 		m.quiet = s.Pkt.PSN // it may have been in the port then
 	}
 	if sinceTimeout(s.At, m.expired) <= m.c.Port.Turn {
@@ -411,7 +411,7 @@ func sinceTimeout(now, expired vtime.Time) vtime.Duration {
 // end reports what was never sent although there was time.
 func (m *sender) end(at vtime.Time) {
 	for i := range m.batches {
-		if b := &m.batches[i]; at.Sub(b.at) > rule.Patience && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
+		if b := &m.batches[i]; m.c.Late(rule.Requester, b.at, rule.Patience, at) && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
 			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
 		}
 	}

@@ -2,7 +2,7 @@
 // RACK, and a requester that sends what the RACKs show to be missing, once and before new data.
 //
 // Devices are judged at their ports. What a requester had handed to its port before a RACK reached it still leaves, so
-// packets within rule.Drain of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
+// packets within Port.Wait of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
 // repaired form; GB1-RTX-005 is the one that tells the two apart.
 //
 // GB1-NRM-001 speaks of two traces, with and without the scheme; it is judged from one, by what could make them differ.

@@ -167,7 +167,7 @@ func (w *waste) request(s *rule.Sight) {
 		w.open = false // the latter: the timer has gone back as well
 	case w.open && s.Relation == rule.Again:
 		w.back = w.back || s.Pkt.PSN == w.psn
-	case w.open && w.inFlight >= 0 && !w.back && s.At.Sub(w.asked) <= rule.Drain:
+	case w.open && w.inFlight >= 0 && !w.back && w.c.Port.Lags(w.asked, s.At):
 		w.inFlight++
 		w.end = s.Pkt.PSN.Next()
 	case !w.open && gone && s.Relation == rule.First && w.c.OutstandingReads() == 0 && rule.IsData(s.Pkt.Opcode):

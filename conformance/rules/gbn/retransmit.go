@@ -21,7 +21,7 @@ func (f *flow) sent(c *rule.Context, s *rule.Sight) {
 // drains reports whether s may have been in the port already when something arrived at since: it was leaving, or it continues
 // what was being sent, and soon.
 func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
-	return c.Began(s) < since || f.any && s.Pkt.PSN == f.next && s.At.Sub(since) <= rule.Drain
+	return c.Began(s) < since || f.any && s.Pkt.PSN == f.next && c.Port.Lags(since, s.At)
 }
 
 func goBackContiguous() rule.Rule {
@@ -192,10 +192,10 @@ func timeoutFromUNA() rule.Rule {
 				// A step back after such a silence is nobody's doing but the timer's, which began when the packet was handed to the port
 				// and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
-				silent := s.At.Sub(heard) >= t-min(rule.Drain, t/2)
+				silent := s.At.Sub(heard) >= t-rule.TimerEarly(t)
 				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 && !c.Relayed(s) {
 					c.Met()
-					if c.UNA.Less(p) || p.Less(c.UNA) && s.At.Sub(heard) > c.Port.Wait() {
+					if c.UNA.Less(p) || p.Less(c.UNA) && !c.Port.Lags(heard, s.At) {
 						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
 					}
 				}

@@ -89,7 +89,7 @@ func (f *flow) able() bool {
 }
 
 func (f *flow) stalled(at vtime.Time) {
-	if f.idle != vtime.Never && at.Sub(f.idle) > rule.Drain && !f.c.Failed && !f.c.Port.Busy(f.idle.Add(rule.Drain), at) {
+	if f.idle != vtime.Never && f.c.Late(rule.Requester, f.idle, rule.Drain, at) && !f.c.Failed {
 		f.c.FailAt(f.idle, f.index, rule.Requester, "no hole is left and the cap allows more, and nothing new is sent in recovery")
 		f.other = true // once
 	}

@@ -202,7 +202,7 @@ func (f *filled) event(e *trace.Event) {
 }
 
 func (f *filled) end(at vtime.Time) {
-	if f.completed < f.due && at.Sub(f.at) > rule.Patience && !f.blind && !f.c.Fatal && !f.c.Failed {
+	if f.completed < f.due && f.c.Late(rule.Responder, f.at, rule.Patience, at) && !f.blind && !f.c.Fatal && !f.c.Failed {
 		f.c.FailAt(f.at, f.index, rule.Responder, "a hole is filled, and not all receives behind it complete")
 	}
 }

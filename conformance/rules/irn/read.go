@@ -171,7 +171,7 @@ func (r *responses) acked(s *rule.Sight, w answer) {
 
 func (r *responses) end(at vtime.Time) {
 	for _, w := range r.want {
-		if at.Sub(w.at) > rule.Patience && !r.off && !r.c.Failed && !w.why.silent() {
+		if r.c.Late(rule.Requester, w.at, rule.Patience, at) && !r.off && !r.c.Failed && !w.why.silent() {
 			r.c.FailAt(w.at, w.index, rule.Requester, "the READ response "+r.c.Rel(w.named)+" is not answered")
 		}
 	}
@@ -235,11 +235,11 @@ func (d *data) event(e *trace.Event) {
 
 func (d *data) end(at vtime.Time) {
 	d.sender.end(at)
-	limit := 4*d.c.PeerAttr.TransportTimer() + rule.Patience
+	period := d.c.PeerAttr.TransportTimer()
 	if high, ok := duration(d.c, "rto_high"); ok {
-		limit = max(limit, 4*high+rule.Patience)
+		period = max(period, high)
 	}
-	if d.una != d.next && !d.quiet && !d.c.Fatal && !d.c.Failed && at.Sub(d.latest) > limit && d.c.PeerAttr.TransportTimer() != 0 {
+	if d.una != d.next && !d.quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder, d.latest.Add(rule.TimerSlow*period), rule.Patience, at) && d.c.PeerAttr.TransportTimer() != 0 {
 		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.una)+" is not acknowledged and not sent again; its retransmission expected")
 	}
 }

@@ -301,8 +301,7 @@ func (m *mirror) accept(i int, s *rule.Sight) {
 		if w.why.acked() && w.next.Prev() == s.Pkt.PSN {
 			alike++
 		}
-		latest := w.at.Add(rule.Patience) // to be made: then it may have to wait for the line
-		switch late := s.At > latest && !m.c.PeerPort.Busy(latest, s.At); {
+		switch late := m.c.Late(rule.Responder, w.at, rule.Patience, s.At); {
 		case !w.why.acked():
 		case late && w.why != plain:
 			m.match(&w, nil) // the ACK is that of a later packet
@@ -357,7 +356,7 @@ func (m *mirror) pass(i int) {
 // end reports what never came although there was time.
 func (m *mirror) end(at vtime.Time) {
 	for i := range m.want {
-		if w := &m.want[i]; w.why != plain && at.Sub(w.at) > rule.Patience && !m.c.Failed && !m.c.Fatal {
+		if w := &m.want[i]; w.why != plain && m.c.Late(rule.Responder, w.at, rule.Patience, at) && !m.c.Failed && !m.c.Fatal {
 			m.match(w, nil)
 		}
 	}

@@ -187,7 +187,7 @@ func (m *sender) transmitted(s *rule.Sight) {
 		m.overtakes()
 		return
 	}
-	late := m.grace && p != m.una && s.At.Sub(m.expired) < rule.Drain
+	late := m.grace && p != m.una && m.c.Port.Lags(m.expired, s.At)
 	if m.grace = false; m.quiet || late {
 		return
 	}
@@ -316,7 +316,7 @@ func (m *sender) hush() {
 
 // end reports what was never sent although there was time.
 func (m *sender) end(at vtime.Time) {
-	if m.due != nil && !m.quiet && !m.c.Failed && !m.c.Fatal && at.Sub(m.due.at) > rule.Patience {
+	if m.due != nil && !m.quiet && !m.c.Failed && !m.c.Fatal && m.c.Late(m.who, m.due.at, rule.Patience, at) {
 		m.fail(m.c.Rel(m.due.psn) + " is not sent again")
 	}
 }

@@ -65,7 +65,7 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 		if r.psn != s.Pkt.PSN {
 			continue
 		}
-		if s.At.Sub(r.at) > rule.Patience && !a.c.Fatal && !a.c.RNRWait {
+		if a.c.Late(rule.Responder, r.at, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
 			a.c.Failf(rule.Responder, "sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
 		}
 		a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]

@@ -236,7 +236,7 @@ func (st *stream) event(e *trace.Event) {
 
 // end is the end of the trace: what is due a while ago will not come.
 func (st *stream) end(at vtime.Time) {
-	if at.Sub(st.block.at) > rule.Patience && !st.c.Failed && !st.c.Fatal {
+	if st.c.Late(blame(st.reads), st.block.at, rule.Patience, at) && !st.c.Failed && !st.c.Fatal {
 		st.finish()
 	}
 }

@@ -67,7 +67,7 @@ func (j *disregard) response(s *rule.Sight) {
 func (j *disregard) request(s *rule.Sight) {
 	if s.Relation == rule.First {
 		j.asked = false
-		j.excused = j.excused && s.At.Sub(j.since) <= rule.Drain // else it was in the port when it was asked
+		j.excused = j.excused && j.c.Port.Lags(j.since, s.At) // else it was in the port when it was asked
 		return
 	}
 	if j.asked && s.Pkt.PSN == j.psn && j.beforeTimer(s) {

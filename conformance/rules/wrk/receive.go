@@ -151,7 +151,7 @@ func (m *messages) older(id uint64) int {
 
 // end blames silence, but of a responder that keeps what comes early: whether it had room for that is not seen.
 func (m *messages) end(now vtime.Time) {
-	if len(m.due) > 0 && !m.c.Fatal && !m.failed && !m.c.Keeps() && !at(m.c.PeerPort)[m.c.Index] && !m.over && now.Sub(m.due[0].at) >= rule.Patience {
+	if len(m.due) > 0 && !m.c.Fatal && !m.failed && !m.c.Keeps() && !at(m.c.PeerPort)[m.c.Index] && !m.over && m.c.Late(rule.Responder, m.due[0].at, rule.Patience, now) {
 		m.c.FailAt(m.due[0].at, m.due[0].record, rule.Responder, "the message that ends here completes no receive")
 	}
 }
