@@ -36,6 +36,7 @@ type cable struct {
 
 	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
 	lost           uint64        // that one of the two ends did not take; read it after ended
+	late           atomic.Int64  // how long a frame was on this machine between cable and link, at most, in vtime
 	list           [][]byte
 	before         ends
 	soft           bool // the network device counts what the device sends
@@ -78,6 +79,9 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 		return nil, fmt.Errorf("remote: cable to %s: %w", h.At.Name, err)
 	}
 	if c.before, err = c.counters(); err != nil {
+		return nil, errors.Join(err, c.inner.Close(), c.outer.Close())
+	}
+	if _, err = h.Late(); err != nil { // from here on
 		return nil, errors.Join(err, c.inner.Close(), c.outer.Close())
 	}
 	go func() {
@@ -133,6 +137,7 @@ func (c *cable) pass(to *packetio.Port, frames []packetio.Packet, belongs func([
 		}
 	}
 	c.list = list
+	defer c.passed(frames)
 	for patience := 0; len(list) > 0 && patience < 100; patience++ {
 		n, err := to.Send(list)
 		if err != nil {
@@ -147,6 +152,15 @@ func (c *cable) pass(to *packetio.Port, frames []packetio.Packet, belongs func([
 	}
 	c.lost += uint64(len(list))
 	return nil
+}
+
+// passed notes how late the oldest of some frames has left.
+func (c *cable) passed(frames []packetio.Packet) {
+	if len(frames) > 0 {
+		if late := int64(c.clock.Now().Sub(frames[0].Time)); late > c.late.Load() {
+			c.late.Store(late)
+		}
+	}
 }
 
 // Where a frame of RoCEv2 over IPv4 has what is looked at.
@@ -212,7 +226,11 @@ const settled = time.Second
 // Certify implements device.Joined: nothing was lost on the cable, by the counters of both its ends. They are compared while it
 // carries, because a device may go on sending when its tool does not.
 func (c *cable) Certify() ([]certify.Item, error) {
-	var items []certify.Item
+	late, err := c.host.Late()
+	if err != nil {
+		return nil, err
+	}
+	items := []certify.Item(nil)
 	for until := time.Now().Add(settled); ; time.Sleep(20 * time.Millisecond) {
 		after, err := c.counters()
 		if err != nil {
@@ -226,7 +244,7 @@ func (c *cable) Certify() ([]certify.Item, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	return append(items, c.item("frames not carried", 0, c.lost, "exact: frames that this machine dropped between cable and link; lower the rate")), nil
+	return append(items, c.lateness(late), c.item("frames not carried", 0, c.lost, "exact: frames that this machine dropped between cable and link; lower the rate")), nil
 }
 
 // judge compares what was carried with what both ends have counted since.
@@ -242,6 +260,21 @@ func (c *cable) judge(after *ends) []certify.Item {
 			c.item("frames from there", delta("net/tx_packets"), c.received.Load(), why))
 	}
 	return items
+}
+
+// mostLate is what rules allow a device for a reaction beyond its own (rule.Drain).
+const mostLate = 5 * time.Millisecond
+
+// lateness judges how long frames were on their way between the tap and the device: on this machine, and, where the device computes in
+// a kernel, until that got a processor.
+func (c *cable) lateness(there time.Duration) certify.Item {
+	late := vtime.Duration(c.late.Load()).Std()
+	if c.soft {
+		late += there
+	}
+	return certify.Item{Name: "cable of " + c.host.At.Name + " was late", Want: "at most " + mostLate.String(), Got: late.Round(10 * time.Microsecond).String(),
+		Bound: "what rules allow for a reaction; leave more processor time to this machine and to the host, or lower the rate", OK: late <= mostLate,
+		Property: validity.Lateness}
 }
 
 func (c *cable) item(what string, want, got uint64, bound string) certify.Item {

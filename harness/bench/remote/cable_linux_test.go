@@ -4,12 +4,16 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
@@ -50,6 +54,23 @@ func TestAddressesOnTheCable(t *testing.T) {
 	arp := append(make([]byte, 12), 0x08, 0x06)
 	if c := (&cable{}); c.fromDevice(append(arp, make([]byte, 64)...)) {
 		t.Error("what the host's kernel says passes")
+	}
+}
+
+// What was late on the way to the device is no fault of its. An RNIC does not wait for its host's processors.
+func TestCableIsLate(t *testing.T) {
+	for _, c := range []struct {
+		here, there time.Duration
+		soft, ok    bool
+	}{{2 * time.Millisecond, 2 * time.Millisecond, true, true}, {3 * time.Millisecond, 3 * time.Millisecond, true, false}, {3 * time.Millisecond, 30 * time.Millisecond, false, true}} {
+		cable := &cable{host: &Host{}, soft: c.soft}
+		cable.late.Store(int64(vtime.FromStd(c.here)))
+		if got := cable.lateness(c.there); got.OK != c.ok || got.Property != validity.Lateness {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	if vtime.FromStd(mostLate) != rule.Drain {
+		t.Errorf("a cable may be %s late, and rules allow %s", mostLate, rule.Drain)
 	}
 }
 
