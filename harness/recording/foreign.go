@@ -106,8 +106,8 @@ func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
 			return err
 		}
 		at := v.decide()
-		if how.apart() {
-			at = place{why: "each frame was seen at two places"}
+		if how.apart {
+			at = place{why: "most frames were seen at two places"}
 		}
 		var err error
 		switch {

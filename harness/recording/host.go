@@ -124,6 +124,9 @@ const (
 	some = 3
 )
 
+// quick is what a host may take that is near when of the far one there are pauses only: those may be as long as it likes.
+const quick = vtime.Millisecond
+
 // faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part of its pause near,
 // and nearly all of it far; and a near pause lasts about as long as the far end takes, or else that was not what the host waited for.
 func (r reaction) faster(far reaction, factor vtime.Duration) bool {
@@ -134,7 +137,7 @@ func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 	switch {
 	case r.in > 0 && (r.time*part > r.in || r.in*2 < far.time):
 		return false
-	case far.in > 0 && (far.in-far.time)*much > far.in:
+	case far.in > 0 && (r.time > quick || (far.in-far.time)*much > far.in):
 		return false
 	}
 	return r.time*factor <= far.time

@@ -157,6 +157,7 @@ type procedure struct {
 	known  bool                  // a survey was made
 	two    bool                  // they are of two taps
 	only   *trace.Side           // of two taps, the one that counts; nil for all
+	apart  bool                  // most frames were seen at two places
 	behind []time.Duration       // by how much the frames of each source are out of order
 	shift  time.Duration         // by how much the clock of the second tap is ahead
 	twice  map[way]time.Duration // within which time a frame that was seen before is the same one
@@ -168,6 +169,7 @@ func (s *survey) procedure(was *procedure) procedure {
 		next := *was
 		if next.twice = nil; !next.two {
 			next.twice = s.twice.windows() // at the next place, if it shows frames at several
+			next.apart = next.apart || s.twice.apart()
 		}
 		for on, within := range was.twice {
 			next.twice[on] = max(next.twice[on], within)
@@ -179,7 +181,7 @@ func (s *survey) procedure(was *procedure) procedure {
 	case r.two:
 		r.shift = s.clocks()
 	case s.late == 0:
-		r.twice = s.twice.windows()
+		r.twice, r.apart = s.twice.windows(), s.twice.apart()
 	}
 	return r
 }
@@ -246,16 +248,3 @@ func (s *seenAt) Next(f *capture.Frame) error {
 
 // Stats returns those of the source.
 func (s *seenAt) Stats() capture.Stats { return capture.StatsOf(s.Source) }
-
-// nearMirror is how long after one another a mirror at one place shows a frame twice, at most.
-const nearMirror = 10 * time.Microsecond
-
-// apart reports whether the two sights of a frame are so long apart that they are of two places.
-func (r *procedure) apart() bool {
-	for _, within := range r.twice {
-		if within > nearMirror {
-			return true
-		}
-	}
-	return false
-}

@@ -110,7 +110,8 @@ func TestSecondTapBetween(t *testing.T) {
 	}{
 		"requester and between": {[][]capture.Frame{a, mid}, atRequester}, "between and responder": {[][]capture.Frame{mid, b}, atResponder},
 		"responder and between": {[][]capture.Frame{b, mid}, atResponder}, "both ports": {[][]capture.Frame{b, a}, bothPorts},
-		"both ports in one file": {[][]capture.Frame{inTime(a, b)}, between},
+		"both ports in one file":            {[][]capture.Frame{inTime(a, b)}, between},
+		"far apart, both ports in one file": {[][]capture.Frame{inTime(a, later(b, 5*time.Millisecond, nil))}, between},
 	} {
 		r, _ := filed(t, c.lists...)
 		if got := r.Capture; got.Tap != c.want || strings.Contains(got.Why, "left out") != strings.Contains(name, "between") {

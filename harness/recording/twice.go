@@ -74,6 +74,26 @@ func (d *doubles) windows() map[way]time.Duration {
 	return list
 }
 
+// nearMirror is how long after one another a mirror at one place shows a frame twice, at most.
+const nearMirror = 10 * time.Microsecond
+
+// apart reports whether most frames of a direction are seen twice, about the same time apart, and so long that it is at two places.
+func (d *doubles) apart() bool {
+	for _, w := range d.ways {
+		slices.Sort(w.after)
+		if len(w.after) < 8 {
+			continue
+		}
+		middle := w.after[len(w.after)/2]
+		from, _ := slices.BinarySearch(w.after, middle/2)
+		to, _ := slices.BinarySearch(w.after, middle*3/2)
+		if middle > nearMirror && (to-from)*10 > w.frames*6 {
+			return true
+		}
+	}
+	return false
+}
+
 // once is a source without the frames that were seen before.
 type once struct {
 	capture.Source

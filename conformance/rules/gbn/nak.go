@@ -80,6 +80,7 @@ func (g *gaps) named(p psn.PSN) {
 	case shown:
 		g.drawn = true
 	case g.later:
+	case !g.c.Known && p.Less(g.c.Start): // what the responder waits for was sent before the capture began, or lost before the tap
 	case g.c.RNRWait:
 		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again", g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	default:
