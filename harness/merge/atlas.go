@@ -84,6 +84,9 @@ func newAtlas(h *trace.Header) *atlas {
 		if to.QP.QPN != 0 {
 			a.flows[flowKey{a.hosts[from.Addr].number, a.hosts[to.Addr].number, to.QP.QPN}] = p
 		}
+		for _, qp := range to.Misaddressed {
+			a.flows[flowKey{a.hosts[from.Addr].number, a.hosts[to.Addr].number, qp}] = p
+		}
 	})
 	return a
 }

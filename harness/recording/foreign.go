@@ -83,10 +83,17 @@ func (r *Recording) between(as anew) (only *trace.Side, err error) {
 }
 
 // survey reads captures once to learn their connections.
-func (r *Recording) survey(name string, as anew) (l *learner, err error) {
-	err = as(func(c *captureFiles) (err error) {
-		if l, err = learn(c.sources); err != nil {
+func (r *Recording) survey(name string, as anew) (*learner, error) {
+	l := newLearner()
+	l.seals.never = r.unsealed
+	err := as(func(c *captureFiles) error {
+		if err := l.read(c.sources); err != nil {
 			return err
+		}
+		if r.unsealed == nil {
+			if r.unsealed = l.seals.unsealed(); r.unsealed != nil {
+				return nil
+			}
 		}
 		r.Header, *r.Capture = l.header(), Capture{}
 		c.count(l, r.Capture)
@@ -95,6 +102,9 @@ func (r *Recording) survey(name string, as anew) (l *learner, err error) {
 		}
 		return nil
 	})
+	if err == nil && r.unsealed != nil && l.seals.never == nil {
+		return r.survey(name, as)
+	}
 	return l, err
 }
 
@@ -102,6 +112,7 @@ func (r *Recording) survey(name string, as anew) (l *learner, err error) {
 func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
 	return as(func(c *captureFiles) error {
 		v := newVantage(&r.Header)
+		v.unsealed = r.unsealed
 		if err := v.watch(c.sources); err != nil {
 			return err
 		}

@@ -31,6 +31,8 @@ type learner struct {
 	votes    map[netip.Addr]*[2]int // for side A and B, from taps
 	bad      uint64                 // frames that are damaged
 	headless uint64                 // frames of which the capture did not keep all headers
+	seals    seals
+	others   map[*flow][]uint32 // QPs that packets of a flow were for, beside its own
 }
 
 // commID names a connection during its set-up.
@@ -50,14 +52,19 @@ type flow struct {
 	key      flowKey
 	index    int // in learner.order
 	port     uint16
+	frames   int32
 	requests int
 	first    psn.PSN     // of the requests
 	answers  []candidate // flows whose requests this one may answer
 	settled  bool        // it is clear which flow this one answers
 	answered bool        // it is clear which flow answers this one
 	peer     *flow
-	most     int   // largest payload
-	full     sizes // payloads of packets that must be full
+	most     int    // largest payload
+	full     counts // payloads of packets that must be full
+	keys     counts // P_Keys
+	sequence sequence
+	stray    *stray // what shows that it is no flow of its own; nil while it is one
+	claim    *flow  // a flow whose latest packet may be the one that is missing here
 }
 
 func newLearner() *learner {
@@ -70,24 +77,32 @@ func newLearner() *learner {
 // learn reads whole sources.
 func learn(sources []capture.Source) (*learner, error) {
 	l := newLearner()
+	return l, l.read(sources)
+}
+
+// read takes all frames of sources.
+func (l *learner) read(sources []capture.Source) error {
 	lanes := capture.NewLanes(sources, time.Time{})
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
 		l.frame(&n.Frame)
 	}
 	l.survey.lanes(lanes)
 	if err := lanes.Err(); err != nil && !errors.Is(err, trace.ErrTruncated) {
-		return nil, err
+		return err
 	}
-	return l, nil
+	return nil
 }
 
 // frame takes what one frame shows. Damaged frames teach nothing: their fields may be anything.
 func (l *learner) frame(f *capture.Frame) {
 	var h roce.Frame
-	if err := h.Decode(f.Raw); err != nil || f.Kept == len(f.Raw) && !h.ICRCOK(f.Raw) {
-		if f.Kept == len(f.Raw) {
-			l.bad++
-		}
+	whole := f.Kept == len(f.Raw)
+	err := h.Decode(f.Raw)
+	sealed := err == nil && (!whole || h.ICRCOK(f.Raw))
+	if whole && !sealed {
+		l.bad++
+	}
+	if err != nil || !l.seals.take(h.Src, sealed) {
 		return
 	}
 	l.side(f, &h)
@@ -105,6 +120,11 @@ func (l *learner) frame(f *capture.Frame) {
 	w := l.flow(flowKey{h.Src, h.Dst, p.DestQP}, h.SrcPort)
 	if w == nil {
 		return
+	}
+	w.frames++
+	l.astray(w, p)
+	if p.Opcode != roce.LoWAR {
+		w.keys.add(int(p.PKey))
 	}
 	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
 		w.most = max(w.most, p.Len)
@@ -195,15 +215,14 @@ func (l *learner) header() trace.Header {
 	if h.Taps[trace.B] {
 		l.survey.sides(l.vote)
 	}
-	l.pair()
+	used := l.pair()
 	mtu := l.mtu()
-	used := map[*flow]bool{}
 	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
 	for _, c := range l.met {
 		for i := range c.Ends {
 			o := &c.Ends[1-i]
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
-				c.Ends[i].Port, used[w] = w.port, true
+				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, used[w] = w.port, w.pkey(), l.others[w], true
 			}
 		}
 		h.Conns = append(h.Conns, l.sided(c))
@@ -211,7 +230,7 @@ func (l *learner) header() trace.Header {
 	for _, w := range l.order {
 		if !used[w] {
 			used[w], used[w.peer] = true, true
-			h.Conns = append(h.Conns, l.sided(w.conn(mtu)))
+			h.Conns = append(h.Conns, l.sided(l.conn(w, mtu)))
 		}
 	}
 	return h
@@ -219,15 +238,15 @@ func (l *learner) header() trace.Header {
 
 // conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
 // comes first.
-func (w *flow) conn(mtu int) trace.Conn {
+func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	mtu = w.mtu(mtu)
 	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
 		w = w.peer
 	}
-	near := trace.End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu, SendPSN: w.first}}
-	far := trace.End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first}}
+	near := trace.End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu, SendPSN: w.first, PKey: w.pkey()}}
+	far := trace.End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first}, Misaddressed: l.others[w]}
 	if r := w.peer; r != nil {
-		near.QP.QPN, far.QP.DestQPN = r.key.qp, r.key.qp
+		near.QP.QPN, far.QP.DestQPN, far.QP.PKey, near.Misaddressed = r.key.qp, r.key.qp, r.pkey(), l.others[r]
 		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
 	}
 	if w.requests == 0 {

@@ -1,14 +1,14 @@
 package recording
 
-// sizes counts payloads of packets that must be full: a few sizes, because there should be one.
-type sizes [4]struct{ bytes, n int32 }
+// counts counts the values of something that should have one: a few values, with how often each was seen.
+type counts [4]struct{ value, n int32 }
 
-// add counts a payload. With no room left, the one that is rarest makes room.
-func (z *sizes) add(bytes int) {
+// add counts a value. With no room left, the one that is rarest makes room.
+func (z *counts) add(value int) {
 	least := 0
 	for i := range z {
-		if z[i].n == 0 || z[i].bytes == int32(bytes) {
-			z[i].bytes = int32(bytes)
+		if z[i].n == 0 || z[i].value == int32(value) {
+			z[i].value = int32(value)
 			z[i].n++
 			return
 		}
@@ -16,43 +16,45 @@ func (z *sizes) add(bytes int) {
 			least = i
 		}
 	}
-	z[least].bytes, z[least].n = int32(bytes), 1
+	z[least].value, z[least].n = int32(value), 1
+}
+
+// merge adds what another one has counted, as far as there is room for it.
+func (z *counts) merge(o *counts) {
+	for _, x := range o {
+		for i := range z {
+			if x.n > 0 && (z[i].n == 0 || z[i].value == x.value) {
+				z[i].value = x.value
+				z[i].n += x.n
+				break
+			}
+		}
+	}
+}
+
+// most returns the value seen most often, of several the largest, and how often; n is 0 when nothing was counted.
+func (z *counts) most() (value, n int) {
+	for _, x := range z {
+		if int(x.n) > n || x.n > 0 && int(x.n) == n && int(x.value) > value {
+			value, n = int(x.value), int(x.n)
+		}
+	}
+	return value, n
 }
 
 // mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in either direction. A
 // connection without such packets has that of the others, unless a packet of its own shows that it has another one.
 func (w *flow) mtu(others int) int {
-	both, most := w.full, w.most
+	both, largest := w.full, w.most
 	if r := w.peer; r != nil {
-		most = max(most, r.most)
-		for _, x := range r.full {
-			if x.n > 0 {
-				both.merge(x.bytes, x.n)
-			}
-		}
+		largest = max(largest, r.most)
+		both.merge(&r.full)
 	}
-	var best struct{ bytes, n int32 }
-	for _, x := range both {
-		if x.n > best.n || x.n == best.n && x.bytes > best.bytes {
-			best = x
-		}
-	}
-	switch {
-	case best.n > 0:
-		return int(best.bytes)
-	case most > others:
+	switch mtu, n := both.most(); {
+	case n > 0:
+		return mtu
+	case largest > others:
 		return 0
 	}
 	return others
-}
-
-// merge adds n payloads of one size, if there is room for it.
-func (z *sizes) merge(bytes, n int32) {
-	for i := range z {
-		if z[i].n == 0 || z[i].bytes == bytes {
-			z[i].bytes = bytes
-			z[i].n += n
-			return
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,8 @@ type Recording struct {
 	Header  trace.Header
 	Play    func(trace.Sink) error // may be called again
 	Capture *Capture               // nil for a trace whose header says what it is of
+
+	unsealed map[netip.Addr]bool // senders of a foreign capture that never make a right ICRC
 }
 
 // Read is Open for whoever wants to know how a foreign capture was understood, or knows where it was taken.

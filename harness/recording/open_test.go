@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -181,6 +182,16 @@ func TestCaptureCutByLength(t *testing.T) {
 	}
 }
 
+// withPKeys gives all ends the default P_Key, as their frames do.
+func withPKeys(conns []trace.Conn) []trace.Conn {
+	for i := range conns {
+		for s := range conns[i].Ends {
+			conns[i].Ends[s].QP.PKey = roce.DefaultPKey
+		}
+	}
+	return conns
+}
+
 // A pair of captures of any tool: the connection is learnt, and the frames are matched.
 func TestOpenForeignPair(t *testing.T) {
 	f := tracetest.Parse(t, "qp A start=77\nqp B start=500\n"+tracetest.LossyRun(1, 200)+"@3000000 B>A WRITE_FIRST psn=+0 len=1024\n@3000001 B>A WRITE_LAST psn=+1 len=3 A\n@3000009 A>B ACK psn=+1 msn=1\n", 0)
@@ -192,7 +203,7 @@ func TestOpenForeignPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The packet before the start, which ends the run, is the first request as far as anyone can see.
-	want := tracetest.Parse(t, "unknown\nqp A start=76\nqp B start=500\n", 0).Header.Conns
+	want := withPKeys(tracetest.Parse(t, "unknown\nqp A start=76\nqp B start=500\n", 0).Header.Conns)
 	if d := cmp.Diff(want, h.Conns, addrs); d != "" {
 		t.Errorf("connections (-want +learnt)\n%s", d)
 	}
@@ -233,7 +244,7 @@ B>A ACK psn=+2 msn=1
 		t.Fatal(err)
 	}
 	h, play := r.Header, r.Play
-	want := tracetest.Parse(t, "unknown\nqp A conn=1 start=1000\nqp A conn=2 start=1050\n", 0).Header.Conns
+	want := withPKeys(tracetest.Parse(t, "unknown\nqp A conn=1 start=1000\nqp A conn=2 start=1050\n", 0).Header.Conns)
 	if d := cmp.Diff(want, h.Conns, addrs); d != "" || h.Taps != [2]bool{true, false} {
 		t.Errorf("taps %v, connections (-want +learnt)\n%s", h.Taps, d)
 	}

@@ -162,8 +162,9 @@ func (l *learner) pairs() (n int) {
 	return n
 }
 
-// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
-func (l *learner) pair() {
+// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that. It returns the
+// flows that were none.
+func (l *learner) pair() map[*flow]bool {
 	type claim struct {
 		w, r  *flow
 		votes int
@@ -183,9 +184,10 @@ func (l *learner) pair() {
 			c.w.peer, c.r.peer = c.r, c.w
 		}
 	}
+	gone := l.gather()
 	single := map[[2]netip.Addr]*flow{} // the flow from one host to another that is left; nil where there are several
 	for _, w := range l.order {
-		if w.peer == nil {
+		if w.peer == nil && !gone[w] {
 			hosts := [2]netip.Addr{w.key.src, w.key.dst}
 			_, several := single[hosts]
 			if single[hosts] = w; several {
@@ -198,4 +200,5 @@ func (l *learner) pair() {
 			w.peer, back.peer = back, w
 		}
 	}
+	return gone
 }

@@ -22,6 +22,8 @@ type vantage struct {
 	hosts   map[netip.Addr]*host
 	order   []*host // as they appear in the connections
 	flags   map[netip.Addr]int
+
+	unsealed map[netip.Addr]bool // senders that never made a right ICRC: it says nothing about damage
 }
 
 // end is where a frame belongs: its connection, and which end sent it.
@@ -36,7 +38,9 @@ func newVantage(h *trace.Header) *vantage {
 		ends := &h.Conns[i].Ends
 		for _, s := range []trace.Side{trace.A, trace.B} {
 			o := &ends[s.Other()]
-			v.ends[flowKey{ends[s].Addr, o.Addr, o.QP.QPN}] = end{i, s}
+			for _, qp := range append([]uint32{o.QP.QPN}, o.Misaddressed...) {
+				v.ends[flowKey{ends[s].Addr, o.Addr, qp}] = end{i, s}
+			}
 			c := &v.courses[i][s]
 			c.requester, c.responder = v.host(ends[s].Addr), v.host(o.Addr)
 		}
@@ -73,7 +77,7 @@ func (v *vantage) frame(f *capture.Frame, at vtime.Time) {
 	if err := h.Decode(f.Raw); err != nil {
 		return
 	}
-	whole := f.Kept < len(f.Raw) || h.ICRCOK(f.Raw)
+	whole := f.Kept < len(f.Raw) || v.unsealed[h.Src] || h.ICRCOK(f.Raw)
 	p := &h.Packet
 	e, ok := v.ends[flowKey{h.Src, h.Dst, p.DestQP}]
 	if !ok || p.Opcode.NumberedApart() {

@@ -1,6 +1,7 @@
 package roce
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -86,4 +87,22 @@ func (f *Frame) ICRCOK(b []byte) bool {
 // sealed reports whether the ICRC behind the located packet is right.
 func (s span) sealed(frame []byte) bool {
 	return binary.LittleEndian.Uint32(frame[s.end-icrcLen:]) == icrc(frame, s)
+}
+
+// DecodeReserved reads a frame with the opcode of LoWAR as one of a sender that does not know LoWAR, to which that opcode is reserved. The
+// ICRC tells them apart: only LoWAR leaves byte 4 of the transport header unmasked. The BTH is filled in.
+func (f *Frame) DecodeReserved(b []byte) bool {
+	at, ok := locate(b)
+	bth := at.l4 + udpLen
+	if !ok || at.end < bth+bthLen+icrcLen || Opcode(b[bth]) != LoWAR {
+		return false
+	}
+	c := bytes.Clone(b)
+	c[bth+4] = 0xFF
+	if !at.sealed(c) {
+		return false
+	}
+	f.Packet = Packet{}
+	f.Packet.getBTH((*[bthLen]byte)(b[bth:]))
+	return true
 }

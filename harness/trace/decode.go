@@ -23,6 +23,8 @@ func (r *Record) Decode() roce.Frame {
 		r.ICRC = Unchecked
 	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(r.Raw), roce.CheckICRC(r.Raw):
 		r.ICRC = Good
+	case f.Packet.Opcode == roce.LoWAR && f.DecodeReserved(r.Raw):
+		r.Packet, r.Sum, r.ICRC, r.Defect = f.Packet, 0, Good, "opcode: "+roce.ErrUnknownOpcode.Error()
 	}
 	return f
 }

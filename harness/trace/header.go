@@ -37,6 +37,8 @@ type End struct {
 	Port uint16 // UDP source port
 	Impl string // name of the implementation, "" for a foreign device
 	QP   engine.QP
+	// Misaddressed are QP numbers that single packets for this end bore, which fit nowhere but among its own.
+	Misaddressed []uint32
 	// Known says that QP holds the attributes in force. Otherwise only QPN, and what could be learnt from the wire, is
 	// set, and rules that need an attribute are inconclusive.
 	Known bool

@@ -46,11 +46,14 @@ type connLine struct {
 }
 
 type endLine struct {
-	Addr  netip.Addr `json:"addr"`
-	Port  uint16     `json:"port"`
-	Impl  string     `json:"impl,omitempty"`
-	QP    engine.QP  `json:"qp"`
-	Known bool       `json:"known"`
+	Addr netip.Addr `json:"addr"`
+	Port uint16     `json:"port"`
+	Impl string     `json:"impl,omitempty"`
+	QP   engine.QP  `json:"qp"`
+
+	Misaddressed []uint32 `json:"misaddressed,omitempty"`
+
+	Known bool `json:"known"`
 
 	Reports trace.Reports `json:"reports,omitempty"`
 }
