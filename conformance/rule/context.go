@@ -170,14 +170,14 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 	return v
 }
 
-// lacks returns what r needs and a trace with header h that shows have does not. A tap between the ports will do for rules of Frames, and
-// for no other that sees packets.
+// lacks returns what r needs and a trace with header h that shows have does not. Any tap will do for rules of Frames, and one between the
+// ports for no other that sees packets.
 func lacks(h *trace.Header, r *Rule, have Vantage) Vantage {
 	missing := r.Needs &^ have
 	switch {
-	case !h.Between:
 	case r.Needs&Frames != 0:
 		missing &^= Both
+	case !h.Between:
 	case r.Sees != 0 && r.Needs&Both == 0:
 		missing |= TapRequester
 	}

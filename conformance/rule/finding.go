@@ -156,3 +156,46 @@ func (c *Context) named(text string) (list []psn.PSN) {
 		text = rest
 	}
 }
+
+// Maker says how well a sight shows what the sender made of a packet.
+type Maker uint8
+
+// The degrees. The ICRC covers all of a packet but the fields that the network may rewrite, so one that is right proves the others
+// wherever it is seen; what a link did to a packet whose ICRC is not right nobody can tell.
+const (
+	Elsewhere Maker = iota // the port of the sender is tapped and shows the packet there, or the harness made it
+	AtPort                 // this is the port of the sender
+	Sealed                 // the only sight of the packet, away from that port and with a right ICRC: only variant fields may have changed
+	Doubtful               // the only sight of it, with an ICRC that is wrong or was not captured: it may have been damaged on the way
+)
+
+// Maker returns the degree for a sight.
+func (c *Context) Maker(s *Sight) Maker {
+	switch {
+	case s.Out && !c.Between:
+		return AtPort
+	case !s.Out && (s.Recovered || s.Rec.Sent != vtime.Never || s.Rec.Fate != trace.Unknown):
+		return Elsewhere
+	case s.ICRC == trace.Good, s.ICRC == trace.Unchecked && s.Defect() == "" && !c.Offers(Bytes):
+		return Sealed
+	}
+	return Doubtful
+}
+
+// seen returns the points at which a rule sees packets: those that it asks for and, of a rule of Frames, where packets arrive whose
+// sender's port have does not show.
+func (r *Rule) seen(h *trace.Header, have Vantage) Class {
+	if r.Needs&Frames == 0 || h.Between {
+		return r.Sees
+	}
+	sees := r.Sees
+	for _, way := range []struct {
+		tap     Vantage
+		out, in Class
+	}{{TapRequester, RequestOut, RequestIn}, {TapResponder, ResponseOut, ResponseIn}, {TapRequester, ReadAckOut, ReadAckIn}} {
+		if r.Sees&way.out != 0 && have&way.tap == 0 {
+			sees |= way.in
+		}
+	}
+	return sees
+}

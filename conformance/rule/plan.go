@@ -113,8 +113,9 @@ func (j *Judge) enter(p *plan, i int) {
 		}
 	}
 	p.judged = append(p.judged, a)
+	sees := r.seen(&j.header, have)
 	for list := range p.sights {
-		if r.Sees&(1<<list) != 0 {
+		if sees&(1<<list) != 0 {
 			p.sights[list] = append(p.sights[list], a)
 		}
 	}

@@ -57,7 +57,7 @@ const (
 	Datagrams // of a QP for datagrams: its Q_Key, the violations that it counts, and what it delivers
 	Flushed   // how many requests were posted and how many completed, with what status, also after one that failed, a part of Completions
 	Assigned  // what the Spec tells the requester to post
-	Frames    // nothing but what each frame shows, so that a tap between the ports will do for any other tap
+	Frames    // nothing but what each frame shows, so that any tap will do: see Context.Maker
 )
 
 // Both needs the two taps, and Inside is what no tap shows.

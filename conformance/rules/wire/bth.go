@@ -18,7 +18,7 @@ func bthReserved() rule.Rule {
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			c.Met()
 			p := s.Pkt
-			if c.Between && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
+			if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
 				c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the tap, as the ICRC allows")
 				return
 			}
@@ -98,26 +98,45 @@ func padding(s *rule.Sight) string {
 // icrcLen is the length of the invariant CRC behind the padding.
 const icrcLen = 4
 
-// bthPKey judges both directions against the sender's own partition table, not the receiver's.
+// bthPKey judges both directions against the sender's own partition table, not the receiver's. Of a foreign capture that table holds what
+// nearly all packets of the sender carry.
 func bthPKey() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
 		Title: "P_Key matches the partition of the QP in its low 15 bits",
 		Source: rule.Source{Ref: "IBTA 10.9",
 			Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
-		Needs: rule.Attributes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			own := c.Attr.PKey
+			own, peer := c.Attr.PKey, c.PeerAttr.PKey
 			if sender(s) == rule.Responder {
-				own = c.PeerAttr.PKey
+				own, peer = peer, own
+			}
+			if own == 0 {
+				return // nobody knew it
 			}
 			c.Met()
-			if (s.Pkt.PKey^own)&0x7FFF != 0 {
-				c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", s.Pkt.PKey, own)
+			switch key := s.Pkt.PKey; {
+			case (key^own)&partition != 0:
+				c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", key, own)
+			case c.Known || peer == 0:
+			case key != own:
+				c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
+			case sender(s) == rule.Requester: // the answer shows what the other end takes
+			case (own^peer)&partition != 0:
+				c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
+			case (own|peer)&fullMember == 0:
+				c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the request is to be dropped", key, peer)
 			}
 		}),
 	}
 }
+
+// The parts of a P_Key.
+const (
+	partition  = 0x7FFF
+	fullMember = 0x8000
+)
 
 // bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
 func bthSolicited() rule.Rule {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -16,7 +18,14 @@ func payloadLength() rule.Rule {
 		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			p := s.Pkt
-			if c.MTU == 0 || !p.Opcode.HasPayload() {
+			switch {
+			case !p.Opcode.HasPayload():
+				return
+			case slices.Contains(pathMTUs, c.MTU):
+			case !p.Opcode.EndsMessage() && !slices.Contains(pathMTUs, p.Len):
+				c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode, p.Len, pathMTUs)
+				return
+			case c.MTU == 0:
 				return
 			}
 			c.Met()
@@ -33,6 +42,9 @@ func payloadLength() rule.Rule {
 		}),
 	}
 }
+
+// pathMTUs are those that there are (IBTA 8.2.1).
+var pathMTUs = []int{256, 512, 1024, 2048, 4096}
 
 // packetCount counts first transmissions, so that recovery is not taken for segmentation.
 func packetCount() rule.Rule {

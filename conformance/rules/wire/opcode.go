@@ -53,33 +53,61 @@ func opcodeRegistered() rule.Rule {
 			Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
 		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 		New: func(c *rule.Context) rule.Check {
-			var ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was
-			return rule.Check{Sight: func(s *rule.Sight) {
-				o, end := s.Pkt.Opcode, &ends[0]
-				if c.Mixed() {
-					end = &ends[s.Tap&1]
-				}
-				if !s.Out || doubtful(c, s) || s.Defect() != "" && !strings.Contains(s.Defect(), roce.ErrUnknownOpcode.Error()) {
-					return
-				}
-				c.Met()
-				f := family(o)
-				switch {
-				case f == "":
-					c.Failf(sender(s), "opcode %v is reserved; a defined one expected", o)
-				case f == "RC":
-					end.reliable = f
-				case f != "CNP" && end.dialect == "":
-					end.dialect = f
-				case f != "CNP" && f != end.dialect:
-					c.Failf(sender(s), "%v is of the %s opcodes, the connection speaks %s", o, f, end.dialect)
-				}
-				if f != "" && end.reliable != "" && (end.dialect == "UC" || end.dialect == "UD") {
-					c.Failf(sender(s), "%v: a QP of %s service does not speak RC", o, end.dialect)
-					end.dialect, end.reliable = "", ""
-				}
-			}}
+			v := vocabulary{c: c}
+			return rule.Check{Sight: v.sight}
 		},
+	}
+}
+
+// vocabulary is the opcodes that a connection has been heard to speak.
+type vocabulary struct {
+	c    *rule.Context
+	ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was
+	data [2]string                             // the family of the packets of messages, of requests and of responses
+}
+
+func (v *vocabulary) sight(s *rule.Sight) {
+	c, o, end := v.c, s.Pkt.Opcode, &v.ends[0]
+	if c.Mixed() {
+		end = &v.ends[s.Tap&1]
+	}
+	unknown := strings.Contains(s.Defect(), roce.ErrUnknownOpcode.Error())
+	if !asMade(c, s) || s.Defect() != "" && !unknown {
+		return
+	}
+	c.Met()
+	f := family(o)
+	switch {
+	case f == "" || unknown:
+		c.Failf(sender(s), "opcode %v is reserved; a defined one expected", o)
+		return
+	case f == "RC":
+		end.reliable = f
+	case f != "CNP" && end.dialect == "":
+		end.dialect = f
+	case f != "CNP" && f != end.dialect:
+		c.Failf(sender(s), "%v is of the %s opcodes, the connection speaks %s", o, f, end.dialect)
+	}
+	if end.reliable != "" && (end.dialect == "UC" || end.dialect == "UD") {
+		c.Failf(sender(s), "%v: a QP of %s service does not speak RC", o, end.dialect)
+		end.dialect, end.reliable = "", ""
+		return
+	}
+	v.message(s, f)
+}
+
+// message holds a packet of a message against those before: a QP has one family for all of them.
+func (v *vocabulary) message(s *rule.Sight, f string) {
+	o, spoken := s.Pkt.Opcode, &v.data[0]
+	if o.IsReadResponse() {
+		spoken = &v.data[1]
+	}
+	switch {
+	case !o.HasPayload() || !o.IsSend() && !o.IsWrite() && !o.IsReadResponse():
+	case *spoken == "":
+		*spoken = f
+	case *spoken != f:
+		v.c.Failf(sender(s), "%v is of the %s opcodes, other messages of the QP are of %s", o, f, *spoken)
 	}
 }
 

@@ -89,7 +89,7 @@ func udpSourcePort() rule.Rule {
 			var first [2]int // by whether responses; 0 is no port of ours
 			return rule.Check{Sight: func(s *rule.Sight) {
 				ip, udp, ok := layers(s.Raw)
-				if !ok || doubtful(c, s) {
+				if !ok || !asMade(c, s) {
 					return
 				}
 				port, known := int(binary.BigEndian.Uint16(ip[udp:])), &first[0]

@@ -28,19 +28,19 @@ func Rules() []rule.Rule {
 	}
 }
 
-// doubtful reports a frame of a tap between the ports that may have been damaged on its way there. Where its ICRC is good, it is
-// as its sender made it.
-func doubtful(c *rule.Context, s *rule.Sight) bool {
-	return c.Between && (s.ICRC == trace.Bad || s.ICRC != trace.Good && s.Defect() != "")
-}
-
-// sent looks at each packet where it leaves its sender.
+// sent looks at each packet as its sender made it.
 func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *rule.Sight) {
 	return func(c *rule.Context, s *rule.Sight) {
-		if s.Out && !doubtful(c, s) {
+		if asMade(c, s) {
 			judge(c, s)
 		}
 	}
+}
+
+// asMade reports a sight that shows a packet as its sender made it, but for what the network may rewrite.
+func asMade(c *rule.Context, s *rule.Sight) bool {
+	m := c.Maker(s)
+	return m == rule.AtPort || m == rule.Sealed
 }
 
 // sender says who is to blame for a packet.
