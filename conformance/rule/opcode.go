@@ -78,3 +78,33 @@ func ofConnection(o roce.Opcode) bool {
 	c := o.Class()
 	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse() || o.IsReadAck())
 }
+
+// Extra returns what a request asks for beside address, key and payload: the immediate or the key to invalidate, the length of the WRITE
+// that it begins, or a checksum of the operands of an atomic. ExtraName says which.
+func Extra(p *roce.Packet) uint32 {
+	switch l := p.Opcode.Layout(); {
+	case l&roce.LayoutImm != 0:
+		return p.Imm
+	case l&roce.LayoutIETH != 0:
+		return p.InvKey
+	case l&roce.LayoutAtomicETH != 0:
+		const odd, other = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9 // the mixing constants of SplitMix64
+		return uint32((p.Atomic.SwapAdd*odd + p.Atomic.Compare*other) >> 32)
+	case l&roce.LayoutRETH != 0:
+		return p.RETH.DMALen
+	}
+	return 0
+}
+
+// ExtraName says what Extra returns for an opcode.
+func ExtraName(o roce.Opcode) string {
+	switch l := o.Layout(); {
+	case l&roce.LayoutImm != 0:
+		return "immediate"
+	case l&roce.LayoutIETH != 0:
+		return "key to invalidate"
+	case l&roce.LayoutAtomicETH != 0:
+		return "operand"
+	}
+	return "DMALen"
+}

@@ -33,6 +33,8 @@ type Transmission struct {
 	Len     int    // payload bytes; for a READ request the bytes asked for from this PSN on
 	VA      uint64 // where the packet acts: remote address of its first byte; 0 for SEND
 	Sum     uint32 // CRC-32 of the payload; 0 when there are no bytes
+	RKey    uint32 // of the region; 0 for SEND and where the packet has none
+	Extra   uint32 // what else the packet asks for, see Extra
 	Times   int    // transmissions seen; 0 for a PSN inside a READ's range
 	// Answered is set for a READ whose responses are numbered apart when its data have come, in order.
 	Answered bool
@@ -135,7 +137,7 @@ func (c *Conversation) requestSent(s *Sight) {
 		r.pos.open(p, o)
 	}
 	t := r.window.add(c.UNA, p.PSN)
-	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum,
+	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p),
 		Times: 1, First: s.At, Latest: s.At}
 	if o.IsWrite() {
 		t.VA = r.pos.va + uint64(r.pos.bytes)
@@ -164,7 +166,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	for i := 1; i < min(n, readFill); i++ {
 		at, done := p.PSN.Add(i), i*c.MTU
 		*r.window.add(c.UNA, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
-			Len: whole.Len - done, VA: whole.VA + uint64(done), First: whole.First, Latest: whole.First}
+			Len: whole.Len - done, VA: whole.VA + uint64(done), RKey: whole.RKey, First: whole.First, Latest: whole.First}
 	}
 	c.MAX = p.PSN.Add(n)
 	if len(r.reads) == readLimit {

@@ -164,7 +164,7 @@ func psnSpan() rule.Rule {
 func psnSameContent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-005", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A retransmitted PSN carries the payload, address and position in the message of its first transmission",
+		Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the message of its first transmission",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried request packet has the PSN and the content of the packet " +
 			"that it repeats."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "a lost request", BlackBox: hardware,
@@ -190,13 +190,20 @@ func difference(s *rule.Sight) string {
 	case rule.OperationOf(o) != rule.OperationOf(was.Opcode):
 		return "operation"
 	case o.IsRead():
+		if p.RETH.RKey != was.RKey {
+			return "R_Key"
+		}
 		return ""
 	case o.StartsMessage() != was.Opcode.StartsMessage(), o.EndsMessage() != was.Opcode.EndsMessage():
 		return "position in its message"
 	case p.Len != was.Len:
 		return "length"
-	case o.IsWrite() && o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0 && p.RETH.VA != was.VA:
+	case o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH|roce.LayoutAtomicETH) != 0 && p.RETH.VA != was.VA:
 		return "address"
+	case p.RETH.RKey != was.RKey:
+		return "R_Key"
+	case rule.Extra(p) != was.Extra:
+		return rule.ExtraName(o)
 	case s.Sum != 0 && was.Sum != 0 && s.Sum != was.Sum:
 		return "payload"
 	}
