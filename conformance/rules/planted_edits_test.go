@@ -1,0 +1,176 @@
+package rules
+
+import (
+	"encoding/binary"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// plantedRuns are the recordings, each with what its edits need. A is the requester.
+var plantedRuns = map[string]string{
+	// Every operation, nothing lost.
+	"ops": `seed 1
+link rate=1G delay=500us
+qp rto=20ms
+post-write wr=1 len=3000
+post-write wr=2 len=3000 imm=7
+post-send wr=3 len=3000
+post-send wr=4 len=2000 imm=9
+post-write wr=5 len=500
+post-read wr=6 len=5000
+post-atomic wr=7 op=add value=1 remote=8 local=8
+post-read wr=8 len=5000
+post-send wr=9 len=300
+post-write wr=10 len=4096
+post-write wr=11 len=4096 at=4ms
+post-send wr=12 len=700 at=6ms
+post-send wr=13 len=3000 at=8ms
+`,
+	"sends": `seed 1
+link rate=1G delay=500us
+qp rto=20ms
+load send msg=5000 count=4
+`,
+	// The first packet is lost, so that every operation is sent again.
+	"again": `seed 1
+link rate=1G delay=500us
+qp rto=20ms
+drop A psn=+0 tx=1
+post-write wr=1 len=3000
+post-write wr=2 len=3000 imm=7
+post-send wr=3 len=3000
+post-send wr=4 len=2000 imm=9
+post-read wr=5 len=5000
+post-atomic wr=6 op=add value=1 remote=8 local=8
+post-atomic wr=7 op=swap compare=1 value=2 remote=16 local=16
+post-send wr=8 len=300 inv=4097
+`,
+	// Answers are lost until the timer runs out.
+	"timer": `seed 1
+link rate=1G delay=500us
+qp rto=20ms
+drop B type=ACK count=12
+load write msg=1000 count=8
+`,
+	// No receive is there at first.
+	"rnr": `seed 1
+link rate=1G delay=500us
+qp rto=20ms
+qp receives=0 min-rnr=15
+post-write wr=1 len=3000
+post-send wr=2 len=3000
+post-receive wr=2 at=10ms len=4096
+post-write wr=3 len=64 at=30ms
+`,
+}
+
+// The picks.
+func of(ops ...roce.Opcode) which {
+	return func(_ *shot, p *roce.Packet) bool {
+		for _, o := range ops {
+			if p.Opcode == o {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func requests(s *shot, p *roce.Packet) bool  { return s.from == trace.A }
+func responses(s *shot, p *roce.Packet) bool { return s.from == trace.B }
+func acks(_ *shot, p *roce.Packet) bool {
+	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK()
+}
+
+// one changes the nth packet that w picks.
+func one(n int, w which, change func(*roce.Frame)) func(*frames) {
+	return func(f *frames) {
+		if s := f.nth(n, w); s != nil {
+			f.set(s, change)
+		}
+	}
+}
+
+// every changes all that w picks.
+func every(w which, change func(*roce.Frame)) func(*frames) {
+	return func(f *frames) { f.all(w, change) }
+}
+
+// again picks the retransmissions of an opcode: what was seen twice of a recording in which everything goes again.
+func again(o roce.Opcode, change func(*roce.Frame)) func(*frames) {
+	return func(f *frames) {
+		first := f.nth(0, of(o))
+		if first == nil {
+			return
+		}
+		h, _ := first.decoded()
+		if s := f.nth(1, func(_ *shot, p *roce.Packet) bool { return p.Opcode == o && p.PSN == h.Packet.PSN }); s != nil {
+			f.set(s, change)
+		}
+	}
+}
+
+// spoil writes bytes into frames without making the ICRC right.
+func spoil(w which, change func(raw []byte)) func(*frames) {
+	return func(f *frames) {
+		for _, s := range f.list {
+			if h, ok := s.decoded(); ok && w(s, &h.Packet) {
+				change(s.raw)
+				f.edits++
+			}
+		}
+	}
+}
+
+func noICRC(raw []byte) { copy(raw[len(raw)-4:], []byte{0, 0, 0, 0}) }
+
+// planted are the violations.
+var planted = []edit{
+	// What is the same in all packets of a connection.
+	{"DestQP of one request", "ops", "WIRE-BTH-002", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
+	{"DestQP of one response", "ops", "WIRE-BTH-002", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
+	{"P_Key of one request", "ops", "WIRE-BTH-004", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
+	{"P_Key of one response", "ops", "WIRE-BTH-004", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
+	{"P_Key of all responses", "ops", "WIRE-BTH-004", everywhere, every(responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
+	{"P_Keys of limited members at both ends", "ops", "WIRE-BTH-004", everywhere,
+		every(func(*shot, *roce.Packet) bool { return true }, func(h *roce.Frame) { h.Packet.PKey = 0x7FFF })},
+	{"ICRC of every frame", "ops", "WIRE-ICRC-001", "SRP", spoil(func(*shot, *roce.Packet) bool { return true }, noICRC)},
+	{"ICRC of every request", "ops", "WIRE-ICRC-001", "SP", spoil(requests, noICRC)},
+	{"ICRC of every response", "ops", "WIRE-ICRC-001", "RP", spoil(responses, noICRC)},
+	{"reserved bits of one request", "ops", "WIRE-BTH-001", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
+	{"reserved bits of one response", "ops", "WIRE-BTH-001", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
+	{"MTU of 1000 bytes", "sends", "WIRE-LEN-001", everywhere, every(of(roce.SendFirst, roce.SendMiddle), func(h *roce.Frame) {
+		h.Packet.Payload = h.Packet.Payload[:1000]
+	})},
+
+	// Opcodes.
+	{"opcode of LoWAR in a message", "ops", "WIRE-OPC-002", everywhere, func(f *frames) {
+		s := f.nth(0, of(roce.SendMiddle))
+		at, _, _ := roce.FieldSpan(s.raw, "opcode")
+		s.raw[at], s.raw[at+4] = byte(roce.LoWAR), 0xFF // the byte that every ICRC but LoWAR's leaves out
+		sum, _ := roce.ICRC(s.raw)
+		s.raw[at+4] = 0
+		binary.LittleEndian.PutUint32(s.raw[len(s.raw)-4:], sum)
+		f.edits++
+	}},
+	{"opcode of a manufacturer in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle), func(h *roce.Frame) { h.Packet.Opcode = 0xC1 })},
+	{"reserved opcode in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle), func(h *roce.Frame) { h.Packet.Opcode = 0x18 })},
+
+	// The MSN.
+	{"MSN stuck", "ops", "RC-MSN-001", "RP", every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 1 })},
+	{"MSN doubled", "ops", "RC-MSN-001", "RP", every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN *= 2 })},
+
+	// What a retransmission repeats.
+	{"R_Key of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
+	{"address of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.VA += 8 })},
+	{"length of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.DMALen += 8 })},
+	{"immediate of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteLastImm, func(h *roce.Frame) { h.Packet.Imm ^= 1 })},
+	{"immediate of a retransmitted SEND", "again", "RC-PSN-005", "SP", again(roce.SendLastImm, func(h *roce.Frame) { h.Packet.Imm ^= 1 })},
+	{"key to invalidate of a retransmitted SEND", "again", "RC-PSN-005", "SP", again(roce.SendOnlyInv, func(h *roce.Frame) { h.Packet.InvKey ^= 1 })},
+	{"operand of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.Atomic.SwapAdd++ })},
+	{"comparand of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.CompareSwap, func(h *roce.Frame) { h.Packet.Atomic.Compare++ })},
+	{"address of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.VA += 8 })},
+	{"R_Key of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
+	{"R_Key of a retransmitted READ", "again", "RC-PSN-005 RC-READ-002", "SP", again(roce.ReadRequest, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
+}

@@ -1,0 +1,269 @@
+package rules
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+)
+
+// The views from which a planted edit is judged, as captures of somebody else: nothing is known but frames.
+const (
+	atRequester = 'S'
+	atResponder = 'R'
+	atBoth      = 'P'
+	between     = 'M'
+	everywhere  = "SRPM"
+)
+
+// TestPlanted takes recordings of our own engine, plants a violation in the frames, and judges what each tap would have captured. A view
+// that shows the violation must FAIL by one of the edit's rules; in any other none of them may PASS.
+func TestPlanted(t *testing.T) {
+	recorded := map[string][]shot{}
+	for name, spec := range plantedRuns {
+		recorded[name] = record(t, spec)
+		t.Run("clean/"+name, func(t *testing.T) {
+			for _, view := range everywhere {
+				for _, v := range judgeView(t, view, recorded[name]) {
+					if v.Status == rule.Fail {
+						t.Errorf("%c: %s fails on a clean run: %v", view, v.Rule, v.Findings[0])
+					}
+				}
+			}
+		})
+	}
+	for _, e := range planted {
+		t.Run(e.name, func(t *testing.T) {
+			shots := e.plant(t, recorded[e.run])
+			for _, view := range everywhere {
+				e.judge(t, view, judgeView(t, view, shots))
+			}
+		})
+	}
+}
+
+// edit is a violation to plant.
+type edit struct {
+	name  string
+	run   string // of plantedRuns
+	rules string // any of them has to FAIL; separated by spaces
+	seen  string // the views that can show it
+	edit  func(*frames)
+}
+
+// plant returns the edited recording.
+func (e *edit) plant(t *testing.T, shots []shot) []shot {
+	f := frames{}
+	for i := range shots {
+		s := shots[i]
+		s.raw = bytes.Clone(s.raw)
+		f.list = append(f.list, &s)
+	}
+	e.edit(&f)
+	if f.edits == 0 {
+		t.Fatal("nothing was edited")
+	}
+	out := make([]shot, len(f.list))
+	for i := range out {
+		out[i] = *f.list[i]
+	}
+	return out
+}
+
+// judge holds the verdicts of a view against what the edit has to cause.
+func (e *edit) judge(t *testing.T, view rune, verdicts []rule.Verdict) {
+	var failed, passed, other []string
+	for _, v := range verdicts {
+		named := slices.Contains(strings.Fields(e.rules), v.Rule)
+		switch {
+		case named && v.Status == rule.Fail:
+			failed = append(failed, v.Rule)
+		case named && v.Status == rule.Pass:
+			passed = append(passed, v.Rule)
+		case v.Status == rule.Fail:
+			other = append(other, fmt.Sprintf("%s: %s", v.Rule, v.Findings[0].Text))
+		}
+	}
+	shows := strings.ContainsRune(e.seen, view)
+	switch {
+	case shows && failed == nil:
+		t.Errorf("%c: none of %s fails; PASS: %v; others fail: %q", view, e.rules, passed, other)
+	case !shows && failed == nil && passed != nil:
+		t.Errorf("%c: %v pass although this view cannot show what was done; others fail: %q", view, passed, other)
+	}
+}
+
+// shot is one packet of a recording.
+type shot struct {
+	raw        []byte
+	sent, recv vtime.Time // vtime.Never when it did not arrive
+	from       trace.Side
+}
+
+// frames is a recording that an edit changes.
+type frames struct {
+	list  []*shot
+	edits int
+}
+
+// decoded is the packet of a shot.
+func (s *shot) decoded() (f roce.Frame, ok bool) {
+	err := f.Decode(s.raw)
+	return f, err == nil
+}
+
+// set replaces the packet of a shot; the encoder makes lengths and ICRC right.
+func (f *frames) set(s *shot, change func(*roce.Frame)) {
+	h, ok := s.decoded()
+	if !ok {
+		return
+	}
+	h.Packet.Payload, h.Packet.Pad = bytes.Clone(h.Packet.Payload), 0
+	change(&h)
+	h.Packet.Len = len(h.Packet.Payload)
+	s.raw = h.AppendTo(nil)
+	f.edits++
+}
+
+// which picks packets.
+type which func(s *shot, p *roce.Packet) bool
+
+// nth returns the nth packet, from 0 on, that w picks; nil when there is none.
+func (f *frames) nth(n int, w which) *shot {
+	for _, s := range f.list {
+		if h, ok := s.decoded(); ok && w(s, &h.Packet) {
+			if n == 0 {
+				return s
+			}
+			n--
+		}
+	}
+	return nil
+}
+
+// all changes every packet that w picks.
+func (f *frames) all(w which, change func(*roce.Frame)) {
+	for _, s := range f.list {
+		if h, ok := s.decoded(); ok && w(s, &h.Packet) {
+			f.set(s, change)
+		}
+	}
+}
+
+// after puts another packet behind a shot, made of it.
+func (f *frames) after(s *shot, change func(*roce.Frame)) {
+	c := *s
+	c.raw = bytes.Clone(s.raw)
+	c.sent, c.recv = s.sent.Add(vtime.Microsecond), s.recv
+	if c.recv != vtime.Never {
+		c.recv = c.recv.Add(vtime.Microsecond)
+	}
+	f.set(&c, change)
+	f.list = slices.Insert(f.list, slices.Index(f.list, s)+1, &c)
+}
+
+// record plays a Spec in virtual time and keeps the packets.
+func record(t *testing.T, text string) (list []shot) {
+	t.Helper()
+	spec, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	impl := gbn.Implementation()
+	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Bytes = true
+	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(trace.Header, []trace.Viewer) (trace.Sink, error) { return (*keeper)(&list), nil }}
+	if _, err := run.Play(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// keeper keeps packets as shots.
+type keeper []shot
+
+// Packet implements trace.Sink.
+func (k *keeper) Packet(r *trace.Record) {
+	*k = append(*k, shot{raw: bytes.Clone(r.Raw), sent: r.Sent, recv: r.Recv, from: r.From})
+}
+
+// Event implements trace.Sink.
+func (*keeper) Event(*trace.Event) {}
+
+// End implements trace.Sink.
+func (*keeper) End(vtime.Time) {}
+
+// judgeView judges what a view shows.
+func judgeView(t *testing.T, view rune, shots []shot) []rule.Verdict {
+	t.Helper()
+	path, taps := t.TempDir(), []rune{view}
+	if view == atBoth {
+		taps = []rune{atRequester, atResponder}
+	}
+	for _, at := range taps {
+		tracetest.WritePcap(t, filepath.Join(path, map[rune]string{atRequester: "A.pcap", atResponder: "B.pcap", between: "x.pcap"}[at]), 1<<16, captured(at, shots))
+	}
+	tap := recording.Tap{}
+	var err error
+	if at := map[rune]string{atRequester: "requester", atResponder: "responder", between: "between"}[view]; at != "" {
+		if tap, err = recording.ParseTap(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := recording.Read(path, tap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	impl := gbn.Implementation()
+	j := rule.NewJudge(r.Header, All(), judging.Declared([2]engine.Implementation{impl, impl}, nil))
+	if err := r.Play(trace.NewTimeline(&r.Header, j)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	return j.Verdicts()
+}
+
+// captured is what a tap sees, in the order of time.
+func captured(at rune, shots []shot) (list []capture.Frame) {
+	for i := range shots {
+		s := &shots[i]
+		when := s.sent
+		switch {
+		case at == between && s.recv != vtime.Never:
+			when = s.sent + (s.recv-s.sent)/2
+		case at == between || (at == atRequester) == (s.from == trace.A):
+		default:
+			when = s.recv
+		}
+		if when != vtime.Never {
+			list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(when)/1000), Raw: s.raw})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y capture.Frame) int { return cmp.Compare(x.Wall.UnixNano(), y.Wall.UnixNano()) })
+	return list
+}
