@@ -157,9 +157,33 @@ var planted = []edit{
 	{"opcode of a manufacturer in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle), func(h *roce.Frame) { h.Packet.Opcode = 0xC1 })},
 	{"reserved opcode in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle), func(h *roce.Frame) { h.Packet.Opcode = 0x18 })},
 
+	// Responses of the wrong kind.
+	{"ACK for a READ", "ops", "RC-READ-001", "RP", one(0, of(roce.ReadRespFirst), func(h *roce.Frame) {
+		h.Packet.Opcode, h.Packet.Payload = roce.Acknowledge, nil
+	})},
+	{"ACK for an atomic", "ops", "RC-READ-001", "RP", one(0, of(roce.AtomicAck), func(h *roce.Frame) { h.Packet.Opcode = roce.Acknowledge })},
+	{"READ response for a WRITE", "ops", "RC-READ-001", everywhere, one(0, acks, func(h *roce.Frame) {
+		h.Packet.Opcode, h.Packet.Payload = roce.ReadRespOnly, []byte("abcd")
+	})},
+	{"atomic ACK for a WRITE", "ops", "RC-READ-001", everywhere, one(0, acks, func(h *roce.Frame) { h.Packet.Opcode = roce.AtomicAck })},
+	{"atomic ACK for a READ", "ops", "RC-READ-001", everywhere, one(0, of(roce.ReadRespFirst), func(h *roce.Frame) {
+		h.Packet.Opcode, h.Packet.Payload = roce.AtomicAck, nil
+	})},
+	{"READ response for an atomic", "ops", "RC-READ-001", everywhere, one(0, of(roce.AtomicAck), func(h *roce.Frame) {
+		h.Packet.Opcode, h.Packet.Payload = roce.ReadRespOnly, make([]byte, 8)
+	})},
+	{"READ response beyond the end", "ops", "RC-READ-001", "RP", func(f *frames) {
+		f.after(f.nth(0, of(roce.ReadRespLast)), func(h *roce.Frame) {
+			h.Packet.Opcode, h.Packet.PSN = roce.ReadRespOnly, h.Packet.PSN.Next()
+		})
+	}},
+
 	// The MSN.
-	{"MSN stuck", "ops", "RC-MSN-001", "RP", every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 1 })},
-	{"MSN doubled", "ops", "RC-MSN-001", "RP", every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN *= 2 })},
+	{"MSN stuck", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 1 })},
+	{"MSN doubled", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN *= 2 })},
+
+	{"MSN going back", "ops", "RC-MSN-001", everywhere, one(3, acks, func(h *roce.Frame) { h.Packet.AETH.MSN -= 2 })},
+	{"MSN counting down", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 100 - h.Packet.AETH.MSN })},
 
 	// What a retransmission repeats.
 	{"R_Key of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},

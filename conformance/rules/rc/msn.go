@@ -40,32 +40,45 @@ func msnCounts() rule.Rule {
 		Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The responder initialises its MSN to zero and increments it when it completes " +
 			"a new request message."},
-		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "acknowledged messages", BlackBox: hardware,
+		Needs: rule.Frames, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "acknowledged messages", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			var base msnBase
-			var last psn.MSN
-			any := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
-					return // a replayed READ response may carry an old MSN
-				}
-				n, ok := base.count(c, s)
-				switch {
-				case !ok:
-					return
-				case any && n.Less(last):
-					c.Fail(rule.Responder, fmt.Sprintf("MSN goes back from %d to %d", last, n)+acrossWrap(last, n))
-				case c.MSN.Less(n):
-					c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+acrossWrap(n, c.MSN))
-				case exact(c, s) && n != c.MSN:
-					c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)+acrossWrap(n, c.MSN))
-				default:
-					c.Met()
-				}
-				any, last = true, n
-			}}
+			if !c.Offers(rule.TapResponder) {
+				a := msnAfar{c: c}
+				return rule.Check{Sight: a.sight}
+			}
+			m := msnCount{c: c}
+			return rule.Check{Sight: m.sight}
 		},
 	}
+}
+
+// msnCount compares each MSN with what has arrived.
+type msnCount struct {
+	c    *rule.Context
+	base msnBase
+	last psn.MSN
+	any  bool
+}
+
+func (m *msnCount) sight(s *rule.Sight) {
+	c := m.c
+	if s.Point != trace.ResponderOut || s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
+		return // a replayed READ response may carry an old MSN
+	}
+	n, ok := m.base.count(c, s)
+	switch {
+	case !ok:
+		return
+	case m.any && n.Less(m.last):
+		c.Fail(rule.Responder, fmt.Sprintf("MSN goes back from %d to %d", m.last, n)+acrossWrap(m.last, n))
+	case c.MSN.Less(n):
+		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+acrossWrap(n, c.MSN))
+	case exact(c, s) && n != c.MSN:
+		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)+acrossWrap(n, c.MSN))
+	default:
+		c.Met()
+	}
+	m.any, m.last = true, n
 }
 
 func msnOperations() rule.Rule {

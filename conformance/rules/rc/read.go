@@ -10,138 +10,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func readResponses() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "The responses to a READ carry its PSNs in order, with opcode by position and payload as in requests",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.5.1.9", Requirement: "The PSN of the first READ response is that of the request, each further " +
-			"response has the next one; all but the last are one path MTU long."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Stimulus: "READs of one and of several packets", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := readStream{c: c}
-			return rule.Check{Sight: r.sight}
-		},
-	}
-}
-
-// readStream follows the responses to the READs that have arrived. A READ that arrived again is answered again from its
-// start, and what that interrupted may go on afterwards.
-type readStream struct {
-	c     *rule.Context
-	reads readRing
-	runs  []readRun // begun and not ended, newest last
-}
-
-// readRun is a run of responses from a FIRST on.
-type readRun struct {
-	next psn.PSN
-	left int // bytes still to come
-}
-
-// runLimit bounds the interrupted runs that are remembered.
-const runLimit = 16
-
-// readRing holds the latest READ requests that arrived; a link that repeats packets brings many before one is answered.
-type readRing struct {
-	at   []readRequest // readsKept at most
-	next int
-}
-
-const readsKept = 1024
-
-type readRequest struct {
-	psn  psn.PSN
-	reth roce.RETH
-	n    int // PSNs; 0 when not known
-}
-
-func (r *readRing) add(p *roce.Packet, n int) {
-	x := readRequest{p.PSN, p.RETH, n}
-	if len(r.at) < readsKept {
-		r.at = append(r.at, x)
-		return
-	}
-	r.at[r.next] = x
-	r.next = (r.next + 1) % readsKept
-}
-
-// find returns the newest READ that begins at p.
-func (r *readRing) find(p psn.PSN) (readRequest, bool) {
-	for i := range r.at {
-		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
-		if x.psn == p {
-			return *x, true
-		}
-	}
-	return readRequest{}, false
-}
-
-func (r *readStream) sight(s *rule.Sight) {
-	c, p := r.c, s.Pkt
-	switch {
-	case s.Point == trace.ResponderIn:
-		if p.Opcode.IsRead() && (s.Legal || s.Relation == rule.Duplicate) {
-			r.reads.add(p, c.Span(p))
-		}
-	case !p.Opcode.IsReadResponse() || p.Opcode.NumberedApart() || c.MTU == 0: // IRN and FaSR say what numbers apart mean
-	case p.Opcode.StartsMessage():
-		if read, ok := r.reads.find(p.PSN); ok {
-			r.begin(readRun{p.PSN, int(read.reth.DMALen)})
-			r.judge(p, len(r.runs)-1)
-		} else if c.Known {
-			c.Failf(rule.Responder, "%v %s answers no READ; no response expected", p.Opcode, c.Rel(p.PSN))
-		}
-	default:
-		r.proceed(p)
-	}
-}
-
-func (r *readStream) begin(run readRun) {
-	if len(r.runs) == runLimit {
-		r.runs = r.runs[:copy(r.runs, r.runs[1:])]
-	}
-	r.runs = append(r.runs, run)
-}
-
-// proceed finds the run that a MIDDLE or LAST belongs to: the newest that waits for its PSN, else the newest.
-func (r *readStream) proceed(p *roce.Packet) {
-	for i := len(r.runs) - 1; i >= 0; i-- {
-		if r.runs[i].next == p.PSN {
-			r.judge(p, i)
-			return
-		}
-	}
-	switch n := len(r.runs); {
-	case n > 0:
-		r.c.Failf(rule.Responder, "READ response %s, %s expected", r.c.Rel(p.PSN), r.c.Rel(r.runs[n-1].next))
-		r.runs[n-1].next = p.PSN
-		r.advance(p, n-1)
-	case r.c.Known:
-		r.c.Failf(rule.Responder, "%v %s follows no FIRST; a FIRST or ONLY expected", p.Opcode, r.c.Rel(p.PSN))
-	}
-}
-
-func (r *readStream) judge(p *roce.Packet, i int) {
-	c, left := r.c, r.runs[i].left
-	switch {
-	case p.Opcode.EndsMessage() != (left <= c.MTU):
-		c.Failf(rule.Responder, "%v %s with %d bytes to come; FIRST and MIDDLE expected up to the last MTU", p.Opcode, c.Rel(p.PSN), left)
-	case p.Len != min(left, c.MTU):
-		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, min(left, c.MTU))
-	default:
-		c.Met()
-	}
-	r.advance(p, i)
-}
-
-func (r *readStream) advance(p *roce.Packet, i int) {
-	run := &r.runs[i]
-	run.next, run.left = p.PSN.Next(), run.left-p.Len
-	if p.Opcode.EndsMessage() {
-		r.runs = append(r.runs[:i], r.runs[i+1:]...)
-	}
-}
-
 func readReissue() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-002", Level: rule.Must,
@@ -220,7 +88,7 @@ func (r *replays) sight(s *rule.Sight) {
 			r.forget(r.kept[0])
 			r.kept = r.kept[:copy(r.kept, r.kept[1:])]
 		}
-		r.kept = append(r.kept, readRequest{p.PSN, p.RETH, c.Span(p)})
+		r.kept = append(r.kept, readRequest{p.PSN, p.RETH, c.Span(p), p.Opcode})
 	case s.Relation == rule.Duplicate && p.Opcode.IsRead():
 		r.duplicate(s)
 	}

@@ -1,0 +1,80 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// msnAfar follows the MSN where the responder's port is not tapped. What a responder had completed when it answered lies between the
+// messages that the answer acknowledges and those that had been sent when it was seen. So every answer bounds the MSN with which the
+// responder met the first message, and an answer whose bounds exclude those of earlier ones counts something else.
+type msnAfar struct {
+	c    *rule.Context
+	any  bool
+	from psn.PSN   // first PSN since which no request is missing
+	next psn.PSN   // what follows the latest
+	ends []psn.PSN // last PSNs of the messages of [from, next) that are not known to be acknowledged, oldest first
+	done int       // messages of that range before them
+
+	bounded   bool
+	reference psn.MSN // of the first answer
+	low, high int     // the MSN before from, less the reference, is one of [low, high]
+}
+
+func (m *msnAfar) sight(s *rule.Sight) {
+	switch p := s.Pkt; {
+	case !s.Intact() || m.c.Failed:
+	case p.Opcode.IsRequest():
+		m.request(s)
+	case p.Opcode == roce.Acknowledge && m.any && m.c.Maker(s) == rule.Sealed:
+		m.answer(p)
+	}
+}
+
+// request takes one that is sent for the first time. Behind a PSN that was not seen the count begins anew.
+func (m *msnAfar) request(s *rule.Sight) {
+	p, n := s.Pkt, m.c.Span(s.Pkt)
+	switch {
+	case s.Relation != rule.First:
+		return
+	case n == 0:
+		m.any = false
+		return
+	case !m.any || p.PSN != m.next || len(m.ends) == queueLimit:
+		*m = msnAfar{c: m.c, any: true, from: p.PSN, ends: m.ends[:0]}
+		m.bounded = m.c.Known && p.PSN == m.c.Start // the MSN starts at zero with the connection
+	}
+	m.next = p.PSN.Add(n)
+	if p.Opcode.EndsMessage() {
+		m.ends = append(m.ends, m.next.Prev())
+	}
+}
+
+// answer takes an ACK or NAK.
+func (m *msnAfar) answer(p *roce.Packet) {
+	last, ok := rule.Acknowledged(p)
+	if !ok || !last.In(m.from, m.next) {
+		return
+	}
+	acked := 0
+	for acked < len(m.ends) && m.ends[acked].LessEq(last) {
+		acked++
+	}
+	if !m.bounded {
+		m.bounded, m.reference, m.low, m.high = true, p.AETH.MSN, -psn.Half, psn.Half
+	}
+	steps := p.AETH.MSN.Sub(m.reference)
+	low, high := steps-m.done-len(m.ends), steps-m.done-acked
+	if high < m.low || m.high < low {
+		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: by the MSNs before it %d to %d requests are completed then, and %d to %d have been sent and acknowledged",
+			p.AETH.MSN, m.c.Rel(last), steps-m.high, steps-m.low, m.done+acked, m.done+len(m.ends))
+		m.any = false
+		return
+	}
+	m.low, m.high = max(m.low, low), min(m.high, high)
+	if r, o := last, m.c; acked > 0 && o.UNA.Sub(r) > 0 {
+		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
+	}
+	m.c.Doubt("the MSNs that came fit the requests; what had arrived when they were sent, the responder's tap tells")
+}

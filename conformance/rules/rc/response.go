@@ -1,0 +1,245 @@
+package rc
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+)
+
+func readResponses() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
+		Title: "A READ or atomic is answered by its data, which answer nothing else: those of a READ by its PSNs in order, with opcode by position and payload as in requests",
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.4.5, 9.7.5.1.9", Requirement: "The PSN of the first READ response is that of the request, each further " +
+			"response has the next one; all but the last are one path MTU long. An atomic is answered by an ATOMIC acknowledge."},
+		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch,
+		Stimulus: "READs of one and of several packets", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := readStream{c: c}
+			return rule.Check{Sight: r.sight}
+		},
+	}
+}
+
+// readStream follows the responses to the READs and atomics that have arrived. A READ that arrived again is answered again from its
+// start, and what that interrupted may go on afterwards.
+type readStream struct {
+	c     *rule.Context
+	reads readRing
+	runs  []readRun // begun and not ended, newest last
+	owed  []dataOwed
+}
+
+// readRun is a run of responses from a FIRST on.
+type readRun struct {
+	next psn.PSN
+	left int // bytes still to come
+}
+
+// dataOwed is a READ or atomic that was accepted and whose data have not all left: those of PSNs [next, end).
+type dataOwed struct{ next, end psn.PSN }
+
+// runLimit bounds the interrupted runs that are remembered.
+const runLimit = 16
+
+// readRing holds the latest requests for data that arrived; a link that repeats packets brings many before one is answered.
+type readRing struct {
+	at   []readRequest // readsKept at most
+	next int
+}
+
+const readsKept = 1024
+
+type readRequest struct {
+	psn    psn.PSN
+	reth   roce.RETH
+	n      int // PSNs; 0 when not known
+	opcode roce.Opcode
+}
+
+func (r *readRing) add(p *roce.Packet, n int) {
+	x := readRequest{p.PSN, p.RETH, n, p.Opcode}
+	if len(r.at) < readsKept {
+		r.at = append(r.at, x)
+		return
+	}
+	r.at[r.next] = x
+	r.next = (r.next + 1) % readsKept
+}
+
+// find returns the newest request that begins at p.
+func (r *readRing) find(p psn.PSN) (readRequest, bool) {
+	for i := range r.at {
+		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
+		if x.psn == p {
+			return *x, true
+		}
+	}
+	return readRequest{}, false
+}
+
+func (r *readStream) sight(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	switch o := p.Opcode; {
+	case !c.Offers(rule.TapResponder):
+		r.afar(s)
+	case s.Point == trace.ResponderIn:
+		r.request(s)
+	case o.NumberedApart(): // IRN and FaSR say what numbers apart mean
+	case o == roce.Acknowledge:
+		r.acknowledged(p)
+	case o == roce.AtomicAck:
+		r.atomic(p)
+	case !o.IsReadResponse() || c.MTU == 0:
+	case o.StartsMessage():
+		r.deliver(p)
+		r.start(p)
+	default:
+		r.deliver(p)
+		r.proceed(p)
+	}
+}
+
+// afar looks at answers where the responder's port is not tapped: what a response is an answer to shows there as well, but not whether
+// one that is missing was ever sent.
+func (r *readStream) afar(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	want := rule.OperationOf(p.Opcode)
+	if p.Opcode.IsRequest() || p.Opcode.NumberedApart() || want == rule.NoOperation || c.Maker(s) != rule.Sealed {
+		return
+	}
+	if t := c.Sent(p.PSN); t != nil && rule.OperationOf(t.Opcode) != want && rule.OperationOf(t.Opcode) != rule.NoOperation {
+		c.Failf(rule.Responder, "%v %s answers a %v, which asks for no such data", p.Opcode, c.Rel(p.PSN), t.Opcode)
+		return
+	}
+	c.Doubt("the data that came fit their requests; whether all left, and in order, the responder's tap tells")
+}
+
+// request takes one that is answered by data. Another answer for it is owed once, when its turn has come; when the requester starts over,
+// nobody knows how far the responder follows.
+func (r *readStream) request(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	again := s.Relation == rule.Duplicate
+	if !answeredByData(p.Opcode) || !s.Legal && !again {
+		return
+	}
+	n := c.Span(p)
+	r.reads.add(p, n)
+	switch {
+	case again:
+		r.owed = r.owed[:0]
+	case n > 0 && len(r.owed) < readsKept && rule.OperationOf(p.Opcode) != rule.NoOperation && p.Opcode.Class() == roce.ClassRC:
+		r.owed = append(r.owed, dataOwed{p.PSN, p.PSN.Add(n)})
+	}
+}
+
+// answeredByData reports READs, atomics, and what annex A19 answers like a READ without data.
+func answeredByData(o roce.Opcode) bool {
+	return o.IsRead() || o.IsAtomic() || o == roce.AtomicWrite || o == roce.Flush
+}
+
+// acknowledged takes an ACK or NAK. What a NAK asks for again has not been accepted; an ACK must not pass data that are owed.
+func (r *readStream) acknowledged(p *roce.Packet) {
+	c, a := r.c, p.AETH.Syndrome
+	if !a.IsACK() {
+		for len(r.owed) > 0 && (rule.IsFatal(a) || p.PSN.LessEq(r.owed[len(r.owed)-1].next)) {
+			r.owed = r.owed[:len(r.owed)-1]
+		}
+		return
+	}
+	if len(r.owed) == 0 || p.PSN.Less(r.owed[0].next) || c.Fatal || c.AtBox {
+		return
+	}
+	o := r.owed[0]
+	if read, ok := r.reads.find(o.next); ok {
+		c.Failf(rule.Responder, "ACK of %s while the data of %v %s have not been sent; they come first", c.Rel(p.PSN), read.opcode, c.Rel(o.next))
+	} else {
+		c.Failf(rule.Responder, "ACK of %s while the READ response %s has not been sent; it comes first", c.Rel(p.PSN), c.Rel(o.next))
+	}
+	r.owed = r.owed[:0]
+}
+
+// deliver counts a response off what is owed.
+func (r *readStream) deliver(p *roce.Packet) {
+	for i := range r.owed {
+		if o := &r.owed[i]; p.PSN.In(o.next, o.end) {
+			o.next = p.PSN.Next()
+			if o.next == o.end {
+				i++
+			}
+			r.owed = r.owed[:copy(r.owed, r.owed[i:])]
+			return
+		}
+	}
+}
+
+// seen reports whether the capture shows every request that a response of p can be an answer to.
+func (r *readStream) seen(p psn.PSN) bool {
+	return r.c.Known || r.c.Started && p.In(r.c.Start, r.c.EPSN) && len(r.reads.at) < readsKept
+}
+
+func (r *readStream) atomic(p *roce.Packet) {
+	r.deliver(p)
+	switch request, ok := r.reads.find(p.PSN); {
+	case ok && request.opcode.IsAtomic():
+		r.c.Met()
+	case ok || r.seen(p.PSN):
+		r.c.Failf(rule.Responder, "%v %s answers no atomic; no result expected", p.Opcode, r.c.Rel(p.PSN))
+	}
+}
+
+// start takes a FIRST or ONLY.
+func (r *readStream) start(p *roce.Packet) {
+	switch read, ok := r.reads.find(p.PSN); {
+	case ok && read.opcode.IsRead():
+		if len(r.runs) == runLimit {
+			r.runs = r.runs[:copy(r.runs, r.runs[1:])]
+		}
+		r.runs = append(r.runs, readRun{p.PSN, int(read.reth.DMALen)})
+		r.judge(p, len(r.runs)-1)
+	case ok && !read.opcode.IsAtomic(): // annex A19
+	case ok || r.seen(p.PSN):
+		r.c.Failf(rule.Responder, "%v %s answers no READ; no response expected", p.Opcode, r.c.Rel(p.PSN))
+	}
+}
+
+// proceed finds the run that a MIDDLE or LAST belongs to: the newest that waits for its PSN, else the newest.
+func (r *readStream) proceed(p *roce.Packet) {
+	for i := len(r.runs) - 1; i >= 0; i-- {
+		if r.runs[i].next == p.PSN {
+			r.judge(p, i)
+			return
+		}
+	}
+	switch n := len(r.runs); {
+	case n > 0:
+		r.c.Failf(rule.Responder, "READ response %s, %s expected", r.c.Rel(p.PSN), r.c.Rel(r.runs[n-1].next))
+		r.runs[n-1].next = p.PSN
+		r.advance(p, n-1)
+	case r.seen(p.PSN):
+		r.c.Failf(rule.Responder, "%v %s follows no FIRST; a FIRST or ONLY expected", p.Opcode, r.c.Rel(p.PSN))
+	}
+}
+
+func (r *readStream) judge(p *roce.Packet, i int) {
+	c, left := r.c, r.runs[i].left
+	switch {
+	case p.Opcode.EndsMessage() != (left <= c.MTU):
+		c.Failf(rule.Responder, "%v %s with %d bytes to come; FIRST and MIDDLE expected up to the last MTU", p.Opcode, c.Rel(p.PSN), left)
+	case p.Len != min(left, c.MTU):
+		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, min(left, c.MTU))
+	default:
+		c.Met()
+	}
+	r.advance(p, i)
+}
+
+func (r *readStream) advance(p *roce.Packet, i int) {
+	run := &r.runs[i]
+	run.next, run.left = p.PSN.Next(), run.left-p.Len
+	if p.Opcode.EndsMessage() {
+		r.runs = append(r.runs[:i], r.runs[i+1:]...)
+	}
+}
