@@ -1,7 +1,10 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -99,4 +102,69 @@ func (m *MemoryMap) Forbids(p *roce.Packet) bool {
 		return false
 	}
 	return !m.Allows(p.RETH.RKey, p.RETH.VA, n, need)
+}
+
+// Placed tells packets by what is placed in memory: a placement shows its bytes and not its PSN. Within a window payloads differ, but
+// not when they are a byte or two long.
+type Placed struct {
+	early Latest[Payload] // came before their turn
+	due   []Payload       // have their turn and are not placed yet, oldest first: a decoder gives a block at once
+	done  int             // of due
+}
+
+// Payload identifies the bytes of a packet.
+type Payload struct {
+	PSN psn.PSN
+	len int
+	sum uint32
+}
+
+// PayloadOf returns that of a sight.
+func PayloadOf(s *Sight) Payload { return Payload{s.Pkt.PSN, s.Pkt.Len, s.Sum} }
+
+// IsOf reports whether a placement shows these bytes.
+func (p Payload) IsOf(e *trace.Event) bool {
+	return p.sum != 0 && p.len >= tellingLen && p.sum == e.Sum && p.len == int(e.Len)
+}
+
+const (
+	tellingLen = 16      // least length of a payload that is not equal to another by chance
+	mostEarly  = 256     // early packets that are remembered
+	mostDue    = 1 << 15 // payloads that wait to be placed, above what a decoder or a gap holds back
+)
+
+// Early notes a packet that comes before its turn, and Due one whose turn it is.
+func (p *Placed) Early(s *Sight) { p.early.Add(PayloadOf(s), mostEarly) }
+func (p *Placed) Due(s *Sight) {
+	if s.Pkt.Len < tellingLen || s.Sum == 0 {
+		return
+	}
+	if len(p.due) == mostDue {
+		p.due = p.due[:copy(p.due, p.due[max(p.done, mostDue/2):])]
+		p.done = 0
+	}
+	p.due = append(p.due, PayloadOf(s))
+}
+
+// CameEarly reports whether a packet came before its turn, which has not come: those before expected have had theirs.
+func (p *Placed) CameEarly(x, expected psn.PSN) bool {
+	return !x.Less(expected) && slices.ContainsFunc(p.early.List(), func(k Payload) bool { return k.PSN == x })
+}
+
+// TooSoon returns the early packet whose bytes a placement shows although its turn has not come.
+func (p *Placed) TooSoon(e *trace.Event, expected psn.PSN) (early psn.PSN, ok bool) {
+	if e.Sum == 0 || e.Len < tellingLen {
+		return 0, false
+	}
+	if i := slices.IndexFunc(p.due[p.done:], func(k Payload) bool { return k.IsOf(e) }); i >= 0 { // perhaps two messages of the window with the same bytes
+		if p.done += i + 1; p.done == len(p.due) {
+			p.due, p.done = p.due[:0], 0
+		}
+		return 0, false
+	}
+	i := slices.IndexFunc(p.early.List(), func(k Payload) bool { return k.IsOf(e) && !k.PSN.Less(expected) })
+	if i < 0 {
+		return 0, false
+	}
+	return p.early.List()[i].PSN, true
 }

@@ -71,14 +71,6 @@ func (o *Obligation) Oldest() *Debt {
 	return &o.owed[0]
 }
 
-// Newest returns the newest debt; nil when nothing is owed.
-func (o *Obligation) Newest() *Debt {
-	if len(o.owed) == 0 {
-		return nil
-	}
-	return &o.owed[len(o.owed)-1]
-}
-
 // Owed reports whether something is owed.
 func (o *Obligation) Owed() bool { return len(o.owed) > 0 }
 

@@ -84,8 +84,8 @@ func TestObligationIsBounded(t *testing.T) {
 	for i := range mostOwed + 5 {
 		o.Arise(at(vtime.Duration(i)), 0)
 	}
-	if len(o.owed) != mostOwed || o.Oldest().At != 5 || o.Newest().At != mostOwed+4 {
-		t.Errorf("%d owed, from %v to %v", len(o.owed), o.Oldest().At, o.Newest().At)
+	if len(o.owed) != mostOwed || o.Oldest().At != 5 {
+		t.Errorf("%d owed, from %v on", len(o.owed), o.Oldest().At)
 	}
 }
 

@@ -198,53 +198,28 @@ func memoryInOrder() rule.Rule {
 		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			var kept [256]payload
-			var due []payload // in its turn, not placed yet: its bytes may be those of one that is kept
-			n := 0
+			var placed rule.Placed
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					p := s.Pkt
-					if s.Legal && p.Len > 0 {
-						due = append(due[max(0, len(due)+1-mostDue):], payload{p.PSN, p.Len, s.Sum})
+					if s.Legal {
+						placed.Due(s)
 					}
-					switch {
+					switch p := s.Pkt; {
 					case s.Relation == rule.Ahead && s.Kept && rule.IsData(p.Opcode):
-						kept[n%len(kept)] = payload{p.PSN, p.Len, s.Sum}
-						n++
+						placed.Early(s)
 					case s.Relation == rule.Released && s.Legal && p.Len > 0:
 						c.Met()
 					}
 				},
-				// A placement shows its bytes and not its PSN.
 				Event: func(e *trace.Event) {
-					if e.Kind != trace.Store || c.Mine(e) || e.Sum == 0 || e.Len < telling {
+					if e.Kind != trace.Store || c.Mine(e) {
 						return
 					}
-					if i := slices.IndexFunc(due, func(d payload) bool { return d.sum == e.Sum && d.len == int(e.Len) }); i >= 0 {
-						due = slices.Delete(due, i, i+1)
-						return
-					}
-					for _, k := range kept[:min(n, len(kept))] {
-						if k.sum == e.Sum && k.len == int(e.Len) && !k.psn.Less(c.EPSN) {
-							c.Failf(rule.Responder, "the payload of %s is placed while %s is missing", c.Rel(k.psn), c.Rel(c.EPSN))
-							return
-						}
+					if p, ok := placed.TooSoon(e, c.EPSN); ok {
+						c.Failf(rule.Responder, "the payload of %s is placed while %s is missing", c.Rel(p), c.Rel(c.EPSN))
 					}
 				},
 			}
 		},
 	}
-}
-
-// mostDue is more than any run that a gap lets go: one that is forgotten may look like a packet of another message with its bytes.
-const mostDue = 1 << 16
-
-// telling is the least length of a payload that is not equal to another by chance.
-const telling = 16
-
-// payload identifies the bytes of a packet.
-type payload struct {
-	psn psn.PSN
-	len int
-	sum uint32
 }

@@ -16,96 +16,31 @@ func earlyDiscarded() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			e := early{c: c}
-			return rule.Check{Sight: e.sight, Event: e.event}
+			var placed rule.Placed
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					p := s.Pkt
+					switch {
+					case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && rule.IsData(p.Opcode):
+						c.Met()
+						placed.Early(s)
+					case s.Point == trace.ResponderIn && s.Legal && c.Offers(rule.Stores):
+						placed.Due(s)
+					case s.Point == trace.ResponderOut && rule.IsACK(p) && placed.CameEarly(p.PSN, c.EPSN):
+						c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; it has to be discarded", c.Rel(p.PSN))
+					}
+				},
+				Event: func(e *trace.Event) {
+					if e.Kind != trace.Store || c.Mine(e) {
+						return
+					}
+					if p, ok := placed.TooSoon(e, c.EPSN); ok {
+						c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn; it has to be discarded", c.Rel(p))
+					}
+				},
+			}
 		},
 	}
-}
-
-// early remembers the latest packets that came before their turn, and those that had it and have not been placed yet, oldest
-// first: a decoder gives a block at once.
-type early struct {
-	c      *rule.Context
-	kept   [256]payload
-	n      int
-	due    []payload
-	placed int // of due
-}
-
-// dueLimit bounds what is remembered as due, above what a decoder holds back.
-const dueLimit = 1 << 15
-
-// payload identifies the bytes of a packet.
-type payload struct {
-	psn psn.PSN
-	len int
-	sum uint32
-}
-
-func (e *early) sight(s *rule.Sight) {
-	c, p := e.c, s.Pkt
-	switch {
-	case s.Point == trace.ResponderIn && s.Relation == rule.Ahead && rule.IsData(p.Opcode):
-		c.Met()
-		e.kept[e.n%len(e.kept)] = payload{p.PSN, p.Len, s.Sum}
-		e.n++
-	case s.Point == trace.ResponderIn && s.Legal && p.Len >= distinct && s.Sum != 0 && c.Offers(rule.Stores):
-		e.take(payload{p.PSN, p.Len, s.Sum})
-	case s.Point == trace.ResponderOut && rule.IsACK(p) && e.holds(p.PSN):
-		c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; it has to be discarded", c.Rel(p.PSN))
-	}
-}
-
-// take remembers what has its turn.
-func (e *early) take(p payload) {
-	if len(e.due) == dueLimit {
-		e.due = e.due[:copy(e.due, e.due[max(e.placed, dueLimit/2):])]
-		e.placed = 0
-	}
-	e.due = append(e.due, p)
-}
-
-// holds reports whether p came early and has not come again.
-func (e *early) holds(p psn.PSN) bool {
-	for _, k := range e.kept[:min(e.n, len(e.kept))] {
-		if k.psn == p && !p.Less(e.c.EPSN) {
-			return true
-		}
-	}
-	return false
-}
-
-// distinct is how many bytes a payload needs to be told from others by its checksum. A placement shows its bytes and not
-// its PSN; within a window of messages payloads differ, but not when they are a byte or two long.
-const distinct = 16
-
-// event compares what is placed with what came early.
-func (e *early) event(ev *trace.Event) {
-	if ev.Kind != trace.Store || e.c.Mine(ev) || ev.Sum == 0 || ev.Len < distinct {
-		return
-	}
-	if e.hadTurn(ev) {
-		return // perhaps two messages of the window with the same bytes
-	}
-	for i := range e.kept[:min(e.n, len(e.kept))] {
-		if k := &e.kept[i]; k.sum == ev.Sum && k.len == int(ev.Len) && !k.psn.Less(e.c.EPSN) {
-			e.c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn; it has to be discarded", e.c.Rel(k.psn))
-			return
-		}
-	}
-}
-
-// hadTurn reports whether ev places what came in order, and forgets that and what is before it, which was refused.
-func (e *early) hadTurn(ev *trace.Event) bool {
-	for i, k := range e.due[e.placed:] {
-		if k.sum == ev.Sum && k.len == int(ev.Len) {
-			if e.placed += i + 1; e.placed == len(e.due) {
-				e.due, e.placed = e.due[:0], 0
-			}
-			return true
-		}
-	}
-	return false
 }
 
 func wasteBounded() rule.Rule {

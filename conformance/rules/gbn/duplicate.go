@@ -31,7 +31,7 @@ type duplicates struct {
 	answer *rule.Obligation // to the duplicate, about the newest PSN acknowledged when it came
 	acked  psn.PSN          // the newest PSN acknowledged so far,
 	any    bool             // if any was
-	latest payload          // the newest arrival, when it was a duplicate
+	latest rule.Payload     // the newest arrival, when it was a duplicate
 	credit int              // packets executed whose placement has not been reported
 }
 
@@ -44,12 +44,12 @@ func (d *duplicates) sight(s *rule.Sight) {
 		d.answered(p)
 	case !s.Intact() || !rule.IsData(p.Opcode):
 	case s.Relation == rule.Duplicate:
-		d.latest = payload{p.PSN, p.Len, s.Sum}
+		d.latest = rule.PayloadOf(s)
 		if p.AckReq && !d.answer.Owed() && d.any && p.PSN.LessEq(d.acked) {
 			d.answer.Arise(s, d.acked)
 		}
 	case s.Legal:
-		d.latest = payload{}
+		d.latest = rule.Payload{}
 		if p.Len > 0 {
 			d.credit++
 		}
@@ -73,7 +73,7 @@ func (d *duplicates) event(e *trace.Event) {
 		d.credit--
 		return
 	}
-	if l := &d.latest; l.sum != 0 && l.len >= distinct && l.sum == e.Sum && l.len == int(e.Len) {
-		d.c.Failf(rule.Responder, "%s came again and its payload is placed again; once expected", d.c.Rel(l.psn))
+	if d.latest.IsOf(e) {
+		d.c.Failf(rule.Responder, "%s came again and its payload is placed again; once expected", d.c.Rel(d.latest.PSN))
 	}
 }
