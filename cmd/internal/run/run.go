@@ -1,8 +1,8 @@
 // Package run takes a Spec through a bench, the rules and the metrics to a result and a run folder.
 //
 // A run folder is the unit of evidence. It holds spec.txt, result.json, trace.ndjson, verdicts.json, report.html,
-// junit.xml, summary.md and, on real benches, taps/*.pcapng and logs. What can be written early is written early, so
-// that a run that dies leaves what it had.
+// junit.xml, summary.md, rulebook.html about the rules that are broken, and on real benches taps/*.pcapng and logs.
+// What can be written early is written early, so that a run that dies leaves what it had.
 package run
 
 import (
