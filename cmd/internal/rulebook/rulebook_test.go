@@ -44,6 +44,24 @@ func TestEveryRuleIsExplained(t *testing.T) {
 	}
 }
 
+// TestExamplesAreWhole wants of an example what its fixture says: its comment, what is given, and the words that no ladder draws, each once.
+func TestExamplesAreWhole(t *testing.T) {
+	b, err := Of([]string{"RC-PSN-005", "GBN-NAK-002", "WRK-WIRE-001"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	psn, nak, work := b.Families[0].Rules[0], b.Families[1].Rules[0], b.Families[2].Rules[0]
+	if l := psn.Broken.Ladder; !strings.Contains(l, "va=0x2000  <== RC-PSN-005") || strings.Contains(l, "|  len=") {
+		t.Errorf("the ladder of %s lacks an address, or says twice what it draws:\n%s", psn.ID, l)
+	}
+	if a := nak.Kept.About; !strings.HasPrefix(a, "One NAK for the whole gap") || len(nak.Kept.Given) > 0 {
+		t.Errorf("%s is about %q, given %v", nak.ID, a, nak.Kept.Given)
+	}
+	if g := work.Broken.Given; len(g) != 1 || !strings.HasPrefix(g[0], "order A WRITE") || work.Broken.About != "" {
+		t.Errorf("%s is given %q, about %q", work.ID, g, work.Broken.About)
+	}
+}
+
 // TestExamplesFollowTheirNames wants the book to hold only what can be shown as kept or as broken.
 func TestExamplesFollowTheirNames(t *testing.T) {
 	for _, r := range rules.All() {
