@@ -132,9 +132,16 @@ func (h *Heard) Sure(p *Port, now vtime.Time) psn.PSN {
 	return h.sure
 }
 
-// Began returns when a packet that leaves began to: what comes later cannot change it any more. It is the time of the sight, but
-// where taps are behind the line and its rate is known.
+// Began returns when a packet that leaves began to, at the earliest: what comes later cannot change it any more. It is the time of the
+// sight, but where taps are behind the line and its rate is known; a foreign capture may have been taken there, whatever the rate.
 func (c *Context) Began(s *Sight) vtime.Time {
+	if !c.Known {
+		port := c.Port
+		if s.Point == trace.ResponderOut {
+			port = c.PeerPort
+		}
+		return s.At.Add(-max(0, min(s.Since, port.atMost(s.Rec.WireBytes))))
+	}
 	if rate := c.Attr.Path.Rate; c.behind && rate > 0 {
 		return s.At.Add(-rate.Time(s.Rec.WireBytes))
 	}
@@ -184,6 +191,9 @@ type Port struct {
 	since vtime.Time     // packets have left without a pause since then
 	last  vtime.Time     // the latest packet
 
+	gap   vtime.Duration // the shortest time per byte between two packets: the line takes no longer for them; zero when nothing is known
+	bytes int
+
 	queries bool // its endpoint is of a transport with QueriesHost
 
 	shares
@@ -213,8 +223,23 @@ func (p *Port) pause(now vtime.Time) bool {
 	return p.full == 0 || now.Sub(p.last) > 2*p.full+pauseSlack
 }
 
-// sent notes that a packet leaves.
-func (p *Port) sent(at vtime.Time) {
+// slowest is the rate below which nobody puts a line under RDMA.
+const slowest = 100 * unit.Mbps
+
+// atMost returns how long the line takes for a packet at most, by how fast packets have followed each other on it.
+func (p *Port) atMost(bytes int) vtime.Duration {
+	slow := slowest.Time(bytes)
+	if p.bytes == 0 {
+		return slow
+	}
+	return min(slow, vtime.Duration(float64(p.gap)*float64(bytes)/float64(p.bytes)))
+}
+
+// sent notes that a packet of so many bytes leaves.
+func (p *Port) sent(at vtime.Time, bytes int) {
+	if gap := at.Sub(p.last); p.Packets > 0 && gap > 0 && (p.bytes == 0 || float64(gap)*float64(p.bytes) < float64(p.gap)*float64(bytes)) {
+		p.gap, p.bytes = gap, bytes
+	}
 	if p.pause(at) {
 		p.since = at
 	}

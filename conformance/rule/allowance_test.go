@@ -22,7 +22,7 @@ func TestPortIsBusyWithoutAPause(t *testing.T) {
 	const us = vtime.Time(vtime.Microsecond)
 	p := newPort(header(100*unit.Mbps, 5, true), trace.A)
 	for at := 1000 * us; at <= 4000*us; at += 150 * us {
-		p.sent(at)
+		p.sent(at, 1024)
 	}
 	for _, c := range []struct {
 		then, now vtime.Time
@@ -32,7 +32,7 @@ func TestPortIsBusyWithoutAPause(t *testing.T) {
 			t.Errorf("busy from %v to %v: %v", c.then, c.now, got)
 		}
 	}
-	if p.sent(4300 * us); p.Busy(4000*us, 4300*us) || !p.Busy(4300*us, 4300*us) {
+	if p.sent(4300*us, 1024); p.Busy(4000*us, 4300*us) || !p.Busy(4300*us, 4300*us) {
 		t.Error("the pause was not seen")
 	}
 	if want := 10 * (100 * unit.Mbps).Time(1128); p.Turn != want {
@@ -44,8 +44,8 @@ func TestPortIsBusyWithoutAPause(t *testing.T) {
 func TestPortOfAnUnknownLineIsNeverBusy(t *testing.T) {
 	for _, h := range []*trace.Header{{}, header(0, 1, true), header(unit.Gbps, 1, false)} {
 		p := newPort(h, trace.A)
-		p.sent(5)
-		p.sent(6)
+		p.sent(5, 1024)
+		p.sent(6, 1024)
 		if p.Busy(5, 6) || p.Busy(6, 6) || p.Turn != 0 {
 			t.Errorf("%+v", p)
 		}

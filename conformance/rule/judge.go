@@ -84,6 +84,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	}
 	j.stray = &half{}
 	j.stray.conv.reset(-1, trace.A, &trace.Conn{}, &[2]Port{})
+	j.stray.conv.Between = h.Between
 	return j
 }
 
@@ -127,13 +128,16 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 func (j *Judge) Sight(t *trace.Sight) {
 	j.seen.note(t)
 	if t.Out {
-		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At)
+		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At, t.Rec.WireBytes)
 	}
 	j.route(t)
 	if j.passing(t) {
 		return
 	}
 	h, list := j.place(t)
+	if h == j.stray && t.Rec.Packet.Opcode.OverIP() {
+		return // a stream of nobody knows whom, from nobody knows where on
+	}
 	if h.plan == nil {
 		j.start(h) // that of what belongs to no connection
 	}
@@ -388,6 +392,9 @@ func (j *Judge) verdict(i int) Verdict {
 	for _, p := range j.plans {
 		if !p.shows.stray {
 			missing |= p.missing[i]
+		}
+		if p.doubted[i] {
+			doubt = doubt.first(p.doubt)
 		}
 		if a := p.of(r); a != nil {
 			v.add(a)

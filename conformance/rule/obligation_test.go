@@ -24,7 +24,7 @@ func TestObligationExpires(t *testing.T) {
 	const ms, us = vtime.Millisecond, vtime.Microsecond
 	busy := func(c *Context, until vtime.Duration) {
 		for at := 150 * us; at <= until; at += 150 * us {
-			c.PeerPort.sent(vtime.Time(at))
+			c.PeerPort.sent(vtime.Time(at), 1024)
 		}
 		c.PeerPort.since = 0
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // plan is what all half-conversations of which a trace shows the same have in common: which rules are judged in them, at which
@@ -17,6 +18,8 @@ type plan struct {
 	slots   int                // checks of a half
 	awake   int                // of them, those that are made with it
 	quiet   bool               // no endpoint reports anything, so that checks may sleep
+	doubted []bool             // by rule: it rests on what fails, and is not judged
+	doubt   remark             // why
 }
 
 // shown is what a trace shows of a half-conversation.
@@ -25,6 +28,8 @@ type shown struct {
 	told      bool    // endpoints report something
 	routed    bool    // it is the half whose checks may see both hops
 	stray     bool    // it is what belongs to no connection
+
+	fails validity.Property // what is wrong with the evidence
 }
 
 // account is what a rule has found in the half-conversations of a plan.
@@ -74,18 +79,33 @@ func (j *Judge) planOf(h *half) *plan {
 	if h == j.stray {
 		have |= Both
 	}
-	s := shown{path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h), stray: h == j.stray}
+	d := j.doubt(h)
+	s := shown{fails: d.Fails, path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h), stray: h == j.stray}
 	for _, p := range j.plans {
 		if p.shows == s {
+			p.doubt.note(&h.conv, d.Why)
 			return p
 		}
 	}
-	p := &plan{shows: s, missing: make([]Vantage, len(j.rules)), quiet: !s.told}
+	p := &plan{shows: s, missing: make([]Vantage, len(j.rules)), doubted: make([]bool, len(j.rules)), quiet: !s.told}
+	p.doubt.note(&h.conv, d.Why)
 	for i := range j.rules {
 		j.enter(p, i)
 	}
 	j.plans = append(j.plans, p)
 	return p
+}
+
+// doubt is what is wrong with the evidence on a half-conversation.
+func (j *Judge) doubt(h *half) (d trace.Doubt) {
+	switch c := &h.conv; {
+	case h == j.stray:
+	case c.Decoders[0] != nil && !c.Known:
+		d = trace.Doubt{Fails: validity.Capture, Why: "how the ends code their blocks is not known, so that nobody can tell what a decoder gives them"}
+	default:
+		d = j.header.Conns[c.Index].Doubts[c.Req]
+	}
+	return d
 }
 
 // tells reports whether anything is told of a connection beside what its frames show.
@@ -100,7 +120,8 @@ func (j *Judge) enter(p *plan, i int) {
 		have = p.shows.hop
 	}
 	p.missing[i] = lacks(&j.header, r, have)
-	if !r.built() || p.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
+	p.doubted[i] = p.shows.fails != 0 && p.missing[i] == 0 && r.RestsOn().Fails(p.shows.fails)
+	if p.doubted[i] || !r.built() || p.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
 		p.shows.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !p.shows.routed {
 		return
 	}

@@ -23,7 +23,7 @@ type course struct {
 	damaged  moment     // request that passed with a wrong ICRC
 	asked    vtime.Time // the newest request
 	heard    bool       // an answer that ends something passed since then
-	answer   vtime.Time // the newest such
+	answer   vtime.Time // the first such
 	read     psn.PSN    // next response expected of a READ
 	inRead   bool
 }
@@ -105,27 +105,30 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 		return
 	}
 	if !p.Opcode.IsReadResponse() || p.Opcode.EndsMessage() {
-		c.heard, c.answer = true, at
+		if !c.heard {
+			c.answer = at
+		}
+		c.heard = true
 	}
 	if !c.answered && c.newest.LessEq(p.PSN) { // the capture began in the middle of a recovery
 		c.requester.missing++
 		c.responder.unserved++
 	}
 	c.answered = true
-	a := p.AETH.Syndrome
-	if positive := p.Opcode != roce.Acknowledge || a.IsACK(); !positive {
+	positive := grants(p)
+	if !positive {
 		c.awaited = moment{p.PSN, at, true}
 	} else if c.awaited.valid && c.awaited.psn.LessEq(p.PSN) {
 		c.requester.missing++
 		c.awaited.valid = false
 	}
 	switch {
-	case p.Opcode != roce.Acknowledge || a.IsACK():
+	case positive:
 		if p.Opcode != roce.Acknowledge && p.PSN.In(c.expected, c.newest) {
 			c.responder.unserved++
 		}
 		c.acknowledged(p.PSN, at)
-	case a == roce.SyndromePSNSeqErr:
+	case p.AETH.Syndrome == roce.SyndromePSNSeqErr:
 		c.owed.valid = false
 		c.sequence(p.PSN, at)
 	default: // what it names comes again, and what follows was not looked at
@@ -140,6 +143,11 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 		}
 		c.inRead, c.read = !p.Opcode.EndsMessage(), p.PSN.Next()
 	}
+}
+
+// grants reports an answer that gives what was asked for, or acknowledges it; an answer that has no AETH does.
+func grants(p *roce.Packet) bool {
+	return p.Opcode.Layout()&roce.LayoutAETH == 0 || p.AETH.Syndrome.IsACK()
 }
 
 // acknowledged follows an answer that says that a request was served, and those before it.

@@ -44,7 +44,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 		return nil, err
 	case only == nil:
 		l.say(&r.Header, r.Capture)
-		return as, nil
+		return as, r.bear(as)
 	}
 	how.two, how.only, how.shift = false, only, 0
 	if l, err = r.survey(name, as); err != nil {
@@ -116,6 +116,7 @@ func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
 		if err := v.watch(c.sources); err != nil {
 			return err
 		}
+		v.witness.tell()
 		at := v.decide()
 		if how.apart {
 			at = place{why: "most frames were seen at two places"}
@@ -132,6 +133,16 @@ func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
 			r.Capture.Told, r.Capture.Why = false, at.why
 		}
 		r.Capture.Missing = v.missing(&r.Header)
+		return err
+	})
+}
+
+// bear finds out what speaks against the captures of two taps.
+func (r *Recording) bear(as anew) error {
+	return as(func(c *captureFiles) error {
+		v := newVantage(&r.Header)
+		err := v.watch(c.sources)
+		v.witness.tell()
 		return err
 	})
 }

@@ -45,7 +45,7 @@ func (s samples) median() vtime.Duration {
 
 // pause is a time without requests in which an answer passed, the last of a message.
 type pause struct {
-	wait vtime.Duration // from the last answer to the next request
+	wait vtime.Duration // from the first answer to the next request
 	all  vtime.Duration
 }
 

@@ -59,6 +59,7 @@ type flow struct {
 	settled  bool        // it is clear which flow this one answers
 	answered bool        // it is clear which flow answers this one
 	peer     *flow
+	guessed  bool   // the peer is one of several that may be it
 	most     int    // largest payload
 	full     counts // payloads of packets that must be full
 	keys     counts // P_Keys
@@ -252,7 +253,11 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	if w.requests == 0 {
 		near, far = far, near // answers alone were seen, and they go to whoever asked
 	}
-	return trace.Conn{Ends: [2]trace.End{near, far}}
+	c := trace.Conn{Ends: [2]trace.End{near, far}}
+	if w.guessed {
+		c.Doubts = [2]trace.Doubt{guessedPeer, guessedPeer}
+	}
+	return c
 }
 
 // sided puts the end that the taps place at A, or else the one that sent first, on side A.

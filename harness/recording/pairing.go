@@ -74,10 +74,27 @@ func (q *requests) with(k askedKey) []*asked {
 	return q.same
 }
 
+// only returns the flow that has sent a request with key k, if no other has; nil when several have, or too many to look at.
+func (q *requests) only(k askedKey) (one *flow) {
+	n := q.newest[k]
+	for range sameLimit {
+		if n == 0 || n+askedLimit <= q.last {
+			return one
+		}
+		a := &q.ring[(n-1)%askedLimit]
+		if one != nil && one != a.flow {
+			return nil
+		}
+		one, n = a.flow, a.older
+	}
+	return nil
+}
+
 // candidate is a flow that another one may answer.
 type candidate struct {
 	flow  *flow
 	votes int
+	sure  int // answers that may be for no other flow
 }
 
 // vote counts one answer for r. With no room left, the candidate with the fewest votes goes.
@@ -89,7 +106,7 @@ func (w *flow) vote(r *flow) {
 		}
 	}
 	if len(w.answers) < candidateLimit {
-		w.answers = append(w.answers, candidate{r, 1})
+		w.answers = append(w.answers, candidate{r, 1, 0})
 		return
 	}
 	least := &w.answers[0]
@@ -99,7 +116,7 @@ func (w *flow) vote(r *flow) {
 		}
 	}
 	if least.votes == 1 {
-		*least = candidate{r, 1}
+		*least = candidate{r, 1, 0}
 	}
 }
 
@@ -139,6 +156,13 @@ func (l *learner) answer(w *flow, p psn.PSN) {
 	if likely != nil {
 		likely.taken = true
 	}
+	if only := l.asked.only(askedKey{w.key.dst, w.key.src, p}); only != nil {
+		for i := range w.answers {
+			if w.answers[i].flow == only {
+				w.answers[i].sure++
+			}
+		}
+	}
 	w.settle()
 }
 
@@ -162,17 +186,30 @@ func (l *learner) pairs() (n int) {
 	return n
 }
 
+// surest returns the flow for which most answers of w are that may be for no other; nil when there is none.
+func (w *flow) surest() *flow {
+	var best candidate
+	for _, c := range w.answers {
+		if c.sure > best.sure {
+			best = c
+		}
+	}
+	return best.flow
+}
+
 // pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that. It returns the
 // flows that were none.
 func (l *learner) pair() map[*flow]bool {
 	type claim struct {
 		w, r  *flow
 		votes int
+		guess bool // nothing tells it from others
 	}
 	var claims []claim
 	for _, w := range l.order {
+		sure := w.surest()
 		for _, c := range w.answers {
-			claims = append(claims, claim{w, c.flow, c.votes})
+			claims = append(claims, claim{w, c.flow, c.votes, c.flow != sure})
 		}
 		w.answers = nil
 	}
@@ -182,6 +219,7 @@ func (l *learner) pair() map[*flow]bool {
 	for _, c := range claims {
 		if c.w.peer == nil && c.r.peer == nil {
 			c.w.peer, c.r.peer = c.r, c.w
+			c.w.guessed, c.r.guessed = c.guess, c.guess
 		}
 	}
 	gone := l.gather()

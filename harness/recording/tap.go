@@ -105,6 +105,8 @@ func tapAt(h *trace.Header, c *Capture, a netip.Addr) error {
 	for i := range h.Conns {
 		if e := &h.Conns[i].Ends; e[side].Addr != a {
 			e[0], e[1] = e[1], e[0]
+			d := &h.Conns[i].Doubts
+			d[0], d[1] = d[1], d[0]
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type vantage struct {
 	hosts   map[netip.Addr]*host
 	order   []*host // as they appear in the connections
 	flags   map[netip.Addr]int
+	witness *witness
 
 	unsealed map[netip.Addr]bool // senders that never made a right ICRC: it says nothing about damage
 }
@@ -33,7 +34,8 @@ type end struct {
 }
 
 func newVantage(h *trace.Header) *vantage {
-	v := &vantage{header: h, ends: map[flowKey]end{}, courses: make([][2]course, len(h.Conns)), hosts: map[netip.Addr]*host{}, flags: map[netip.Addr]int{}}
+	v := &vantage{header: h, ends: map[flowKey]end{}, courses: make([][2]course, len(h.Conns)), hosts: map[netip.Addr]*host{},
+		flags: map[netip.Addr]int{}, witness: newWitness(h)}
 	for i := range h.Conns {
 		ends := &h.Conns[i].Ends
 		for _, s := range []trace.Side{trace.A, trace.B} {
@@ -89,6 +91,11 @@ func (v *vantage) frame(f *capture.Frame, at vtime.Time) {
 	case capture.Inward:
 		v.flags[h.Dst]++
 	}
+	span, exact := v.span(p, e)
+	v.witness.follow(f, p, e, span, exact && f.Headed())
+	if v.header.Conns[e.conn].Doubts[0].Fails != 0 {
+		return // whose answers these are is a guess
+	}
 	switch {
 	case !f.Headed():
 		if p.Opcode.IsRequest() {
@@ -98,7 +105,6 @@ func (v *vantage) frame(f *capture.Frame, at vtime.Time) {
 		v.courses[e.conn][e.from].spoilt(p, at)
 	case !whole:
 	case p.Opcode.IsRequest():
-		span, exact := v.span(p, e)
 		v.courses[e.conn][e.from].request(p, at, span, exact)
 	case p.Opcode.IsResponse():
 		v.courses[e.conn][e.from.Other()].response(p, at)

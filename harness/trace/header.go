@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // Header says what a trace is of; it precedes the stream. Fields that nobody knew are zero: a foreign capture has
@@ -29,6 +30,16 @@ const FormatVersion = 1
 type Conn struct {
 	Ends [2]End // indexed by Side
 	Hop  Hop    // which part of the path it is, when a box divides the path
+
+	// Doubts are, by requester, what is wrong with the evidence on its requests and their answers. A bench certifies its own captures;
+	// others show it themselves. It does not travel with the trace.
+	Doubts [2]Doubt
+}
+
+// Doubt is properties of a capture that do not hold, and the reason.
+type Doubt struct {
+	Fails validity.Property // 0 when nothing is wrong
+	Why   string
 }
 
 // End is one end of a connection.

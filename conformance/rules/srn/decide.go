@@ -140,6 +140,8 @@ func (d *decider) repeat(s *rule.Sight) {
 		d.c.Failf(rule.Requester, "sent again although a SACK says that it arrived; only what is missing expected")
 	case !d.recovery && p != d.una:
 		d.c.Failf(rule.Requester, "sent again first; %s expected, the oldest that is missing", d.c.Request(d.una))
+	case d.again[p] && p == d.una && !d.c.Offers(rule.Completions):
+		d.expire(s.At) // nobody reports timeouts, and this may be one
 	case d.again[p]:
 		d.c.Failf(rule.Requester, "sent again a second time in one recovery; once expected")
 	case p != d.una && !p.Less(d.high):
@@ -199,10 +201,15 @@ func (d *decider) advance(at vtime.Time, una psn.PSN) {
 // taken for lost.
 func (d *decider) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && d.c.Mine(e) {
-		d.recovery, d.due, d.expired = false, false, e.At
-		d.high = psn.Max(d.high, d.next)
-		clear(d.again)
+		d.expire(e.At)
 	}
+}
+
+// expire takes a timeout.
+func (d *decider) expire(at vtime.Time) {
+	d.recovery, d.due, d.expired = false, false, at
+	d.high = psn.Max(d.high, d.next)
+	clear(d.again)
 }
 
 func (d *decider) end(vtime.Time) {

@@ -37,10 +37,11 @@ func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *r
 	}
 }
 
-// asMade reports a sight that shows a packet as its sender made it, but for what the network may rewrite.
+// asMade reports a sight that shows a packet as its sender made it, but for what the network may rewrite. A frame of which the capture
+// kept too little to decode it does not.
 func asMade(c *rule.Context, s *rule.Sight) bool {
-	m := c.Maker(s)
-	return m == rule.AtPort || m == rule.Sealed
+	m, cut := c.Maker(s), s.Raw == nil && s.Defect() != ""
+	return !cut && (m == rule.AtPort || m == rule.Sealed)
 }
 
 // sender says who is to blame for a packet.

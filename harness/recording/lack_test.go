@@ -1,0 +1,37 @@
+package recording
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+)
+
+// TestDoubts: captures that show themselves what they lack, and captures of losses and errors that lack nothing.
+func TestDoubts(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"complete", "A>B WRITE_FIRST psn=+0 len=1024\nA>B WRITE_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
+		{"lost, and asked for", "A>B WRITE_FIRST psn=+0 len=1024\nA>X WRITE_MIDDLE psn=+1 len=1024\nA>B WRITE_LAST psn=+2 len=8 A\n" +
+			"B>A NAK psn=+1 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+1 len=1024\nA>B WRITE_LAST psn=+2 len=8 A\nB>A ACK psn=+2 msn=1\n", ""},
+		{"missed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
+		{"missed at the end", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 was acknowledged"},
+		{"acknowledged ahead", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
+		{"mid-recovery", "A>B WRITE_MIDDLE psn=+5 len=1024\nB>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
+		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
+		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
+			"several flows fit"},
+	} {
+		f := tracetest.Parse(t, c.text, 0)
+		path := filepath.Join(t.TempDir(), "x.pcap")
+		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.B))
+		r, err := Read(path, Tap{place: atResponder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

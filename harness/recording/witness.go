@@ -1,0 +1,81 @@
+package recording
+
+import (
+	"cmp"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+)
+
+// witness finds out, for each connection, what speaks against a capture as evidence: that it lacks requests, began in the middle of a
+// recovery, or has the frames of one end alone. What it finds fails a property there (trace.Doubt), as a bench's certificate does for its
+// own captures. A capture that shows nothing of this may still lack something.
+type witness struct {
+	header *trace.Header
+	lacks  [2][][2]lack // by tap, connection and requester; that of one tap alone is the first
+	passed [2]bool      // sides of which frames were seen
+}
+
+// newWitness returns one for captures of the connections of a header.
+func newWitness(h *trace.Header) *witness {
+	w := &witness{header: h}
+	for tap := range w.lacks {
+		if tap == 0 || w.paired() {
+			w.lacks[tap] = make([][2]lack, len(h.Conns))
+		}
+	}
+	return w
+}
+
+// paired reports whether there are two taps.
+func (w *witness) paired() bool { return w.header.Taps == [2]bool{true, true} }
+
+// follow takes a packet of a connection, which takes span PSNs if that is exact.
+func (w *witness) follow(f *capture.Frame, p *roce.Packet, e end, span int, exact bool) {
+	tap := trace.A
+	if f.HasTap && w.paired() {
+		tap = f.Tap
+	}
+	w.passed[e.from] = true
+	switch {
+	case p.Opcode.IsRequest() && !exact:
+		l := &w.lacks[tap][e.conn][e.from]
+		*l = lack{signs: l.signs, middle: l.middle}
+	case p.Opcode.IsRequest():
+		w.lacks[tap][e.conn][e.from].request(p.PSN, p.PSN.Add(span))
+	case p.Opcode.IsResponse():
+		w.lacks[tap][e.conn][e.from.Other()].response(p)
+	}
+}
+
+// guessedPeer is of a connection of which two flows were put together that need not be one.
+var guessedPeer = trace.Doubt{Fails: validity.Capture, Why: "several flows fit as the answers, and which one they are is a guess"}
+
+// tell says of each half-conversation what is wrong with the evidence.
+func (w *witness) tell() {
+	for i := range w.header.Conns {
+		for req := range w.header.Conns[i].Doubts {
+			d := &w.header.Conns[i].Doubts[req]
+			if why := w.doubt(i, req); d.Fails == 0 && why != "" {
+				*d = trace.Doubt{Fails: validity.Capture, Why: why}
+			}
+		}
+	}
+}
+
+// doubt says what is wrong with the evidence on the requests of one end; "" when nothing is known to be.
+func (w *witness) doubt(conn, req int) string {
+	a := &w.lacks[0][conn][req]
+	a.close()
+	if !w.paired() {
+		if w.passed[0] != w.passed[1] {
+			return "the capture has the frames of one end alone"
+		}
+		return a.why(nil)
+	}
+	b := &w.lacks[1][conn][req]
+	b.close()
+	return cmp.Or(a.why(b), b.why(a))
+}
