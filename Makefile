@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built quick test sweep race netns lab lab-all golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built quick test sweep less race netns lab lab-all golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -100,6 +100,15 @@ test: ## the tests, as README.md says
 sweep: ## every broken engine from three PSNs, and all that the tests otherwise take a part of
 	.ci/tagged sweep
 	go test -tags sweep -timeout=30m ./impls/broken/...
+
+# The seeds of the random Specs; LESS_WAYS of each.
+LESS_FROM ?= 1
+LESS_SPECS ?= 20000
+LESS_WAYS ?= 3
+
+less: ## less evidence never adds a FAIL: fixtures in every way, and random Specs, each in a few; hours
+	go test -tags sweep -count=1 -timeout=6h -run Less ./conformance/meta
+	go test -count=1 -timeout=6h -run LessOfAnyLegalSpec ./impls/all -args -from=$(LESS_FROM) -specs=$(LESS_SPECS) -ways=$(LESS_WAYS)
 
 race: ## unit and golden tests, in random order, under the race detector (which needs a C compiler)
 	CGO_ENABLED=1 go test -timeout=60m -race -shuffle=on ./...

@@ -32,6 +32,8 @@ func Rules() []rule.Rule {
 			Source:   rule.Source{Requirement: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
 		{ID: Silence, Level: rule.Must, Title: "A rule that has not met its situation is INCONCLUSIVE", Stimulus: "a trace in which nothing happens",
 			Source: rule.Source{Requirement: "A rule whose stimulus never arose has proved nothing, and must not pass."}},
+		{ID: LessEvidence, Level: rule.Must, Title: "Less evidence never adds a FAIL", Stimulus: "a run that is judged again from less",
+			Source: rule.Source{Requirement: "For every degradation of a trace, the rules that fail on it are among those that fail on the whole."}},
 		{ID: Mutants, Level: rule.Must, Title: "Each rule catches an engine that is wrong on purpose, and lets the right one pass",
 			Stimulus: "the broken engines", Source: rule.Source{Requirement: "A check that has never been seen to fail proves nothing."}},
 		{ID: Captures, Level: rule.Must, Title: "Verdicts from the captures of a run are those of the run", Stimulus: "a run that is judged again from its files",
@@ -50,14 +52,16 @@ func Rules() []rule.Rule {
 
 // The IDs.
 const (
-	Clock    = "META-CLK-001"
-	Seed     = "META-DET-001"
-	Devices  = "META-HW-001"
-	Silence  = "META-INC-001"
-	Mutants  = "META-MUT-001"
-	Captures = "META-PCAP-001"
-	SoftRoCE = "META-RXE-001"
-	OneTap   = "META-TAP-001"
+	Clock   = "META-CLK-001"
+	Seed    = "META-DET-001"
+	Devices = "META-HW-001"
+	Silence = "META-INC-001"
+	Mutants = "META-MUT-001"
+
+	LessEvidence = "META-LESS-001"
+	Captures     = "META-PCAP-001"
+	SoftRoCE     = "META-RXE-001"
+	OneTap       = "META-TAP-001"
 )
 
 // account collects what an experiment shows.

@@ -81,6 +81,8 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 		meta.Silence:  over(meta.Silent),
 		meta.Captures: over(judgedFromFiles),
 		meta.OneTap:   over(meta.FromOneTap),
+
+		meta.LessEvidence: over(less),
 		meta.Seed: func() (rule.Verdict, error) {
 			pairs, err := recorded()
 			if err != nil {
@@ -92,6 +94,18 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 		meta.SoftRoCE: func() (rule.Verdict, error) { return waived("rxe", meta.SoftRoCEDeviations) },
 		meta.Devices:  func() (rule.Verdict, error) { return meta.DeviceDeviations(), nil },
 	}
+}
+
+// less judges with less evidence: each way to lose some once, and the recordings in turn.
+func less(by meta.Judge, list []rule.Rule, over []*meta.Recording) (rule.Verdict, error) {
+	return meta.Less(by, list, over, func(i int) (ways []meta.Way) {
+		for n, w := range meta.Ways() {
+			if n%len(over) == i {
+				ways = append(ways, w)
+			}
+		}
+		return ways
+	})
 }
 
 // judgedFromFiles is meta.FromFiles with a folder that is gone afterwards.

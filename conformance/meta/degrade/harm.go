@@ -1,0 +1,190 @@
+package degrade
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Harm is what happens to a recording. What is random is drawn from the stream.
+type Harm struct {
+	Name string
+	To   func(Recording, splitmix.Stream) Recording
+
+	Whole bool // every frame is there, and its time is right, as of a capture that a bench has certified
+}
+
+// Harms are all of them; the first is none.
+var Harms = []Harm{
+	{Name: "none", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { return r }},
+	{Name: "no head", To: func(r Recording, s splitmix.Stream) Recording { return r.window(0.05+0.6*s.Uniform(0), 1) }},
+	{Name: "no tail", Whole: true, To: func(r Recording, s splitmix.Stream) Recording { return r.window(0, 0.3+0.6*s.Uniform(0)) }},
+	{Name: "a stretch", To: func(r Recording, s splitmix.Stream) Recording {
+		from := 0.6 * s.Uniform(0)
+		return r.window(from, from+0.3)
+	}},
+	{Name: "a tap begins late", To: func(r Recording, s splitmix.Stream) Recording { return r.late(s) }},
+	{Name: "128 bytes kept", To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(128) }},
+	{Name: "64 bytes kept", To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(64) }},
+	{Name: "1% missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.01, trace.A, trace.B) }},
+	{Name: "10% missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A, trace.B) }},
+	{Name: "10% of A's missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A) }},
+	{Name: "10% of B's missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
+	{Name: "bursts missed", To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
+	{Name: "clock shifted", To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
+	{Name: "clock drifts", To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
+	{Name: "microseconds", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Micro = true; return r }},
+	{Name: "disorder", To: func(r Recording, s splitmix.Stream) Recording { return r.disorder(s) }},
+	{Name: "5% twice", To: func(r Recording, s splitmix.Stream) Recording { return r.twice(s) }},
+	{Name: "foreign traffic", Whole: true, To: func(r Recording, s splitmix.Stream) Recording { return r.among(s) }},
+	{Name: "raw IP", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { r.Form.RawIP = true; return r }},
+	{Name: "directions told", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Ways = !r.Between; return r }},
+	{Name: "no set-up", To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
+}
+
+// window keeps what was recorded between two shares of the time.
+func (r Recording) window(from, to float64) Recording {
+	first, last := r.span()
+	length := float64(last.Sub(first))
+	begin, end := first.Add(vtime.Duration(from*length)), first.Add(vtime.Duration(to*length))
+	return r.without(func(f *Frame) bool { return f.At < begin || f.At > end })
+}
+
+// late cuts the head of one tap alone.
+func (r Recording) late(s splitmix.Stream) Recording {
+	which := int(s.At(1) % uint64(max(1, len(r.Taps))))
+	cut := r.window(0.5*s.Uniform(0), 1)
+	return r.each(func(tap int, frames []Frame) []Frame {
+		if tap == which {
+			return cut.Taps[tap]
+		}
+		return frames
+	})
+}
+
+// without drops frames.
+func (r Recording) without(drop func(*Frame) bool) Recording {
+	return r.each(func(_ int, frames []Frame) []Frame {
+		return slices.DeleteFunc(slices.Clone(frames), func(f Frame) bool { return drop(&f) })
+	})
+}
+
+// ofSetUp tells the frames of connection management.
+func ofSetUp(f *Frame) bool {
+	var h roce.Frame
+	return h.Decode(f.Raw) == nil && h.Packet.DestQP == roce.CMQueuePair
+}
+
+// cut keeps so many bytes of each frame.
+func (r Recording) cut(most int) Recording {
+	return r.each(func(_ int, frames []Frame) []Frame {
+		frames = slices.Clone(frames)
+		for i := range frames {
+			frames[i].Kept = min(frames[i].Kept, most)
+		}
+		return frames
+	})
+}
+
+// miss drops a share of the frames of some senders, each for itself.
+func (r Recording) miss(s splitmix.Stream, share float64, from ...trace.Side) Recording {
+	n := uint64(0)
+	return r.without(func(f *Frame) bool { n++; return slices.Contains(from, f.From) && s.Below(n, share) })
+}
+
+// bursts drops 1 to 32 frames in a row, with 2 % of all frames to begin with.
+func (r Recording) bursts(s splitmix.Stream) Recording {
+	n, left := uint64(0), uint64(0)
+	return r.without(func(*Frame) bool {
+		if n++; left == 0 && s.Below(2*n, 0.02) {
+			left = 1 + s.At(2*n+1)%32
+		}
+		missed := left > 0
+		left -= min(left, 1)
+		return missed
+	})
+}
+
+// shift puts the clock of the last tap wrong, by up to 5 ms either way.
+func (r Recording) shift(s splitmix.Stream) Recording {
+	by := vtime.Duration((s.Uniform(0) - 0.5) * float64(10*vtime.Millisecond))
+	return r.clock(func(d vtime.Duration) vtime.Duration { return d + by })
+}
+
+// drift lets the clock of the last tap go wrong by up to 200 ppm.
+func (r Recording) drift(s splitmix.Stream) Recording {
+	rate := 1 + (s.Uniform(0)-0.5)*400e-6
+	return r.clock(func(d vtime.Duration) vtime.Duration { return vtime.Duration(float64(d) * rate) })
+}
+
+// clock changes the times of the last tap, counted from the first frame of all.
+func (r Recording) clock(f func(vtime.Duration) vtime.Duration) Recording {
+	first, _ := r.span()
+	return r.each(func(tap int, frames []Frame) []Frame {
+		if tap != len(r.Taps)-1 {
+			return frames
+		}
+		frames = slices.Clone(frames)
+		for i := range frames {
+			frames[i].At = first.Add(f(frames[i].At.Sub(first)))
+		}
+		return frames
+	})
+}
+
+// disorder puts frames into the file as captures of several queues do: each up to 10 µs later than others, with its own time.
+func (r Recording) disorder(s splitmix.Stream) Recording {
+	const most = 10 * vtime.Microsecond
+	n := uint64(0)
+	return r.each(func(_ int, frames []Frame) []Frame {
+		type placed struct {
+			Frame
+			key vtime.Time
+		}
+		list := make([]placed, len(frames))
+		for i, f := range frames {
+			n++
+			list[i] = placed{f, f.At.Add(vtime.Duration(s.At(n) % uint64(most)))}
+		}
+		slices.SortStableFunc(list, func(a, b placed) int { return int(max(-1, min(1, a.key-b.key))) })
+		frames = make([]Frame, len(list))
+		for i := range list {
+			frames[i] = list[i].Frame
+		}
+		return frames
+	})
+}
+
+// twice records 5 % of the frames a second time, a microsecond later.
+func (r Recording) twice(s splitmix.Stream) Recording {
+	n := uint64(0)
+	return r.each(func(_ int, frames []Frame) []Frame {
+		all := slices.Clone(frames)
+		for _, f := range frames {
+			if n++; s.Below(n, 0.05) {
+				f.At = f.At.Add(vtime.Microsecond)
+				all = append(all, f)
+			}
+		}
+		return inOrder(all)
+	})
+}
+
+// among puts frames of others between.
+func (r Recording) among(s splitmix.Stream) Recording {
+	n := uint64(0)
+	return r.each(func(_ int, frames []Frame) []Frame {
+		var all []Frame
+		for _, f := range frames {
+			all = append(all, f)
+			if n++; s.Below(n, 0.2) {
+				raw := foreign(s.At(n))
+				all = append(all, Frame{At: f.At, Raw: raw, Kept: len(raw), From: f.From, Out: f.Out})
+			}
+		}
+		return all
+	})
+}

@@ -1,0 +1,91 @@
+package meta
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
+	"github.com/rdma-gauntlet/gauntlet/harness/unit"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag sweep in every way.
+func TestLessOfFixtures(t *testing.T) {
+	paths, err := filepath.Glob("../rules/*/testdata/*/*.trace")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no fixtures", err)
+	}
+	// What a fixture tells of the ends is no more than its rule asks for.
+	ways := slices.DeleteFunc(Ways(), func(w Way) bool { return w.Told })
+	for n, path := range paths {
+		if testing.Short() && n%4 != 0 {
+			continue
+		}
+		of := ways[n*7%len(ways):][:1]
+		if everything {
+			of = ways
+		}
+		r := fixtureAt(t, path)
+		if rate := r.Header.Conns[0].Ends[0].QP.Path.Rate; rate > 0 && rate < 100*unit.Mbps {
+			continue // a capture tells no slow line from a slow device
+		}
+		v, err := Less(Judged, rules.All(), []*Recording{r}, func(int) []Way { return of })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range v.Findings {
+			t.Errorf("LESS %s", f.Text)
+		}
+	}
+}
+
+// fixtureAt reads a fixture with the features that its rule and itself name.
+func fixtureAt(t *testing.T, path string) *Recording {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fixture.Parse(bytes.NewReader(text), psn.Half-2)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	id := filepath.Base(filepath.Dir(path))
+	r := &Recording{Name: id + "/" + filepath.Base(path), Header: f.Header}
+	if i := slices.IndexFunc(rules.All(), func(r rule.Rule) bool { return r.ID == id }); i >= 0 {
+		r.Options.Features = rules.All()[i].Features
+	}
+	if len(r.Options.Features) == 0 {
+		r.Options.Features = []string{"rc"}
+	}
+	if m := declares.FindSubmatch(text); m != nil {
+		r.Options.Features = append(slices.Clone(r.Options.Features), strings.Fields(string(m[1]))...)
+	}
+	f.Play(r)
+	return r
+}
+
+// declares is the line of a fixture that names features of the endpoints.
+var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
+
+// TestLessIsNoticed: a rule that takes what it does not see for what did not happen is caught.
+func TestLessIsNoticed(t *testing.T) {
+	hasty := check(0, func(c *rule.Context) rule.Check {
+		sent := 0
+		return rule.Check{Sight: func(*rule.Sight) { c.Met(); sent++ }, End: func(vtime.Time) {
+			if sent < 3 {
+				c.Fail(rule.Requester, "too few")
+			}
+		}}
+	})
+	v, err := Less(Judged, hasty, []*Recording{recorded(t, lossy)}, func(int) []Way { return Ways() })
+	status(t, "counts", v, err, rule.Fail, "X-Y-001 is PASS, and FAIL with less: too few")
+}

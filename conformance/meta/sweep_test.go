@@ -1,0 +1,6 @@
+//go:build sweep
+
+package meta
+
+// everything makes tests lose evidence in every way that there is.
+const everything = true
