@@ -19,6 +19,7 @@ type lack struct {
 	far    bool
 	signs  []psn.PSN // acknowledged and never seen before, the first few
 	middle bool      // what came before the first request seen was not done with
+	blind  bool      // an acknowledgement passed before any request
 }
 
 // hole is PSNs that were skipped.
@@ -83,6 +84,7 @@ func (l *lack) fill(p, end psn.PSN) {
 // acknowledged follows an answer that says that all requests before p were received.
 func (l *lack) acknowledged(p psn.PSN) {
 	if !l.begun {
+		l.blind = true
 		return
 	}
 	if l.newest.Less(p) && p.Sub(l.newest) < skipLimit {
@@ -130,7 +132,10 @@ func (l *lack) why(other *lack) string {
 			return fmt.Sprintf("the capture lacks packets: psn=%+d was acknowledged and is not in it", p.Sub(l.start))
 		}
 	}
-	if l.middle {
+	switch {
+	case other != nil && other.blind != l.blind:
+		return "one tap began later than the other"
+	case l.middle && (other == nil || other.middle):
 		return "the capture begins when earlier requests were still to be answered"
 	}
 	return ""

@@ -181,9 +181,7 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 		w.first = p.PSN
 	}
 	w.requests++
-	if !w.answered {
-		l.asked.add(askedKey{w.key.src, w.key.dst, p.PSN}, w)
-	}
+	l.asked.add(askedKey{w.key.src, w.key.dst, p.PSN}, w)
 }
 
 // management takes the QPNs, start PSNs and MTU from a REQ and the REP that accepts it.
