@@ -122,3 +122,6 @@ func (m *model) event(e *trace.Event) {
 		m.goBack()
 	}
 }
+
+// covers reports whether a RACK has already asked for p.
+func (m *model) covers(p psn.PSN) bool { return p.LessEq(m.crt) }

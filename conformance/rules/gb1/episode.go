@@ -1,0 +1,152 @@
+package gb1
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func oneForOne() rule.Rule {
+	return rule.Rule{
+		ID: "GB1-RTX-001", Level: rule.Must,
+		Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
+		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 into the retransmission queue and resends " +
+			"packet 2 with high priority."},
+		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
+		Stimulus: "one lost request in a flow of writes", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check { return newEpisode(c, false).check() },
+	}
+}
+
+func gapForGap() rule.Rule {
+	return rule.Rule{
+		ID: "GB1-RTX-002", Level: rule.Must,
+		Title: "The loss of n requests in a row makes exactly these n be sent again, in ascending order",
+		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1", Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
+			"the unreceived packets to the retransQueue."},
+		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
+		Stimulus: "several requests lost in a row", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check { return newEpisode(c, true).check() },
+	}
+}
+
+// episode follows one gap, from the loss of its first packet until what was in flight when it was mended has been
+// acknowledged. Whatever else goes wrong on the way ends it without a judgement, and until all that was in flight then
+// has been acknowledged too, no other begins.
+type episode struct {
+	c     *rule.Context
+	many  bool     // judge gaps of several packets, not of one
+	order [2]order // of requests and of responses
+	busy  bool     // something went wrong before,
+	calm  psn.PSN  // and is over here
+
+	open       bool
+	first, end psn.PSN // [first, end) is lost
+	sent       int     // of them, sent again
+	begun      bool    // one has been
+	until      psn.PSN // what was in flight then
+}
+
+func newEpisode(c *rule.Context, many bool) *episode { return &episode{c: c, many: many} }
+
+func (e *episode) check() rule.Check {
+	return rule.Check{Sight: e.sight, Event: e.event, End: func(vtime.Time) { e.finish() }}
+}
+
+func (e *episode) sight(s *rule.Sight) {
+	c := e.c
+	e.finish()
+	if e.mended(s.Pkt) {
+		e.abandon()
+	}
+	e.busy = e.busy && c.UNA.Less(e.calm)
+	disturbed := s.Rec.Fate == trace.Injected
+	switch s.Point {
+	case trace.RequesterOut:
+		disturbed = e.order[0].broken(s.Rec) || disturbed
+		e.request(s)
+	case trace.ResponderIn:
+		disturbed = disturbed || s.Rec.Copy || s.Relation == rule.Ahead && s.Pkt.PSN.Sub(c.EPSN) >= reach(c)
+	case trace.ResponderOut:
+		disturbed = e.order[1].broken(s.Rec) || disturbed || s.Rec.Lost() || s.Pkt.AETH.Syndrome.IsRNR()
+	default:
+		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
+	}
+	if disturbed {
+		e.abandon()
+	}
+}
+
+// mended reports whether something lost is acknowledged, or named by a RACK, without being sent again: a shim below, which codes,
+// repaired it.
+func (e *episode) mended(p *roce.Packet) bool {
+	next := e.first.Add(e.sent)
+	named := isRACK(p) && p.SACK.PSN.In(next, e.end)
+	return e.open && (named || next.Less(e.end) && next.Less(e.c.UNA))
+}
+
+// abandon ends the episode without a judgement.
+func (e *episode) abandon() { e.open, e.busy, e.calm = false, true, e.c.MAX }
+
+func (e *episode) request(s *rule.Sight) {
+	c, p := e.c, s.Pkt.PSN
+	gone := s.Rec.Lost()
+	switch {
+	case !e.open:
+		if e.busy || s.Relation != rule.First || gone && (!rule.IsData(s.Pkt.Opcode) || c.OutstandingReads() > 0) {
+			if gone || s.Relation != rule.First {
+				e.busy, e.calm = true, psn.Max(c.MAX, p.Next())
+			}
+		} else if gone {
+			*e = episode{c: c, many: e.many, order: e.order, open: true, first: p, end: p.Next()}
+		}
+	case gone && s.Relation == rule.First && p == e.end && !e.begun && rule.IsData(s.Pkt.Opcode):
+		e.end = p.Next()
+	case gone:
+		e.abandon()
+		e.calm = psn.Max(e.calm, p.Next())
+	case s.Relation == rule.Again:
+		e.again(p)
+	}
+}
+
+// again takes a retransmission that the link delivers.
+func (e *episode) again(p psn.PSN) {
+	c := e.c
+	if !e.begun {
+		e.begun, e.until = true, c.MAX
+	}
+	want := e.first.Add(e.sent)
+	if p == want && p.Less(e.end) {
+		e.sent++
+		return
+	}
+	switch {
+	case e.many != (e.end.Sub(e.first) > 1):
+	case p.In(e.first, e.end):
+		c.Failf(rule.Requester, "%s is sent again, the next that is missing is %s", c.Rel(p), c.Rel(want))
+	default:
+		c.Failf(rule.Requester, "%s is sent again, and was not lost; nothing expected", c.Rel(p))
+	}
+	e.abandon()
+}
+
+// finish judges an episode that has come to its end.
+func (e *episode) finish() {
+	if !e.open || !e.begun || e.c.UNA.Less(e.until) {
+		return
+	}
+	e.open = false
+	if e.many == (e.end.Sub(e.first) > 1) && e.sent == e.end.Sub(e.first) {
+		e.c.Met()
+	}
+}
+
+// event ends the episode when the timer takes over, as it must when the last packets are lost.
+func (e *episode) event(ev *trace.Event) {
+	if ev.Kind == trace.Timeout && e.c.Mine(ev) {
+		e.abandon()
+	}
+}
