@@ -281,3 +281,14 @@ func (c *Conversation) refused(p psn.PSN) {
 	}
 	c.RNRWait = c.RNRWait || p == c.EPSN
 }
+
+// AwaitsReceive reports whether request p needs a receive, has arrived in its turn, and has not been acknowledged.
+func AwaitsReceive(c *Context, p psn.PSN) bool {
+	r := &c.responder
+	for i := range r.undo {
+		if u := &r.undo[i]; u.valid && u.psn == p {
+			return !r.passes || r.passed.Less(p)
+		}
+	}
+	return false
+}

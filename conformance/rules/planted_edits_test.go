@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // plantedRuns are the recordings, each with what its edits need. A is the requester.
@@ -197,4 +198,49 @@ var planted = []edit{
 	{"address of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.VA += 8 })},
 	{"R_Key of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
 	{"R_Key of a retransmitted READ", "again", "RC-PSN-005 RC-READ-002", "SP", again(roce.ReadRequest, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
+
+	// When, and from where, something is sent again.
+	{"acknowledged data again", "ops", "RC-CNS-002", "SP", func(f *frames) {
+		f.at(f.nth(0, of(roce.WriteFirst)), 15*vtime.Millisecond, func(*roce.Frame) {})
+	}},
+	{"a timeout not from UNA", "ops", "GBN-RTX-003", "SP", func(f *frames) {
+		first := f.nth(3, of(roce.WriteFirst))
+		f.drop(func(s *shot, p *roce.Packet) bool {
+			return s.sent > first.sent && s.from == trace.B || s.sent > first.sent.Add(vtime.Millisecond)
+		})
+		f.at(f.nth(0, func(s *shot, p *roce.Packet) bool { return s.sent > first.sent && p.Opcode == roce.WriteMiddle }), 40*vtime.Millisecond, func(*roce.Frame) {})
+	}},
+	{"more retries than there are", "ops", "RC-TMO-002", "SP", func(f *frames) {
+		first := f.nth(3, of(roce.WriteFirst))
+		f.drop(func(s *shot, p *roce.Packet) bool { return s.sent > first.sent })
+		for i := range 10 {
+			f.at(first, vtime.Duration(20*(i+1))*vtime.Millisecond, func(*roce.Frame) {})
+		}
+	}},
+	{"a NAK that the requester ignores", "again", "GBN-RTX-001", "SP", func(f *frames) {
+		nak := f.nth(0, func(_ *shot, p *roce.Packet) bool { return p.AETH.Syndrome == roce.SyndromePSNSeqErr })
+		for _, s := range f.list {
+			if s.sent > nak.sent {
+				f.shift(s, 20*vtime.Millisecond)
+			}
+		}
+	}},
+
+	// RNR NAKs, and packets beside the connection.
+	{"RNR NAK for a WRITE", "rnr", "RC-RNR-001 RC-RNR-004", everywhere, one(0, rnrs, func(h *roce.Frame) { h.Packet.PSN -= 2 })},
+	{"RNR NAK for the middle of a SEND", "rnr", "RC-RNR-001", "RP", one(0, rnrs, func(h *roce.Frame) { h.Packet.PSN++ })},
+	{"CNP with bytes", "ops", "WIRE-BTH-001", everywhere, func(f *frames) {
+		f.after(f.nth(2, requests), func(h *roce.Frame) {
+			h.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.CNP, PKey: roce.DefaultPKey, DestQP: h.Packet.DestQP, BECN: true}, Payload: append(make([]byte, 15), 1)}
+		})
+	}},
+	{"datagram beyond any MTU", "ops", "WIRE-LEN-001", everywhere, func(f *frames) {
+		f.after(f.nth(2, requests), func(h *roce.Frame) {
+			h.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: 77}, DETH: roce.DETH{QKey: 1, SrcQP: 78}, Payload: make([]byte, 5000)}
+		})
+	}},
+}
+
+func rnrs(_ *shot, p *roce.Packet) bool {
+	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR()
 }

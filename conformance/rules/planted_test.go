@@ -182,6 +182,34 @@ func (f *frames) after(s *shot, change func(*roce.Frame)) {
 	f.list = slices.Insert(f.list, slices.Index(f.list, s)+1, &c)
 }
 
+// at puts another packet, made of a shot, so much after its time.
+func (f *frames) at(s *shot, later vtime.Duration, change func(*roce.Frame)) {
+	c := *s
+	if c.recv == vtime.Never {
+		c.recv = c.sent.Add(500 * vtime.Microsecond)
+	}
+	f.shift(&c, later)
+	f.set(&c, change)
+	f.list = append(f.list, &c)
+}
+
+// shift delays a packet.
+func (f *frames) shift(s *shot, by vtime.Duration) {
+	f.edits++
+	if s.sent = s.sent.Add(by); s.recv != vtime.Never {
+		s.recv = s.recv.Add(by)
+	}
+}
+
+// drop takes packets out of the recording.
+func (f *frames) drop(w which) {
+	f.list = slices.DeleteFunc(f.list, func(s *shot) bool {
+		h, ok := s.decoded()
+		return ok && w(s, &h.Packet)
+	})
+	f.edits++
+}
+
 // record plays a Spec in virtual time and keeps the packets.
 func record(t *testing.T, text string) (list []shot) {
 	t.Helper()

@@ -52,6 +52,7 @@ type goBack struct {
 	end     psn.PSN    // where it ends: what was sent before the NAK
 	una     psn.PSN    // UNA as last seen
 	moved   vtime.Time // since when
+	left    vtime.Time // the latest request
 }
 
 func (g *goBack) sight(s *rule.Sight) {
@@ -64,6 +65,9 @@ func (g *goBack) sight(s *rule.Sight) {
 		return
 	}
 	switch fits := p.LessEq(c.UNA); {
+	case g.armed && g.late(s):
+		g.armed, g.running = false, fits || p == g.nak
+		c.Failf(rule.Requester, "%s is sent %v after a NAK of %s, and nothing since; it is expected at once, and not by the timer", c.Rel(p), s.At.Sub(g.at), c.Rel(g.nak))
 	case g.armed && (fits || p == g.nak):
 		g.armed, g.running = false, true
 		if p == g.nak {
@@ -79,6 +83,13 @@ func (g *goBack) sight(s *rule.Sight) {
 		c.Failf(rule.Requester, "%s is sent where the retransmission had come to %s", c.Rel(p), c.Rel(g.flow.next))
 	}
 	g.flow.sent(c, s)
+	g.left = s.At
+}
+
+// late reports whether a request follows a NAK, or what was in the port then, after a silence for which the NAK gave no reason.
+func (g *goBack) late(s *rule.Sight) bool {
+	c, since := g.c, max(g.at, g.left)
+	return c.Began(s).Sub(since) > max(rule.Patience, c.Port.Wait()) && !c.Port.Busy(since, s.At) && c.Attr.RateControl == ""
 }
 
 func (g *goBack) response(s *rule.Sight) {
@@ -177,7 +188,7 @@ func timeoutFromUNA() rule.Rule {
 		Title: "A timeout makes the requester retransmit from the oldest unacknowledged PSN",
 		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "When the transport timer expires the requester retries from the oldest " +
 			"unacknowledged request."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "every ACK lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var f flow
@@ -193,6 +204,9 @@ func timeoutFromUNA() rule.Rule {
 				// and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				silent := s.At.Sub(heard) >= t-rule.TimerEarly(t)
+				if !c.Known { // the timer is not known, nor UNA until an answer has shown it
+					t, silent = 1, !c.Port.Lags(heard, s.At) && c.UNA != c.Start
+				}
 				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 && !c.Relayed(s) {
 					c.Met()
 					if c.UNA.Less(p) || p.Less(c.UNA) && !c.Port.Lags(heard, s.At) {

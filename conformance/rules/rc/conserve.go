@@ -2,6 +2,7 @@ package rc
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -38,11 +39,15 @@ func conservation() rule.Rule {
 func quiescence() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CNS-002", Level: rule.Must,
-		Title: "After all completions no request is sent",
+		Title: "No request is sent for work that is complete",
 		Source: rule.Source{Ref: "IBTA 9.7.3", Requirement: "A requester sends request packets for work requests that are not " +
 			"completed."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a run that ends, under random loss", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
+			if !c.Offers(rule.Done) {
+				a := answered{c: c}
+				return rule.Check{Sight: a.sight}
+			}
 			var q sendQueue
 			idle := vtime.Never // since when nothing is outstanding
 			quiet := func(now vtime.Time) bool { return idle != vtime.Never && !c.Port.Lags(idle, now) }
@@ -53,7 +58,7 @@ func quiescence() rule.Rule {
 			}
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					if quiet(s.At) {
+					if s.Point == trace.RequesterOut && quiet(s.At) {
 						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 					}
 				},
@@ -74,4 +79,44 @@ func quiescence() rule.Rule {
 			}
 		},
 	}
+}
+
+// answered follows what is acknowledged, where nobody tells what has completed: a SEND or WRITE is, when its last packet is acknowledged.
+type answered struct {
+	c         *rule.Context
+	now, past mark // UNA as it was lately, and longer ago than the port may hold a packet back
+}
+
+// mark is UNA at a time.
+type mark struct {
+	una psn.PSN
+	at  vtime.Time
+	set bool
+}
+
+func (a *answered) sight(s *rule.Sight) {
+	c, wait := a.c, a.c.Port.Wait()
+	if !a.now.set || s.At.Sub(a.now.at) > wait {
+		a.past, a.now = a.now, mark{c.UNA, s.At, c.Started}
+	}
+	if s.Point != trace.RequesterOut || s.Relation != rule.Again || s.Sent == nil || c.ByBox || c.GoBackChunk() != 0 {
+		return
+	}
+	if o := s.Pkt.Opcode; !o.IsSend() && !o.IsWrite() {
+		return
+	}
+	switch {
+	case a.past.set && a.complete(s, a.past.una):
+		c.Failf(rule.Requester, "%v %s is sent again, whose message was acknowledged more than %v ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
+	case s.Pkt.PSN.Less(c.UNA):
+		c.Doubt(c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may have waited in the port")
+	default:
+		c.Met()
+	}
+}
+
+// complete reports whether the message of a retransmission was acknowledged as a whole when UNA was there.
+func (a *answered) complete(s *rule.Sight, una psn.PSN) bool {
+	t := a.c.Sent(una)
+	return s.Pkt.PSN.Less(una) && (una == a.c.MAX || t != nil && t.Message > s.Message)
 }

@@ -17,11 +17,26 @@ func rnrSent() rule.Rule {
 		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
 			"WQE, and does not execute the request."},
-		Needs: rule.TapResponder | rule.Attributes | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
+			if !c.Offers(rule.Attributes | rule.Posted) {
+				return rule.Check{Sight: func(s *rule.Sight) { rnrNamed(c, s) }}
+			}
 			r := receiver{c: c, nak: c.Owes(rule.Responder, "no RNR NAK for a request that finds no receive")}
 			return rule.Check{Sight: r.sight, Event: r.event}
 		},
+	}
+}
+
+// rnrNamed judges an RNR NAK by what it names, where nobody tells which receives are posted.
+func rnrNamed(c *rule.Context, s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Point != trace.ResponderOut || !rule.IsRNR(p):
+	case rule.AwaitsReceive(c, p.PSN):
+		c.Met()
+	case c.Started && p.PSN.In(c.Start, c.EPSN):
+		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive, or has been acknowledged; the request that was refused expected", c.Rel(p.PSN))
 	}
 }
 
@@ -215,8 +230,11 @@ func rnrNotForWrite() rule.Rule {
 		Title: "A WRITE without immediate never draws an RNR NAK",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
 			"responder."},
-		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
+		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
+			if !c.Offers(rule.TapResponder | rule.Posted) {
+				return rule.Check{Sight: func(s *rule.Sight) { rnrAnswered(c, s) }}
+			}
 			posted := 0
 			var recent [256]taken // latest WRITEs, by PSN
 			return rule.Check{
@@ -244,5 +262,16 @@ func rnrNotForWrite() rule.Rule {
 				},
 			}
 		},
+	}
+}
+
+// rnrAnswered judges an RNR NAK by the request that it answers, as the requester's tap or one between the ports shows it.
+func rnrAnswered(c *rule.Context, s *rule.Sight) {
+	p, made := s.Pkt, c.Maker(s)
+	if !rule.IsRNR(p) || made != rule.AtPort && made != rule.Sealed {
+		return
+	}
+	if t := c.Sent(p.PSN); t != nil && t.Opcode.IsWrite() && !t.Opcode.HasImm() {
+		c.Failf(rule.Responder, "RNR NAK for %v %s, which takes no receive", t.Opcode, c.Rel(p.PSN))
 	}
 }

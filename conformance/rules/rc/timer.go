@@ -39,9 +39,15 @@ func timeoutRetries() rule.Rule {
 		Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; progress reloads the count",
 		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Requirement: "The retry counter is decremented for each retry and reloaded on progress; when " +
 			"it is exhausted the request completes in error."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Late, Stimulus: "a black hole", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r, limit := newRounds(c), int(c.Attr.RetryCount)
+			switch {
+			case !c.Known:
+				limit = mostRetries
+			case !c.Offers(rule.Done):
+				return rule.Check{} // how it ends decides
+			}
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if _, ok := r.sight(s); ok && r.spent > limit {
@@ -68,6 +74,9 @@ func timeoutRetries() rule.Rule {
 		},
 	}
 }
+
+// mostRetries is the largest retry count: the attribute has three bits (IBTA 11.2.5.2).
+const mostRetries = 7
 
 func timerDisabled() rule.Rule {
 	return rule.Rule{

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -11,13 +12,19 @@ import (
 func bthReserved() rule.Rule {
 	return rule.Rule{
 		ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit",
-		Source: rule.Source{Ref: "IBTA 9.2",
+		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit, and so are the reserved bytes of a CNP",
+		Source: rule.Source{Ref: "IBTA 9.2, A17.9.3",
 			Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			c.Met()
 			p := s.Pkt
+			if s.Defect() != "" || p.Opcode.OverIP() || p.Opcode == roce.LoWAR {
+				return // there is no BTH
+			}
+			c.Met()
+			if p.Opcode == roce.CNP && slices.ContainsFunc(p.Payload, func(b byte) bool { return b != 0 }) {
+				c.Fail(sender(s), "the bytes behind the BTH of a CNP are reserved; zeros expected")
+			}
 			if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
 				c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the tap, as the ICRC allows")
 				return

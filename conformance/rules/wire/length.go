@@ -15,11 +15,14 @@ func payloadLength() rule.Rule {
 		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
 		Source: rule.Source{Ref: "IBTA 9.4",
 			Requirement: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 		Each: sent(func(c *rule.Context, s *rule.Sight) {
 			p := s.Pkt
-			switch {
-			case !p.Opcode.HasPayload():
+			switch o := p.Opcode; {
+			case o.Class() == roce.ClassUD:
+				datagramLength(c, s)
+				return
+			case !o.HasPayload() || o.Class() != roce.ClassRC && !o.IsRequest() && !o.IsResponse():
 				return
 			case slices.Contains(pathMTUs, c.MTU):
 			case !p.Opcode.EndsMessage() && !slices.Contains(pathMTUs, p.Len):
@@ -40,6 +43,17 @@ func payloadLength() rule.Rule {
 				c.Failf(sender(s), "%v with %d bytes, must have %d to %d", p.Opcode, p.Len, least, most)
 			}
 		}),
+	}
+}
+
+// datagramLength judges a datagram, which has the MTU of the port for its limit: nobody tells it, and it may be larger than that of a path.
+func datagramLength(c *rule.Context, s *rule.Sight) {
+	switch n, most := s.Pkt.Len, slices.Max(pathMTUs); {
+	case s.Defect() != "":
+	case n > most:
+		c.Failf(rule.Requester, "%v with %d bytes; %d at most, whatever the MTU is", s.Pkt.Opcode, n, most)
+	case !c.Known && n > c.MTU:
+		c.Doubt("a datagram is longer than the path MTU that the capture shows: the MTU of the port is not known")
 	}
 }
 
