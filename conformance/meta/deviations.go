@@ -17,7 +17,7 @@ type Deviation struct {
 var ofSoftRoCE = []Deviation{
 	{What: "the requester has 128 PSNs unacknowledged at most", Allowed: "no rule asks for more in flight"},
 	{What: "AckReq is set at the end of a message and on every 64th packet only", Allowed: "RC-ACK-005 asks for no more"},
-	{What: "retry_cnt 7 retries for ever", Allowed: "RC-TMO-002 judges completions, and a tool that retries for ever has none"},
+	{What: "retry_cnt 7 retries for ever", Allowed: "of a run RC-TMO-002 judges completions, and a tool that retries for ever has none; a capture of more than seven retries fails"},
 	{What: "a gap in READ responses waits for the timer", Allowed: "RC-READ-002 sets no time"},
 	{What: "RNR code 25 is 61.41 ms, the table has 61.44 ms", Rules: []string{"RC-RNR-002"}},
 	{What: "the class of an opcode is compared with zero, so a UD opcode reaches an RC QP", Rules: []string{"NEG-OPC-002"}},
