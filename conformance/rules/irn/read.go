@@ -278,6 +278,8 @@ func (e *execution) sight(s *rule.Sight) {
 		return
 	case !p.Opcode.IsReadResponse() || !p.Opcode.NumberedApart() || s.Relation != rule.First || s.Defect() != "":
 		return
+	case !e.known && !c.Known: // the capture may have begun in the middle of an answer
+		e.next = p.SO.SN
 	case p.SO.SN != e.next:
 		c.Failf(rule.Responder, "the answer to READ %d is sent, that to READ %d is next", p.SO.SN, e.next)
 		e.next = p.SO.SN
