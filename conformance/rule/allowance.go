@@ -16,7 +16,7 @@ import (
 //	answers leave in the order of the requests        as long as data of READs leave before them: Late
 //	packets wait between an engine and its port       Port.Wait: Port.Lags; answers that queue there, until it pauses: Port.Busy
 //	a timer has a resolution                          TimerSlack; it may seem fast by TimerEarly
-//	the QP failed, or waits for a receive             for ever: exempt
+//	the QP failed                                     for ever: exempt; that it waits for a receive is for the rule to say (Excuse)
 //	a box waits for its own peer, or has given up     for ever: exempt
 const (
 	// Patience is how long an endpoint, or a box, may take to answer before silence is a violation. IBTA gives no bound;
