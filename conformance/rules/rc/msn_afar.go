@@ -37,6 +37,8 @@ func (m *msnAfar) request(s *rule.Sight) {
 	p, n := s.Pkt, m.c.Span(s.Pkt)
 	switch {
 	case s.Relation != rule.First:
+		// A requester that sends something else under a PSN has lost count, and with it whoever counts its messages.
+		m.any = m.any && s.Sent != nil && rule.OperationOf(s.Sent.Opcode) == rule.OperationOf(p.Opcode)
 		return
 	case n == 0:
 		m.any = false
