@@ -43,8 +43,14 @@ type crossing [2]samples
 
 // frame takes a frame.
 func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
+	sample := !s.twice.enough()
+	if !sample && !f.HasTap {
+		return
+	}
 	key := capture.PacketKey(f.Raw)
-	s.twice.frame(key, way{h.Src, h.Dst}, f.Wall)
+	if sample {
+		s.twice.frame(key, way{h.Src, h.Dst}, f.Wall)
+	}
 	if !f.HasTap {
 		return
 	}

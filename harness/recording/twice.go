@@ -11,7 +11,8 @@ import (
 
 // Limits of what is remembered to find out whether a mirror shows frames twice, as they come into a switch and as they go out.
 const (
-	twiceSample = 1 << 14          // frames among which it shows
+	twiceSample = 1 << 14          // different frames among which it shows
+	twiceEnough = 4 * twiceSample  // frames after which it has shown
 	twiceWays   = 1 << 10          // directions between hosts
 	twiceMost   = time.Millisecond // from one sight to the other; what is sent again after that was sent again
 )
@@ -21,6 +22,7 @@ type way struct{ from, to netip.Addr }
 
 // doubles watches the first frames of each direction for others with the same bytes.
 type doubles struct {
+	seen  int
 	first map[uint64]time.Time // when a frame was seen first; zero when it was seen again
 	ways  map[way]*doubled
 }
@@ -31,8 +33,12 @@ type doubled struct {
 	after  []time.Duration // from the first sight of each to its second
 }
 
+// enough reports whether no further frames need to be shown.
+func (d *doubles) enough() bool { return d.seen >= twiceEnough }
+
 // frame takes the sight of a frame.
 func (d *doubles) frame(key uint64, on way, at time.Time) {
+	d.seen++
 	if d.first == nil {
 		d.first, d.ways = map[uint64]time.Time{}, map[way]*doubled{}
 	}
