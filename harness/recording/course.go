@@ -18,6 +18,8 @@ type course struct {
 	jump     moment     // first PSN that had not passed when a later one did
 	owed     moment     // oldest request that calls for an answer, with all before it seen
 	nak      moment     // sequence NAK whose retransmission has not passed
+	msn      psn.MSN    // of the newest acknowledgement
+	leapt    bool       // a request had a PSN far from the others, and no acknowledgement has passed since
 	answered bool       // a response has passed
 	awaited  moment     // request that a NAK of any kind named, and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
@@ -45,6 +47,7 @@ func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
 		return
 	}
 	end := p.PSN.Add(span)
+	c.leapt = c.leapt || c.begun && !p.PSN.In(c.first, c.newest.Add(farPSN))
 	switch {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p.PSN, end, end
@@ -115,6 +118,9 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 		c.responder.unserved++
 	}
 	c.answered = true
+	if p.Opcode == roce.Acknowledge {
+		c.counted(p.AETH.MSN)
+	}
 	positive := grants(p)
 	if !positive {
 		c.awaited = moment{p.PSN, at, true}
@@ -148,6 +154,17 @@ func (c *course) response(p *roce.Packet, at vtime.Time) {
 // grants reports an answer that gives what was asked for, or acknowledges it; an answer that has no AETH does.
 func grants(p *roce.Packet) bool {
 	return p.Opcode.Layout()&roce.LayoutAETH == 0 || p.AETH.Syndrome.IsACK()
+}
+
+// farPSN is how far ahead of the newest request another one is that a loss does not explain.
+const farPSN = 256
+
+// counted follows the MSN of an acknowledgement. One that begins again together with the PSNs is of another connection.
+func (c *course) counted(n psn.MSN) {
+	if c.leapt && 2*n < c.msn {
+		c.responder.anew++
+	}
+	c.leapt, c.msn = false, n
 }
 
 // acknowledged follows an answer that says that a request was served, and those before it.

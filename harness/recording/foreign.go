@@ -68,6 +68,7 @@ func (r *Recording) between(as anew) (only *trace.Side, err error) {
 		for n := lanes.Next(); n != nil; n = lanes.Next() {
 			at[n.Frame.Tap].frame(&n.Frame, n.At)
 		}
+		r.Capture.Anew = at[0].anew() + at[1].anew()
 		return nil // an error shows when it is played
 	})
 	switch {
@@ -132,7 +133,7 @@ func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
 			err = Tap{place: between}.settle(&r.Header, r.Capture)
 			r.Capture.Told, r.Capture.Why = false, at.why
 		}
-		r.Capture.Missing = v.missing(&r.Header)
+		r.Capture.Missing, r.Capture.Anew = v.missing(&r.Header), v.anew()
 		return err
 	})
 }

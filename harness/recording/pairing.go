@@ -216,10 +216,19 @@ func (l *learner) pair() map[*flow]bool {
 	slices.SortFunc(claims, func(a, b claim) int {
 		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.w.index, b.w.index), cmp.Compare(a.r.index, b.r.index))
 	})
+	most := map[*flow]int{} // votes of the pair that each flow is in
 	for _, c := range claims {
-		if c.w.peer == nil && c.r.peer == nil {
+		switch {
+		case c.w.peer == nil && c.r.peer == nil:
 			c.w.peer, c.r.peer = c.r, c.w
 			c.w.guessed, c.r.guessed = c.guess, c.guess
+			most[c.w], most[c.r] = c.votes, c.votes
+		case c.w.peer != c.r && 2*c.votes > max(most[c.w], most[c.r]): // many QPs with equal PSNs look alike
+			for _, w := range []*flow{c.w, c.w.peer, c.r, c.r.peer} {
+				if w != nil {
+					w.guessed = true
+				}
+			}
 		}
 	}
 	gone := l.gather()
@@ -236,6 +245,11 @@ func (l *learner) pair() map[*flow]bool {
 	for hosts, w := range single {
 		if back := single[[2]netip.Addr{hosts[1], hosts[0]}]; w != nil && back != nil && w != back {
 			w.peer, back.peer = back, w
+		}
+	}
+	for _, w := range l.order {
+		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !gone[w] {
+			w.guessed = true // its answers may be among those that are left
 		}
 	}
 	return gone

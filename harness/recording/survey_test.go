@@ -144,3 +144,30 @@ func TestWhatACaptureLacks(t *testing.T) {
 		t.Errorf("a start in the middle of a recovery: %+v, %v", r.Capture, err)
 	}
 }
+
+// A QPN that is used again shows in PSN and MSN that begin anew, and equal PSNs of many QPs in that nothing tells them apart.
+func TestConnectionsThatLookAlike(t *testing.T) {
+	again := "@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=9\n@30..39 A>B SEND_ONLY psn=+70000 len=1 A\n@40..49 B>A ACK psn=+70000 msn=1\n"
+	var alike strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&alike, "qp conn=%d start=7\n", i)
+	}
+	for i := range 8 {
+		fmt.Fprintf(&alike, "@%d..%d A>B SEND_ONLY psn=+%d len=1 A conn=%d\n", 10*i, 10*i+5, i/4, i%4)
+	}
+	for i := range 8 {
+		fmt.Fprintf(&alike, "@%d..%d B>A ACK psn=+%d msn=1 conn=%d\n", 100+10*i, 105+10*i, i/4, 3-i%4)
+	}
+	for name, c := range map[string]struct {
+		text         string
+		anew, unsure bool
+	}{
+		"used again": {again, true, false}, "a leap alone": {strings.Replace(again, "msn=1\n", "msn=10\n", 1), false, false}, "alike": {alike.String(), false, true},
+	} {
+		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A))
+		guessed := r.Header.Conns[0].Doubts[trace.A] == guessedPeer
+		if got := r.Capture; (got.Anew > 0) != c.anew || guessed != c.unsure || (len(got.Doubts()) > 0) != c.anew {
+			t.Errorf("%s: %+v, doubts %v, guessed %v", name, got, got.Doubts(), guessed)
+		}
+	}
+}

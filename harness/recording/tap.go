@@ -62,6 +62,7 @@ type Capture struct {
 	Headless uint64            // of those, without all their headers
 	Dropped  uint64            // frames that the capturing system says it lost
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
+	Anew     uint64            // connections that began anew between the same QPNs, as PSN and MSN show
 	Injected uint64            // frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was played
 	Clocks   time.Duration     // by how much the clock of tap B was ahead, as far as it had to be set right
 	BadICRC  uint64            // whole RoCEv2 frames with a wrong ICRC, or that do not decode
@@ -132,6 +133,9 @@ func (c *Capture) Doubts() (list []Doubt) {
 		if x.n > 0 {
 			list = append(list, Doubt{validity.Capture, fmt.Sprintf("the capture lacks %d %s", x.n, x.what)})
 		}
+	}
+	if c.Anew > 0 {
+		list = append(list, Doubt{validity.Capture, "QPNs were used again for other connections"})
 	}
 	if c.Clocks != 0 {
 		list = append(list, Doubt{validity.Clock, fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks)})

@@ -138,6 +138,14 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 	return n
 }
 
+// anew counts the connections that began again between the same QPNs.
+func (v *vantage) anew() (n uint64) {
+	for _, h := range v.order {
+		n += h.anew
+	}
+	return n
+}
+
 // astray reports whether the tap at a side is not at the port of any host there: something was lost between them, and the host is not
 // seen to react at once.
 func (v *vantage) astray(s trace.Side) bool {
