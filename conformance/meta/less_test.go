@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag sweep in every way.
+// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag less in every way.
 func TestLessOfFixtures(t *testing.T) {
 	paths, err := filepath.Glob("../rules/*/testdata/*/*.trace")
 	if err != nil || len(paths) == 0 {

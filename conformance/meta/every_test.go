@@ -1,4 +1,4 @@
-//go:build sweep
+//go:build less
 
 package meta
 
