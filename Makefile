@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built quick test sweep less race netns lab lab-all golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built quick test sweep less race netns lab lab-all remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -119,6 +119,9 @@ netns: ## the tests in real time: namespaces, programs and containers; they need
 
 lab: ## the tests that boot guests; without a way to do so they are skipped, with the reason
 	.ci/tagged lab -v -parallel=3 2>&1 | .ci/summary
+
+remote: build ## a device over ssh: a guest with soft-RoCE and a real sshd stands in for a host with an RNIC (root; some minutes)
+	.ci/remote
 
 golden: ## rewrite golden files; read the diff
 	@dirs=$$({ grep -rlE --include='*_test.go' 'cockroachdb/datadriven|scenariotest|"rewrite"' . || true; } | xargs -rn1 dirname | sort -u); \

@@ -225,7 +225,11 @@ func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, 
 // Again is the command that runs one scenario again.
 func (s *Session) Again(impl, scenario string) string {
 	if h := s.Hosted; h.File != "" {
-		return fmt.Sprintf("gauntlet conform --dut %s --testbed %s --focus '%s %s$'", h.Host, h.File, impl, scenario)
+		which := ""
+		if h.Host != "" {
+			which = " --dut " + h.Host
+		}
+		return fmt.Sprintf("gauntlet conform --testbed %s%s --focus '%s %s$'", h.File, which, impl, scenario)
 	}
 	return Again(impl, s.Peer, s.Bench, scenario)
 }

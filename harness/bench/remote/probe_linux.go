@@ -28,13 +28,6 @@ func (h *Host) Clock(times int) (best Offset, err error) {
 	return best, nil
 }
 
-// Late is how late the host has let a thread have the processor since this was last asked, at most.
-func (h *Host) Late() (time.Duration, error) {
-	var l line.Late
-	err := h.Call(line.OpLate, nil, &l)
-	return time.Duration(l.Nanoseconds), err
-}
-
 // SendFrames puts raw frames on the device's end of the cable.
 func (h *Host) SendFrames(frames ...[]byte) error {
 	return h.Call(line.OpSendFrame, line.Frames{Network: h.At.Interface, Frames: frames}, nil)

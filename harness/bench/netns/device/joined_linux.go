@@ -21,6 +21,7 @@ type End struct {
 
 // Joined is a cable that carries frames.
 type Joined interface {
+	Begin() error                     // the run begins: what was late before was not of it
 	Close() error                     // a second call does nothing
 	Certify() ([]certify.Item, error) // ends it, and says whether all frames have passed
 }

@@ -54,7 +54,6 @@ const (
 	OpCompletions = "completions"  // Queue -> Statuses; ends the watch
 	OpWatchFrames = "watch-frames" // Frames -> Seen: those with a mark, for a time
 	OpSendFrame   = "send-frame"   // Frames
-	OpLate        = "late"         // -> Late: since it was last asked for
 	OpClock       = "clock"        // -> Clock
 )
 
@@ -166,11 +165,6 @@ type Frames struct {
 type Seen struct {
 	Count int    `json:"count"`
 	First []byte `json:"first,omitempty"`
-}
-
-// Late is how much later than it was to a thread of the highest priority got the processor, at most.
-type Late struct {
-	Nanoseconds int64 `json:"ns"`
 }
 
 // Clock is a far host's, in nanoseconds.

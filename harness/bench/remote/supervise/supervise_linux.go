@@ -30,7 +30,6 @@ func Main(in io.Reader, out io.Writer, leave string) error {
 	signal.Ignore(unix.SIGPIPE) // a channel that is gone is an error of the next line, and no reason to leave things behind
 	s := &supervisor{out: line.NewWriter(out), programs: map[uint64]*program{}, streams: map[uint64]stream{}, ended: make(chan error, 1), starts: make(chan func())}
 	go s.starter()
-	go s.late.watch()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT)
 	if err := s.out.Write(line.Reply{Event: line.EventHello, Version: line.Version, PID: os.Getpid()}); err != nil {
@@ -52,7 +51,6 @@ func Main(in io.Reader, out io.Writer, leave string) error {
 type supervisor struct {
 	out    *line.Writer
 	ended  chan error
-	late   lateness
 	starts chan func() // on a thread that stays: the kernel kills a child when the thread that started it ends
 
 	mu          sync.Mutex
@@ -125,8 +123,6 @@ func (s *supervisor) do(o *line.Order) (any, error) {
 		return nil, nil
 	case line.OpClock:
 		return line.Clock{Wall: time.Now().UnixNano(), Monotonic: packetio.Monotonic()}, nil
-	case line.OpLate:
-		return s.late.take(), nil
 	case line.OpDescribe:
 		return with(o, func(p line.Place) (any, error) { return station.Describe(p.Device, p.Port, p.Network) })
 	case line.OpCounters:
