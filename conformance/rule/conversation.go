@@ -1,8 +1,6 @@
 package rule
 
 import (
-	"bytes"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -65,6 +63,7 @@ type Conversation struct {
 	shares
 	classes uint8         // opcode classes, a bit each, that the ends have spoken
 	conn    *trace.Conn   // as the header has it
+	room    *room         // for all windows; nil is without end
 	ends    *[2]End       // what they take, by side; nil when not known
 	last    [4]vtime.Time // latest sight at each point
 	behind  bool          // taps show packets when the line is done with them
@@ -163,11 +162,8 @@ func (c *Conversation) taken(s *Sight) bool {
 
 // strange reports a packet of the harness that bears another address than the peer, or asks in another dialect.
 func (c *Conversation) strange(s *Sight) bool {
-	if peer := c.conn.Ends[s.Tap.Other()].Addr; peer.IsValid() {
-		off, n, ok := roce.FieldSpan(s.Raw, "ipsrc")
-		if ok && !bytes.Equal(s.Raw[off:off+n], peer.AsSlice()) {
-			return true
-		}
+	if peer := c.conn.Ends[s.Tap.Other()].Addr; peer.IsValid() && stranger(s.Raw, peer) {
+		return true
 	}
 	o := s.Pkt.Opcode
 	return o.IsRequest() && c.classes != 0 && c.classes>>(o.Class()&7)&1 == 0

@@ -9,9 +9,10 @@ import (
 type half struct {
 	conv   Conversation
 	plan   *plan
-	checks []*check // by slot; nil while one sleeps
-	events []int32  // slots of those that are told of events
-	both   []int32  // and of those that see both hops
+	checks []check  // those that live as long as it
+	woken  []*check // the others, once they are awake; nil before the first is
+	events []*check // those that are told of events
+	both   []*check // and of those, the ones that see both hops
 }
 
 // check is the check of one rule in one half-conversation.
@@ -23,32 +24,48 @@ type check struct {
 // start makes the checks of a half that do not sleep.
 func (j *Judge) start(h *half) {
 	h.plan = j.planOf(h)
-	h.checks = make([]*check, h.plan.slots)
-	made := make([]check, h.plan.awake)
+	h.checks = make([]check, h.plan.awake)
 	for _, a := range h.plan.judged {
-		if a.slot >= 0 && (!h.plan.quiet || a.rule.Wakes == 0) {
-			h.add(a, &made[0])
-			made = made[1:]
+		if a.slot.life == awake {
+			h.add(a, &h.checks[a.slot.at])
 		}
 	}
 }
 
-// wake makes the checks that sleep.
-func (h *half) wake() {
-	if !h.plan.quiet {
-		return
-	}
+// wakeAll makes the checks that sleep.
+func (h *half) wakeAll() {
 	for _, a := range h.plan.judged {
-		if a.slot >= 0 && h.checks[a.slot] == nil {
-			h.add(a, &check{})
+		if a.slot.life == asleep && h.at(a.slot) == nil {
+			h.wake(a)
 		}
 	}
+}
+
+// wake makes a check that sleeps.
+func (h *half) wake(a *account) *check {
+	if h.woken == nil {
+		h.woken = make([]*check, h.plan.asleep)
+	}
+	c := &check{}
+	h.woken[a.slot.at] = c
+	h.add(a, c)
+	return c
+}
+
+// at returns a check; nil while it sleeps, and where there is none.
+func (h *half) at(s slot) *check {
+	switch {
+	case s.life == awake:
+		return &h.checks[s.at]
+	case s.life == asleep && h.woken != nil:
+		return h.woken[s.at]
+	}
+	return nil
 }
 
 // add starts the check of one rule.
 func (h *half) add(a *account, c *check) {
 	c.ctx = Context{&h.conv, a, nil}
-	h.checks[a.slot] = c
 	defer func() {
 		if p := recover(); p != nil {
 			a.panicked(&h.conv, p)
@@ -58,9 +75,9 @@ func (h *half) add(a *account, c *check) {
 	switch {
 	case c.Event == nil:
 	case a.rule.Sees&Route != 0:
-		h.both = append(h.both, int32(a.slot))
+		h.both = append(h.both, c)
 	default:
-		h.events = append(h.events, int32(a.slot))
+		h.events = append(h.events, c)
 	}
 }
 
@@ -71,29 +88,30 @@ func (h *half) show(list int, s *Sight, kind Kind) {
 	}
 }
 
-func (h *half) showFrom(list []*account, from int, s *Sight, kind Kind) (next int) {
+func (h *half) showFrom(list []caller, from int, s *Sight, kind Kind) (next int) {
 	next = from
 	defer func() {
 		if p := recover(); p != nil {
-			h.silence(list[next], p)
+			h.silence(list[next].account, p)
 			next++
 		}
 	}()
 	for ; next < len(list); next++ {
-		switch a := list[next]; {
-		case a.slot < 0:
-			if a.broken.text == "" {
-				a.each.Conversation = &h.conv
-				a.rule.Each(&a.each, s)
-			}
-		case h.checks[a.slot] == nil && a.rule.Wakes&kind == 0: // it sleeps
-		default:
-			if h.checks[a.slot] == nil {
-				h.add(a, &check{})
-			}
-			if see := h.checks[a.slot].Sight; see != nil {
-				see(s)
-			}
+		a := &list[next]
+		if a.slot.life == stateless {
+			a.account.each.Conversation = &h.conv
+			a.each(&a.account.each, s)
+			continue
+		}
+		c := h.at(a.slot)
+		if c == nil && a.wakes&kind == 0 {
+			continue // it sleeps
+		}
+		if c == nil {
+			c = h.wake(a.account)
+		}
+		if c.Sight != nil {
+			c.Sight(s)
 		}
 	}
 	return next
@@ -102,28 +120,36 @@ func (h *half) showFrom(list []*account, from int, s *Sight, kind Kind) (next in
 // silence notes that a check panicked, and calls it no more.
 func (h *half) silence(a *account, p any) {
 	a.panicked(&h.conv, p)
-	if a.slot >= 0 {
-		h.checks[a.slot].Check = Check{}
+	if c := h.at(a.slot); c != nil {
+		c.Check = Check{}
+		return
+	}
+	for list := range h.plan.sights {
+		for i := range h.plan.sights[list] {
+			if c := &h.plan.sights[list][i]; c.account == a {
+				c.each = func(*Context, *Sight) {}
+			}
+		}
 	}
 }
 
 // tell calls the checks of a list; one that panics is silenced and the others go on.
-func (h *half) tell(list []int32, e *trace.Event) {
+func (h *half) tell(list []*check, e *trace.Event) {
 	for next := 0; next < len(list); {
 		next = h.tellFrom(list, next, e)
 	}
 }
 
-func (h *half) tellFrom(list []int32, from int, e *trace.Event) (next int) {
+func (h *half) tellFrom(list []*check, from int, e *trace.Event) (next int) {
 	next = from
 	defer func() {
 		if p := recover(); p != nil {
-			h.silence(h.checks[list[next]].ctx.account, p)
+			h.silence(list[next].ctx.account, p)
 			next++
 		}
 	}()
 	for ; next < len(list); next++ {
-		if told := h.checks[list[next]].Event; told != nil {
+		if told := list[next].Event; told != nil {
 			told(e)
 		}
 	}
@@ -132,8 +158,8 @@ func (h *half) tellFrom(list []int32, from int, e *trace.Event) (next int) {
 
 // finish ends the checks.
 func (h *half) finish(at vtime.Time) {
-	for _, c := range h.checks {
-		if c != nil && c.End != nil {
+	for _, a := range h.plan.judged {
+		if c := h.at(a.slot); c != nil && c.End != nil {
 			h.end(c, at)
 		}
 	}

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -48,6 +49,7 @@ type Judge struct {
 	plans  []*plan                   // of the halves that have begun
 	ports  [trace.WANHop + 1][2]Port // by hop and side
 	stray  *half
+	room   room // for the windows of all halves
 	here   place
 	seen   seen
 	sight  Sight
@@ -72,7 +74,7 @@ const (
 
 // NewJudge returns a judge of a trace with header h. The rules are only read, and so are the connections of the header.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
-	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns))}
+	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns)), room: room{left: windowsLimit}}
 	for hop := range j.ports {
 		for side := range j.ports[hop] {
 			j.ports[hop][side] = newPort(&h, trace.Side(side))
@@ -112,7 +114,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-	c.ends, c.behind = j.opts.Ends, j.header.BehindLine()
+	c.ends, c.behind, c.room = j.opts.Ends, j.header.BehindLine(), &j.room
 	declared := j.opts.declared(side.Other()) // by the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
@@ -188,7 +190,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
-	h.show(list, s, kindOf(s))
+	h.show(list, s, kindOf(&h.conv, s))
 	h.conv.update(s)
 	if s.Legal {
 		j.release(h)
@@ -201,7 +203,7 @@ func (j *Judge) release(h *half) {
 	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
 	for h.conv.release(s) {
 		j.here = place{at: s.At, record: s.Index}
-		h.show(listReleaseIn, s, kindOf(s))
+		h.show(listReleaseIn, s, kindOf(&h.conv, s))
 		h.conv.update(s)
 	}
 }
@@ -337,7 +339,7 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		j.release(h)
 	}
 	j.here = place{at: e.At, record: NoRecord}
-	h.wake()
+	h.wakeAll()
 	h.tell(h.events, e)
 	h.conv.event(e)
 }
@@ -364,6 +366,14 @@ func (j *Judge) each(yield func(*half) bool) {
 	if j.stray.plan != nil {
 		yield(j.stray)
 	}
+}
+
+// Limit says what was left out because there was too much; "" when nothing was.
+func (j *Judge) Limit() string {
+	if !j.room.full {
+		return ""
+	}
+	return fmt.Sprintf("limit: %d requests in flight at most are remembered of all connections; what came again of older ones was not compared", windowsLimit)
 }
 
 // Verdicts returns one verdict per rule, in the order in which the rules were given.

@@ -1,8 +1,11 @@
 package rule
 
 import (
+	"net/netip"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Kind is what is special about a sight of requests and responses: a set of these, empty where nothing is.
@@ -17,17 +20,36 @@ const (
 	Asking                   // a NAK of any kind
 	Fetch                    // of a READ or atomic
 	Empty                    // a request of no bytes that names memory
-	AnyKind = Odd | Faulty | Early | Late | Asking | Fetch | Empty
+	Writing                  // of a WRITE
+	AnyKind = Odd | Faulty | Early | Late | Asking | Fetch | Empty | Writing
 )
 
+// stranger reports whether a frame comes from another address than peer.
+func stranger(raw []byte, peer netip.Addr) bool {
+	off, n, ok := roce.FieldSpan(raw, "ipsrc")
+	if !ok {
+		return false
+	}
+	src, ok := netip.AddrFromSlice(raw[off : off+n])
+	return ok && src != peer
+}
+
+// PeerAddress returns the address that the requests so far have come from, the others being Odd; nil before the first.
+func PeerAddress(c *Context) []byte {
+	if c.last[trace.ResponderIn] == vtime.Never {
+		return nil
+	}
+	return c.conn.Ends[c.Req].Addr.AsSlice()
+}
+
 // kindOf returns what is special about a sight.
-func kindOf(s *Sight) (k Kind) {
+func kindOf(c *Conversation, s *Sight) (k Kind) {
 	p := s.Pkt
 	o := p.Opcode
 	if o.Class() != roce.ClassRC {
 		return AnyKind
 	}
-	if s.Relation == Unrelated && s.Point == trace.ResponderIn || p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
+	if s.Point == trace.ResponderIn && (s.Relation == Unrelated || stranger(s.Raw, c.conn.Ends[c.Req].Addr)) || p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
 		k |= Odd
 	}
 	switch s.Relation {
@@ -43,6 +65,8 @@ func kindOf(s *Sight) (k Kind) {
 	switch {
 	case o == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
 		k |= Asking
+	case o.IsWrite():
+		k |= Writing
 	case o.IsRead(), o.IsAtomic(), o.IsReadResponse(), o == roce.AtomicAck:
 		k |= Fetch
 	}

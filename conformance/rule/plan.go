@@ -12,15 +12,38 @@ import (
 // sights, and what was found. It is made for the first of them, so that a further one costs no more than what its checks remember.
 type plan struct {
 	shows   shown
-	missing []Vantage          // by rule: what is not shown of what the rule needs
-	judged  []*account         // of the rules that are judged, in their order
-	sights  [points][]*account // those that are called for a sight, by list
-	slots   int                // checks of a half
-	awake   int                // of them, those that are made with it
-	quiet   bool               // no endpoint reports anything, so that checks may sleep
-	doubted []bool             // by rule: it rests on what fails, and is not judged
-	doubt   remark             // why
+	missing []Vantage        // by rule: what is not shown of what the rule needs
+	judged  []*account       // of the rules that are judged, in their order
+	sights  [points][]caller // those that are called for a sight, by list
+	awake   int              // checks that are made with a half
+	asleep  int              // checks that are made when a sight wakes them
+	quiet   bool             // no endpoint reports anything, so that checks may sleep
+	doubted []bool           // by rule: it rests on what fails, and is not judged
+	doubt   remark           // why
 }
+
+// caller is what it takes to call a rule for a sight.
+type caller struct {
+	slot    slot
+	wakes   Kind
+	each    func(*Context, *Sight) // of such a rule
+	account *account
+}
+
+// slot is where a half has the check of a rule.
+type slot struct {
+	life life
+	at   int32
+}
+
+// life is how long a check lives.
+type life uint8
+
+const (
+	stateless life = iota // there is none: the rule judges each sight for itself
+	awake                 // as long as its half
+	asleep                // from the first sight on that wakes it
+)
 
 // shown is what a trace shows of a half-conversation.
 type shown struct {
@@ -37,8 +60,8 @@ type account struct {
 	rule  *Rule
 	judge *Judge
 	have  Vantage
-	slot  int     // of its check in a half; -1 for a rule that judges each sight for itself
-	each  Context // that of such a rule
+	slot  slot
+	each  Context // of a rule that judges each sight for itself
 
 	met      int
 	total    int
@@ -125,19 +148,22 @@ func (j *Judge) enter(p *plan, i int) {
 		p.shows.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !p.shows.routed {
 		return
 	}
-	a := &account{rule: r, judge: j, have: have, slot: -1}
-	if a.each.account = a; r.Each == nil {
-		a.slot = p.slots
-		p.slots++
-		if !p.quiet || r.Wakes == 0 {
-			p.awake++
-		}
+	a := &account{rule: r, judge: j, have: have}
+	a.each.account = a
+	switch {
+	case r.Each != nil:
+	case p.quiet && r.Wakes != 0:
+		a.slot = slot{asleep, int32(p.asleep)}
+		p.asleep++
+	default:
+		a.slot = slot{awake, int32(p.awake)}
+		p.awake++
 	}
 	p.judged = append(p.judged, a)
 	sees := r.seen(&j.header, have)
 	for list := range p.sights {
 		if sees&(1<<list) != 0 {
-			p.sights[list] = append(p.sights[list], a)
+			p.sights[list] = append(p.sights[list], caller{a.slot, r.Wakes, r.Each, a})
 		}
 	}
 }

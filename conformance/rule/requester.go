@@ -136,7 +136,7 @@ func (c *Conversation) requestSent(s *Sight) {
 		r.messages++
 		r.pos.open(p, o)
 	}
-	t := r.window.add(c.UNA, p.PSN)
+	t := r.window.add(c, p.PSN)
 	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p),
 		Times: 1, First: s.At, Latest: s.At}
 	if o.IsWrite() {
@@ -165,7 +165,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	whole := *t
 	for i := 1; i < min(n, readFill); i++ {
 		at, done := p.PSN.Add(i), i*c.MTU
-		*r.window.add(c.UNA, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
+		*r.window.add(c, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
 			Len: whole.Len - done, VA: whole.VA + uint64(done), RKey: whole.RKey, First: whole.First, Latest: whole.First}
 	}
 	c.MAX = p.PSN.Add(n)
@@ -238,8 +238,12 @@ type window struct{ slots []Transmission }
 // windowLeast is how many transmissions are remembered at least, though they be acknowledged.
 const windowLeast = 64
 
-// windowLimit bounds the ring; a PSN further than that behind MAX is forgotten.
-const windowLimit = 1 << 20
+// Limits of the windows: a PSN further than windowLimit behind MAX is forgotten, and all windows together grow by no more than
+// windowsLimit beyond the least.
+const (
+	windowLimit  = 1 << 20
+	windowsLimit = 1 << 21
+)
 
 // readFill bounds the PSNs of one READ that are remembered one by one.
 const readFill = 1 << 16
@@ -258,21 +262,48 @@ func (w *window) find(p psn.PSN) *Transmission {
 	return t
 }
 
-// add returns the slot of p, growing the ring so that [una, p] fits when the limit allows.
-func (w *window) add(una, p psn.PSN) *Transmission {
-	n := len(w.slots)
-	if span := p.Sub(una) + 1; span > n && n < windowLimit {
-		w.grow(span)
+// add returns the slot of p, growing the ring so that what is not acknowledged fits when the limits allow. Where no tap shows what is
+// acknowledged, no window would ever be wide enough.
+func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
+	n, span := len(w.slots), p.Sub(c.UNA)+1
+	if c.Between {
+		span = min(span, windowLeast)
+	}
+	if span > n {
+		w.grow(span, c.room)
 	} else if t := &w.slots[int(p)&(n-1)]; n < windowLeast && t.PSN != noPSN && t.PSN != p {
-		w.grow(n + 1)
+		w.grow(n+1, c.room)
 	}
 	return &w.slots[int(p)&(len(w.slots)-1)]
 }
 
-func (w *window) grow(span int) {
-	size := max(1, 2*len(w.slots))
-	for size < span && size < windowLimit {
-		size *= 2
+// room is what the windows of all conversations may still grow by.
+type room struct {
+	left int
+	full bool // a window was to grow and could not
+}
+
+// take takes n slots; false when there are not so many.
+func (r *room) take(n int) bool {
+	if r == nil {
+		return true
+	}
+	if r.left < n {
+		r.full = true
+		return false
+	}
+	r.left -= n
+	return true
+}
+
+// grow doubles the ring until span fits, as far as the limits go.
+func (w *window) grow(span int, r *room) {
+	size := len(w.slots)
+	for size < min(span, windowLimit) && (size < windowLeast || r.take(size)) {
+		size = max(1, 2*size)
+	}
+	if size == len(w.slots) {
+		return
 	}
 	old := w.slots
 	w.slots = make([]Transmission, size)

@@ -158,7 +158,7 @@ func Complete(r *Rule) error {
 	}
 	check := Check{Sight: func(*Sight) {}}
 	if r.New != nil {
-		check = r.New(&Context{&Conversation{Attr: &engine.QP{}, PeerAttr: &engine.QP{}, Port: &Port{}}, &account{rule: r, judge: &Judge{}}, nil})
+		check = r.New(&Context{&Conversation{Attr: &engine.QP{}, PeerAttr: &engine.QP{}, Port: &Port{}, conn: &trace.Conn{}}, &account{rule: r, judge: &Judge{}}, nil})
 	}
 	if check.Event == nil && (check.Sight == nil || r.Sees == 0) {
 		return fmt.Errorf("rule %s: sees neither packets nor events", r.ID)

@@ -36,7 +36,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	case how.two && tap.told():
 		return nil, fmt.Errorf("trace: %s: two taps show themselves where they stand", name)
 	case !how.two:
-		return as, r.stand(as, &how, tap)
+		return l.trusting(as), r.stand(as, &how, tap)
 	}
 	only, err := r.between(as)
 	switch {
@@ -44,7 +44,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 		return nil, err
 	case only == nil:
 		l.say(&r.Header, r.Capture)
-		return as, r.bear(as)
+		return l.trusting(as), r.bear(as)
 	}
 	how.two, how.only, how.shift = false, only, 0
 	if l, err = r.survey(name, as); err != nil {
@@ -54,7 +54,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	if err = r.stand(as, &how, tap); err == nil {
 		r.Capture.Why += fmt.Sprintf("; tap %v stands between the ports, and is left out", only.Other())
 	}
-	return as, err
+	return l.trusting(as), err
 }
 
 // between finds out whether one of two taps is between the ports: then the other one alone counts, or the first when both are.

@@ -33,6 +33,9 @@ type learner struct {
 	headless uint64                 // frames of which the capture did not keep all headers
 	seals    seals
 	others   map[*flow][]uint32 // QPs that packets of a flow were for, beside its own
+	limit    int                // of flows
+	beyond   uint64             // frames of flows beyond the limit
+	frames   []uint64           // by source
 }
 
 // commID names a connection during its set-up.
@@ -70,7 +73,7 @@ type flow struct {
 
 func newLearner() *learner {
 	return &learner{
-		flows: map[flowKey]*flow{}, sizes: map[int]int{},
+		flows: map[flowKey]*flow{}, sizes: map[int]int{}, limit: flowLimit,
 		reqs: map[commID]*roce.REQ{}, votes: map[netip.Addr]*[2]int{},
 	}
 }
@@ -84,7 +87,9 @@ func learn(sources []capture.Source) (*learner, error) {
 // read takes all frames of sources.
 func (l *learner) read(sources []capture.Source) error {
 	lanes := capture.NewLanes(sources, time.Time{})
+	l.frames = make([]uint64, len(sources))
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
+		l.frames[n.Index]++
 		l.frame(&n.Frame)
 	}
 	l.survey.lanes(lanes)
@@ -120,6 +125,7 @@ func (l *learner) frame(f *capture.Frame) {
 	}
 	w := l.flow(flowKey{h.Src, h.Dst, p.DestQP}, h.SrcPort)
 	if w == nil {
+		l.beyond++
 		return
 	}
 	w.frames++
@@ -167,7 +173,7 @@ func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 // flow returns the flow of a key, nil when there are too many.
 func (l *learner) flow(k flowKey, port uint16) *flow {
 	w := l.flows[k]
-	if w == nil && len(l.order) < flowLimit {
+	if w == nil && len(l.order) < l.limit {
 		w = &flow{key: k, index: len(l.order), port: port}
 		l.flows[k] = w
 		l.order = append(l.order, w)

@@ -9,6 +9,21 @@ import (
 // Decode fills in what Raw shows: the packet, its payload's checksum, its ICRC, its length at layer 1, and why it does
 // not decode. It returns the headers below the packet.
 func (r *Record) Decode() roce.Frame {
+	f := r.DecodeSound()
+	switch {
+	case f.Packet.Opcode == roce.UDP:
+		r.ICRC = Unchecked
+	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(r.Raw), roce.CheckICRC(r.Raw):
+	case f.Packet.Opcode == roce.LoWAR && f.DecodeReserved(r.Raw):
+		r.Packet, r.Sum, r.Defect = f.Packet, 0, "opcode: "+roce.ErrUnknownOpcode.Error()
+	default:
+		r.ICRC = Bad
+	}
+	return f
+}
+
+// DecodeSound is Decode of a frame whose ICRC is known to be right.
+func (r *Record) DecodeSound() roce.Frame {
 	var f roce.Frame
 	r.Defect = ""
 	if err := f.DecodeAny(r.Raw); err != nil {
@@ -17,15 +32,7 @@ func (r *Record) Decode() roce.Frame {
 	r.Packet = f.Packet
 	r.Sum = payloadSum(r.Packet.Payload)
 	r.WireBytes = max(len(r.Raw)+4, 64) + 20
-	r.ICRC = Bad
-	switch {
-	case f.Packet.Opcode == roce.UDP:
-		r.ICRC = Unchecked
-	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(r.Raw), roce.CheckICRC(r.Raw):
-		r.ICRC = Good
-	case f.Packet.Opcode == roce.LoWAR && f.DecodeReserved(r.Raw):
-		r.Packet, r.Sum, r.ICRC, r.Defect = f.Packet, 0, Good, "opcode: "+roce.ErrUnknownOpcode.Error()
-	}
+	r.ICRC = Good
 	return f
 }
 

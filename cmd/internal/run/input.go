@@ -53,6 +53,14 @@ type input struct {
 	spools []*os.File         // of pipes
 }
 
+// limit says what was left out of a foreign capture because there was too much.
+func (in *input) limit() string {
+	if in.seen == nil {
+		return ""
+	}
+	return in.seen.Limit
+}
+
 // openInput opens a trace by its name.
 func openInput(ctx context.Context, path string) (*input, error) {
 	return openTapped(ctx, []string{path}, recording.Tap{})

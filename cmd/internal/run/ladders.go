@@ -57,8 +57,11 @@ func centres(verdicts []rule.Verdict) []Centre {
 	return out
 }
 
-// Ladders plays a trace once and draws around each centre.
+// Ladders plays a trace once, if there is anything to draw, and draws around each centre.
 func Ladders(r *model.Result, h trace.Header, play func(trace.Sink) error, wanted []Centre) error {
+	if len(wanted) == 0 {
+		return nil
+	}
 	w := &windows{header: &h, wanted: wanted, result: r}
 	err := play(w)
 	w.drawUpTo(^uint64(0))

@@ -30,10 +30,10 @@ func goBackContiguous() rule.Rule {
 		Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to what it had sent before",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
 			"beginning with the PSN that the NAK carries."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 		Stimulus: "a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			g := goBack{c: c}
+			g := goBack{c: c, una: c.UNA, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
 			return rule.Check{Sight: g.sight}
 		},
 	}

@@ -54,10 +54,10 @@ func wrongSource() rule.Rule {
 		Title: "A packet whose source address is not that of the QP's peer is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
 			Requirement: "A connected queue pair accepts packets from the address of its peer alone"},
-		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
 		Stimulus: "a packet from another address", BlackBox: "RXE,ENG",
 		New: func(c *rule.Context) rule.Check {
-			var peer []byte // learnt from the first request that was not made by the harness
+			peer := rule.PeerAddress(c) // or learnt from the first request that was not made by the harness
 			return silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
 				src := source(s.Raw)
 				if src == nil || s.Out || !s.Intact() {

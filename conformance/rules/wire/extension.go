@@ -129,17 +129,17 @@ func extensionTruncation() rule.Rule {
 			Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
 		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes of truncated packets", BlackBox: "ENG",
 		New: func(c *rule.Context) rule.Check {
+			var sides [2]*opcodes // what the requester's side has tried, and the responder's
 			return rule.Check{Sight: func(s *rule.Sight) {
-				port := c.Port
-				if sender(s) == rule.Responder {
-					port = c.PeerPort
-				}
-				tried := port.Shared(triedKey{}, func() any { return new(opcodes) }).(*opcodes)
-				ip, _, ok := layers(s.Raw)
-				if !ok || s.Defect() != "" || tried.n == samples || tried.has(s.Pkt.Opcode) {
+				tried := triedBy(c, s, &sides)
+				if tried.n == samples || tried.set[s.Pkt.Opcode] {
 					return
 				}
-				tried.add(s.Pkt.Opcode)
+				ip, _, ok := layers(s.Raw)
+				if !ok || s.Defect() != "" {
+					return
+				}
+				tried.set[s.Pkt.Opcode], tried.n = true, tried.n+1
 				c.Met()
 				var f roce.Frame
 				for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
@@ -169,6 +169,14 @@ type opcodes struct {
 	n   int
 }
 
-func (x *opcodes) has(o roce.Opcode) bool { return x.set[o] }
-
-func (x *opcodes) add(o roce.Opcode) { x.set[o], x.n = true, x.n+1 }
+// triedBy returns the opcodes that the side of a sender has tried.
+func triedBy(c *rule.Context, s *rule.Sight, sides *[2]*opcodes) *opcodes {
+	i, port := 0, c.Port
+	if sender(s) == rule.Responder {
+		i, port = 1, c.PeerPort
+	}
+	if sides[i] == nil {
+		sides[i] = port.Shared(triedKey{}, func() any { return new(opcodes) }).(*opcodes)
+	}
+	return sides[i]
+}
