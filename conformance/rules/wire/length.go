@@ -22,7 +22,7 @@ func payloadLength() rule.Rule {
 			case o.Class() == roce.ClassUD:
 				datagramLength(c, s)
 				return
-			case !o.HasPayload() || o.Class() != roce.ClassRC && !o.IsRequest() && !o.IsResponse():
+			case !o.HasPayload() || o == roce.LoWAR || o.Class() != roce.ClassRC && !o.IsRequest() && !o.IsResponse():
 				return
 			case slices.Contains(pathMTUs, c.MTU):
 			case !p.Opcode.EndsMessage() && !slices.Contains(pathMTUs, p.Len):
