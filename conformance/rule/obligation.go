@@ -18,6 +18,7 @@ type Obligation struct {
 	Patience vtime.Duration  // and how long it may take then: rule.Patience for whatever costs a packet
 	Unless   func(Debt) bool // what excuses its end when it is overdue; nil is nothing beside the allowances
 	Prompt   bool            // what is overdue is reported at once; otherwise it is discharged later too, and reported when nothing more can come
+	Promised bool            // a box owes it, which has told the requester that it is done: that the requester fails frees nobody
 
 	c    *Context
 	by   Blame
@@ -138,7 +139,9 @@ func (o *Obligation) late(d Debt, now vtime.Time) bool {
 	return o.c.Late(o.by, d.Since.Add(o.Within), o.Patience, now)
 }
 
-func (o *Obligation) excused(d Debt) bool { return o.c.exempt(o.by) || o.Unless != nil && o.Unless(d) }
+func (o *Obligation) excused(d Debt) bool {
+	return !o.Promised && o.c.exempt(o.by) || o.Unless != nil && o.Unless(d)
+}
 
 // missing is the text of a finding.
 func (o *Obligation) missing(d Debt) string {

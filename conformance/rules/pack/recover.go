@@ -17,7 +17,7 @@ func lossAbsorbed() rule.Rule {
 		Stimulus: "a request lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, and the box never sent it again")}
-		l.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(p.una) }
+		l.again.Promised, l.again.Unless = true, func(d rule.Debt) bool { return d.PSN.Less(p.una) }
 		return check{sight: l.sight}
 	})
 }
