@@ -94,6 +94,12 @@ func (c *Context) exempt(who Blame) bool {
 // all QPs if that is longer: so much earlier its sender may have decided to send it.
 func (p *Port) Wait() vtime.Duration { return max(Drain, p.Turn) }
 
+// instant is the resolution of a capture's time stamps: what is closer has no order that a tap can tell.
+const instant = vtime.Nanosecond
+
+// Together reports whether a sight may have come before what was seen at last: the two are of one instant.
+func (s *Sight) Together(last vtime.Time) bool { return last != vtime.Never && s.At.Sub(last) < instant }
+
 // Lags reports whether what leaves the port now may have been made before then, so that its sender had not heard of what its tap saw then.
 func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait() }
 

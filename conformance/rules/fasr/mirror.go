@@ -89,7 +89,7 @@ func (m *mirror) arrive(s *rule.Sight) {
 		m.known, m.next, m.newest = true, m.c.Start, p
 	}
 	m.newest = psn.Max(m.newest, p)
-	if s.At == m.last {
+	if s.Together(m.last) {
 		m.forget() // packets of one instant have no order that a tap can tell
 	}
 	m.last = s.At

@@ -107,7 +107,7 @@ func (r *responses) arrive(s *rule.Sight) {
 		r.begun, r.next = true, r.c.Reads.EPSN
 	}
 	// What the harness makes answers no READ, and packets of one instant have no order that a tap can tell.
-	r.off = s.Rec.Fate == trace.Injected || s.At == r.last || len(r.want) == longest
+	r.off = s.Rec.Fate == trace.Injected || s.Together(r.last) || len(r.want) == longest
 	r.last = s.At
 	why := r.take(p)
 	if n := len(r.want); n > 0 && why.acked() && r.want[n-1].why.acked() {

@@ -209,7 +209,7 @@ func (m *mirror) arrive(s *rule.Sight) {
 		m.begun, m.next, m.newest = true, m.c.Start, s.Pkt.PSN
 	}
 	m.newest = psn.Max(m.newest, s.Pkt.PSN)
-	if s.At == m.last || s.Due() && !s.Legal {
+	if s.Together(m.last) || s.Due() && !s.Legal {
 		m.forget() // packets of one instant have no order that a tap can tell
 	}
 	if m.last = s.At; m.blind {
