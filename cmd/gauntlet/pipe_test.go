@@ -36,7 +36,7 @@ func taped(t *testing.T, dir string) (text, capture []byte) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "r", "trace.ndjson"))
 	must(t, err)
-	spec, err := scenario.Parse(strings.NewReader("seed 7\nlink rate=100M delay=2ms reorder=1e-2 duplicate=1e-2\nloss random p=2e-2\nqp rto=20ms count=2\nload write msg=20000 count=8"))
+	spec, err := scenario.Parse(strings.NewReader("seed 7\nlink rate=100M delay=2ms reorder=1e-2 duplicate=1e-2\nloss random p=2e-2\nqp rto=20ms\nload write msg=20000 count=8"))
 	must(t, err)
 	impl, _ := all.Find("gbn")
 	var c trace.Collector
@@ -163,11 +163,11 @@ func TestJudgeSaysWhereTheTapIs(t *testing.T) {
 	}{{"", "requester", false}, {"--tap auto", "requester", false}, {"--tap between", "between", true}, {"--tap responder", "responder", true}} {
 		args := append([]string{"judge", "B.pcap"}, strings.Fields(c.args)...)
 		r := gauntlet(t, dir, append(args, "--json")...).result(t)
-		if r.Capture == nil || r.Capture.Tap != c.tap || r.Capture.Told != c.told || r.Capture.Connections != 2 || r.Capture.Frames == 0 || !r.Capture.OneTap {
+		if r.Capture == nil || r.Capture.Tap != c.tap || r.Capture.Told != c.told || r.Capture.Connections != 1 || r.Capture.Frames == 0 || !r.Capture.OneTap {
 			t.Errorf("%s: %+v", c.args, r.Capture)
 		}
 		o := gauntlet(t, dir, append(args, "--color", "never")...)
-		if !strings.Contains(o.stdout, "\ntap: ") || !strings.Contains(o.stdout, "\ncapture: 2 connections, ") || !strings.Contains(o.stdout, "unknown") {
+		if !strings.Contains(o.stdout, "\ntap: ") || !strings.Contains(o.stdout, "\ncapture: 1 connection, ") || !strings.Contains(o.stdout, "unknown") {
 			t.Errorf("%s: %s", c.args, o.stdout)
 		}
 	}

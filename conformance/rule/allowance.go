@@ -98,7 +98,9 @@ func (p *Port) Wait() vtime.Duration { return max(Drain, p.Turn) }
 const instant = vtime.Nanosecond
 
 // Together reports whether a sight may have come before what was seen at last: the two are of one instant.
-func (s *Sight) Together(last vtime.Time) bool { return last != vtime.Never && s.At.Sub(last) < instant }
+func (s *Sight) Together(last vtime.Time) bool {
+	return last != vtime.Never && s.At.Sub(last) < instant
+}
 
 // Lags reports whether what leaves the port now may have been made before then, so that its sender had not heard of what its tap saw then.
 func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait() }
