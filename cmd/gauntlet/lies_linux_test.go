@@ -3,9 +3,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -35,15 +32,10 @@ func TestALieIsFoundOut(t *testing.T) {
 	needExample(t)
 	for _, l := range lies {
 		t.Run(l.name, func(t *testing.T) {
-			dir := t.TempDir()
-			o := gauntlet(t, dir, "run", "--bench", "netns", "--impl", "exec:"+l.build(t), "--rate", "100M", "--rtt", "2ms", "--msg", "8KiB",
-				"--count", "100", "--attempts", "1", "--out", "r", "--quiet")
-			text, err := os.ReadFile(filepath.Join(dir, "r", "verdicts.json"))
-			must(t, err)
-			var verdicts []rule.Verdict
-			must(t, json.Unmarshal(text, &verdicts))
+			o := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--impl", "exec:"+l.build(t), "--rate", "100M", "--rtt", "2ms", "--msg", "8KiB",
+				"--count", "100", "--attempts", "5", "--json", "--quiet")
 			found := l.rule == ""
-			for _, v := range verdicts {
+			for _, v := range o.result(t).Verdicts {
 				found = found || v.Rule == l.rule && v.Status == rule.Fail
 				if l.rule == "" && v.Status == rule.Fail {
 					t.Errorf("%s fails: %v", v.Rule, v.Findings[:min(2, len(v.Findings))])
