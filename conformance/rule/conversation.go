@@ -162,7 +162,7 @@ func (c *Conversation) taken(s *Sight) bool {
 
 // strange reports a packet of the harness that bears another address than the peer, or asks in another dialect.
 func (c *Conversation) strange(s *Sight) bool {
-	if peer := c.conn.Ends[s.Tap.Other()].Addr; peer.IsValid() && stranger(s.Raw, peer) {
+	if peer := c.conn.Ends[s.Tap.Other()].Addr; peer.IsValid() && otherSource(s.Raw, peer) {
 		return true
 	}
 	o := s.Pkt.Opcode

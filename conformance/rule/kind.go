@@ -24,8 +24,8 @@ const (
 	AnyKind = Odd | Faulty | Early | Late | Asking | Fetch | Empty | Writing
 )
 
-// stranger reports whether a frame comes from another address than peer.
-func stranger(raw []byte, peer netip.Addr) bool {
+// otherSource reports whether a frame comes from another address than peer.
+func otherSource(raw []byte, peer netip.Addr) bool {
 	off, n, ok := roce.FieldSpan(raw, "ipsrc")
 	if !ok {
 		return false
@@ -49,7 +49,7 @@ func kindOf(c *Conversation, s *Sight) (k Kind) {
 	if o.Class() != roce.ClassRC {
 		return AnyKind
 	}
-	if s.Point == trace.ResponderIn && (s.Relation == Unrelated || stranger(s.Raw, c.conn.Ends[c.Req].Addr)) || p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
+	if s.Point == trace.ResponderIn && (s.Relation == Unrelated || otherSource(s.Raw, c.conn.Ends[c.Req].Addr)) || p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
 		k |= Odd
 	}
 	switch s.Relation {

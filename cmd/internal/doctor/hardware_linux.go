@@ -8,13 +8,15 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 )
 
 // hardware looks at the devices, clocks and rights of this machine.
 func hardware() []Finding {
 	release := kernelRelease()
 	m := machine{sys: os.DirFS("/sys"), modules: os.DirFS(filepath.Join("/lib/modules", release)), kernel: release, root: os.Geteuid() == 0,
-		program: func(name string) bool { _, err := exec.LookPath(name); return err == nil }, stamps: stampsOf}
+		program: func(name string) bool { _, err := exec.LookPath(name); return err == nil }, stamps: station.StampsOf}
 	return append(m.hardware(), realtime())
 }
 
@@ -24,26 +26,6 @@ func kernelRelease() string {
 		return "unknown"
 	}
 	return unix.ByteSliceToString(name.Release[:])
-}
-
-// stampsOf asks a network device.
-func stampsOf(device string) (*stampSupport, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	info, err := unix.IoctlGetEthtoolTsInfo(fd, device)
-	if err != nil {
-		return nil, err
-	}
-	raw := info.So_timestamping&unix.SOF_TIMESTAMPING_RAW_HARDWARE != 0
-	return &stampSupport{
-		sent:     raw && info.So_timestamping&unix.SOF_TIMESTAMPING_TX_HARDWARE != 0,
-		received: raw && info.So_timestamping&unix.SOF_TIMESTAMPING_RX_HARDWARE != 0,
-		all:      info.Rx_filters&(1<<unix.HWTSTAMP_FILTER_ALL) != 0,
-		clock:    int(info.Phc_index),
-	}, nil
 }
 
 // realtime tries whether this process may take a real-time priority, which the link takes while a run lasts.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
@@ -15,15 +16,8 @@ type machine struct {
 	modules fs.FS // the modules of the running kernel
 	kernel  string
 	root    bool
-	program func(name string) bool                     // whether one is there to be run
-	stamps  func(device string) (*stampSupport, error) // what a network device says of its time stamps
-}
-
-// stampSupport is what a network device can put into its frames' time stamps.
-type stampSupport struct {
-	sent, received bool // by the hardware, raw
-	all            bool // every frame that arrives, not only those of PTP
-	clock          int  // index of its PTP clock, -1 without one
+	program func(name string) bool                       // whether one is there to be run
+	stamps  func(device string) (*station.Stamps, error) // what a network device says of its time stamps
 }
 
 // hardware looks at what real devices need.
@@ -182,16 +176,16 @@ func (m *machine) stampsOf(name string) Finding {
 	case err != nil:
 		f.State, f.Found = "limited", "not told: "+err.Error()
 		return f
-	case !s.sent || !s.received:
+	case !s.Sent || !s.Received:
 		f.State, f.Found, f.Remedy = "limited", "by software only", "captures of it have the times of the kernel; take a device that has a clock where microseconds count"
 		return f
 	}
 	f.Found = "by hardware, in and out, of every frame"
-	if !s.all {
+	if !s.All {
 		f.State, f.Found, f.Remedy = "limited", "by hardware, but of PTP frames only where they arrive", "received RoCE frames have the times of the kernel"
 	}
-	if s.clock >= 0 {
-		f.Found += fmt.Sprintf(", clock ptp%d", s.clock)
+	if s.Clock >= 0 {
+		f.Found += fmt.Sprintf(", clock ptp%d", s.Clock)
 	}
 	if !m.root {
 		f.Found += "; switching them on needs root"

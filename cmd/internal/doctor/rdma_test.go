@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
@@ -27,7 +28,7 @@ func made(files map[string]string) *machine {
 	}
 	return &machine{sys: sys, modules: fstest.MapFS{}, kernel: "6.1.0", root: true,
 		program: func(string) bool { return true },
-		stamps:  func(string) (*stampSupport, error) { return &stampSupport{clock: -1}, nil }}
+		stamps:  func(string) (*station.Stamps, error) { return &station.Stamps{Clock: -1}, nil }}
 }
 
 // devices is a machine with a NIC, soft-RoCE over another interface, whose kernel is old and gives it the driver of that, and
@@ -107,19 +108,19 @@ func TestSoftRoCE(t *testing.T) {
 func TestTimestamps(t *testing.T) {
 	m := made(map[string]string{"class/net/eth0/device/vendor": "0x1\n", "class/net/lo/mtu": "65536\n", "class/net/veth0/mtu": "1500\n"})
 	for _, c := range []struct {
-		says  *stampSupport
+		says  *station.Stamps
 		err   error
 		root  bool
 		state string
 		found string
 	}{
-		{&stampSupport{true, true, true, 0}, nil, true, "ok", "by hardware, in and out, of every frame, clock ptp0"},
-		{&stampSupport{true, true, true, -1}, nil, false, "ok", "by hardware, in and out, of every frame; switching them on needs root"},
-		{&stampSupport{true, true, false, 2}, nil, true, "limited", "by hardware, but of PTP frames only where they arrive, clock ptp2"},
-		{&stampSupport{true, false, true, -1}, nil, true, "limited", "by software only"},
+		{&station.Stamps{Sent: true, Received: true, All: true, Clock: 0}, nil, true, "ok", "by hardware, in and out, of every frame, clock ptp0"},
+		{&station.Stamps{Sent: true, Received: true, All: true, Clock: -1}, nil, false, "ok", "by hardware, in and out, of every frame; switching them on needs root"},
+		{&station.Stamps{Sent: true, Received: true, All: false, Clock: 2}, nil, true, "limited", "by hardware, but of PTP frames only where they arrive, clock ptp2"},
+		{&station.Stamps{Sent: true, Received: false, All: true, Clock: -1}, nil, true, "limited", "by software only"},
 		{nil, errors.New("operation not supported"), true, "limited", "not told: operation not supported"},
 	} {
-		m.root, m.stamps = c.root, func(string) (*stampSupport, error) { return c.says, c.err }
+		m.root, m.stamps = c.root, func(string) (*station.Stamps, error) { return c.says, c.err }
 		got := m.timestamps()
 		if len(got) != 1 || got[0].Name != "time stamps eth0" || got[0].State != c.state || got[0].Found != c.found {
 			t.Errorf("%+v: %+v; want %s, %q", c.says, got, c.state, c.found)

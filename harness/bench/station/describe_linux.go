@@ -26,7 +26,8 @@ func Describe(device string, port int, network string) (*Description, error) {
 		return nil, err
 	}
 	d.Network.Addresses = addresses(network)
-	d.Network.Pause, d.Network.PFC, d.Network.Stamps = pauseOf(network), pfcOf(network), stampsOf(network)
+	d.Network.Pause, d.Network.PFC = pauseOf(network), pfcOf(network)
+	d.Network.Stamps, _ = StampsOf(network) // nil where it does not tell
 	for _, program := range dut.Programs() {
 		if _, err := exec.LookPath(program); err == nil {
 			d.Programs = append(d.Programs, program)
@@ -68,19 +69,19 @@ func addresses(network string) (list []string) {
 	return list
 }
 
-// stampsOf asks a network device for its time stamps; nil where it does not tell.
-func stampsOf(network string) *Stamps {
+// StampsOf asks a network device for its time stamps; the error is the kernel's.
+func StampsOf(network string) (*Stamps, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer unix.Close(fd)
 	info, err := unix.IoctlGetEthtoolTsInfo(fd, network)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	raw := info.So_timestamping&unix.SOF_TIMESTAMPING_RAW_HARDWARE != 0
 	return &Stamps{Sent: raw && info.So_timestamping&unix.SOF_TIMESTAMPING_TX_HARDWARE != 0,
 		Received: raw && info.So_timestamping&unix.SOF_TIMESTAMPING_RX_HARDWARE != 0,
-		All:      info.Rx_filters&(1<<unix.HWTSTAMP_FILTER_ALL) != 0, Clock: int(info.Phc_index)}
+		All:      info.Rx_filters&(1<<unix.HWTSTAMP_FILTER_ALL) != 0, Clock: int(info.Phc_index)}, nil
 }
