@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // portName is how host and guest call the virtio-serial port of the results.
@@ -179,7 +182,12 @@ func (o *Order) run(port *os.File) (int, error) {
 		defer cancel()
 	}
 	cmd := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
-	cmd.Cancel = func() error { return unix.Kill(-1, unix.SIGKILL) } // all but the first process: whoever lives on would hold the output
+	var then string
+	cmd.Cancel = func() error {
+		then = processes()
+		return cmd.Process.Signal(unix.SIGTERM)
+	}
+	cmd.WaitDelay = farewell // whoever lives on would hold the output
 	cmd.Dir = o.Dir
 	cmd.Stdout, cmd.Stderr = framer{port, stdout}, framer{port, stderr}
 	if o.Shell {
@@ -194,7 +202,8 @@ func (o *Order) run(port *os.File) (int, error) {
 	var ended *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return -1, fmt.Errorf("lab: guest: %w of its time", context.Cause(ctx))
+		_ = unix.Kill(-1, unix.SIGKILL) // all but the first process; none may be left
+		return -1, fmt.Errorf("lab: guest: %w of its time; processes then: %s", context.Cause(ctx), then)
 	case errors.As(err, &ended) && ended.Sys().(syscall.WaitStatus).Signaled():
 		return 128 + int(ended.Sys().(syscall.WaitStatus).Signal()), nil
 	case errors.As(err, &ended):
@@ -203,6 +212,48 @@ func (o *Order) run(port *os.File) (int, error) {
 		return -1, fmt.Errorf("lab: %w; give it to the guest with --with", err)
 	}
 	return 0, nil
+}
+
+// farewell is how long a command that has reached its limit has to say what it had done.
+const farewell = 30 * time.Second
+
+// processes names the programs that run, with their states and the processor time that each has taken: the end of a guest that hung
+// says who hung. Threads of the kernel, which have no memory, are left out.
+func processes() string {
+	var list []string
+	names, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, n := range names {
+		raw, _ := os.ReadFile(n) // nothing of one that has ended
+		if p, ok := parseStat(string(raw)); ok && p.memory > 0 {
+			list = append(list, fmt.Sprintf("%s %s %s", quote.Line(p.name, quote.Sentence), p.state, p.busy))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// stat is a line of /proc/PID/stat (proc(5)).
+type stat struct {
+	name, state string
+	busy        time.Duration // of processors, in user mode and in the kernel
+	memory      uint64        // virtual, in bytes
+}
+
+// parseStat reports whether a line is whole. A name may hold anything, so that only the last bracket ends it.
+func parseStat(line string) (stat, bool) {
+	const state, user, system, memory = 0, 11, 12, 20 // fields behind the name
+	const tick = 10 * time.Millisecond                // USER_HZ is 100 on every Linux
+	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return stat{}, false
+	}
+	f := strings.Fields(line[end+1:])
+	if len(f) <= memory {
+		return stat{}, false
+	}
+	u, err1 := strconv.ParseUint(f[user], 10, 64)
+	s, err2 := strconv.ParseUint(f[system], 10, 64)
+	m, err3 := strconv.ParseUint(f[memory], 10, 64)
+	return stat{line[open+1 : end], f[state], time.Duration(u+s) * tick, m}, cmp.Or(err1, err2, err3) == nil
 }
 
 // uptime returns how long the kernel has run, and how long its processors had nothing to do.

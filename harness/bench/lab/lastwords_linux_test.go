@@ -3,6 +3,7 @@ package lab
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLastWords(t *testing.T) {
@@ -16,6 +17,19 @@ func TestLastWords(t *testing.T) {
 	} {
 		if got := lastWords(c.console); got != c.want {
 			t.Errorf("%.20q: %q, want %q", c.console, got, c.want)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	tail := " R 1 1 1 0 -1 4194304 90 0 0 0 150 50 0 0 20 0 1 0 100 8192 200 18446744073709551615"
+	want := stat{name: "a (b) c", state: "R", busy: 2 * time.Second, memory: 8192}
+	if got, ok := parseStat("12 (a (b) c)" + tail); !ok || got != want {
+		t.Errorf("%+v %v, want %+v", got, ok, want)
+	}
+	for _, broken := range []string{"", "12 (a", ")(", "12 (a)" + tail[:40], "12 (a)" + strings.Replace(tail, "150", "-1", 1)} {
+		if got, ok := parseStat(broken); ok {
+			t.Errorf("%q is read as %+v", broken, got)
 		}
 	}
 }
