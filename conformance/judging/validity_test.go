@@ -108,7 +108,7 @@ func breaking(t *testing.T, id string) trial {
 // TestFailedPropertyTakesItsRulesOnly is META-VAL-001: a property of link, capture or host that fails changes the verdicts of the
 // rules that declare that they rest on it, and of no others. Those that had said something say INVALID, and why.
 func TestFailedPropertyTakesItsRulesOnly(t *testing.T) {
-	taken, kept := map[rule.Status]int{}, map[rule.Status]int{}
+	list, taken, kept := rules.All(), map[rule.Status]int{}, map[rule.Status]int{}
 	for _, x := range trials(t) {
 		before, err := judged(t, x.spec, x.impl, doubtful{})
 		if err != nil && !errors.Is(err, sim.ErrLimit) {
@@ -120,7 +120,7 @@ func TestFailedPropertyTakesItsRulesOnly(t *testing.T) {
 			for i, was := range before.Verdicts {
 				is, want := after[i], was
 				says := was.Status != rule.Inconclusive && was.Status != rule.NotApplicable
-				switch declares := rules.All()[i].RestsOn().Has(p); {
+				switch declares := list[i].RestsOn().Has(p); {
 				case declares && says:
 					want.Status, want.Reason = rule.Invalid, "link certificate during the run: "+p.String()+" is bad, want good: none"
 					taken[was.Status]++

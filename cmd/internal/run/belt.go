@@ -19,6 +19,7 @@ type belt struct {
 	load  *batch // being filled
 	lanes []lane
 	empty chan *batch
+	made  int // batches so far, at most the capacity of empty
 }
 
 var _ judging.Waiter = (*belt)(nil)
@@ -51,10 +52,7 @@ type batch struct {
 // newBelt starts a belt to sinks. It has to be waited for.
 func newBelt(sinks ...trace.Sink) *belt {
 	b := &belt{empty: make(chan *batch, batches)}
-	for range batches {
-		b.empty <- &batch{records: make([]trace.Record, 0, batchRecords)}
-	}
-	b.load = <-b.empty
+	b.load = b.take()
 	for _, s := range sinks {
 		l := lane{make(chan *batch, batches), make(chan struct{}), new(error)}
 		b.lanes = append(b.lanes, l)
@@ -104,7 +102,21 @@ func (b *belt) pass() {
 	for _, l := range b.lanes {
 		l.ready <- b.load
 	}
-	b.load = <-b.empty
+	b.load = b.take()
+}
+
+// take returns an empty batch, a new one only while every other is in use: most runs are short, and receivers keep up.
+func (b *belt) take() *batch {
+	select {
+	case load := <-b.empty:
+		return load
+	default:
+	}
+	if b.made == cap(b.empty) {
+		return <-b.empty
+	}
+	b.made++
+	return &batch{records: make([]trace.Record, 0, batchRecords)}
 }
 
 // run receives until the belt is stopped. When the receiver panics, what still comes is thrown away, so that the bench
