@@ -17,7 +17,7 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		printedDepth(), unitsOfDepth(), lineBusy(), starvedQueue(), deviceCap(), countedInMessages(), moderatedQueue(), receivesForSends(),
+		printedDepth, unitsOfDepth, lineBusy, starvedQueue, deviceCap, countedInMessages, moderatedQueue, receivesForSends,
 	}
 }
 

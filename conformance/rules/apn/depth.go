@@ -47,21 +47,19 @@ func once(judge func()) func(*rule.Sight) {
 	}
 }
 
-func printedDepth() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-001", Level: rule.Must, Rests: validity.Sequence,
-		Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
-		Source: rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
-		Stimulus: "a path of known length and rate", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: once(func() {
-				if int(c.Attr.Path.Message) <= c.Attr.MTU {
-					judgeDepth(c, "frames")
-				}
-			})}
-		},
-	}
+var printedDepth = rule.Rule{
+	ID: "APN-QD-001", Level: rule.Must, Rests: validity.Sequence,
+	Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
+	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Stimulus: "a path of known length and rate", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: once(func() {
+			if int(c.Attr.Path.Message) <= c.Attr.MTU {
+				judgeDepth(c, "frames")
+			}
+		})}
+	},
 }
 
 // mistakes are the factors by which a depth is wrong when a unit is.
@@ -74,17 +72,15 @@ var mistakes = []struct {
 	{2, "the round trip is counted twice"}, {0.5, "one way is taken for the round trip"},
 }
 
-func unitsOfDepth() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-002", Level: rule.Must, Rests: validity.Sequence,
-		Title:  "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
-		Source: rule.Source{Ref: "NTT 4.1", Requirement: "QD = RTT * Line Speed / Total Frame Size."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
-		Stimulus: "a path of several frames", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: once(func() { judgeUnits(c) })}
-		},
-	}
+var unitsOfDepth = rule.Rule{
+	ID: "APN-QD-002", Level: rule.Must, Rests: validity.Sequence,
+	Title:  "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "QD = RTT * Line Speed / Total Frame Size."},
+	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Stimulus: "a path of several frames", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: once(func() { judgeUnits(c) })}
+	},
 }
 
 // judgeUnits looks for a depth that is wrong by the factor of a unit.
@@ -106,70 +102,64 @@ func judgeUnits(c *rule.Context) {
 	c.Met()
 }
 
-func deviceCap() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-005", Level: rule.MustNot, Rests: validity.Sequence,
-		Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
-		Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
-			"upper bound in the amount of configurable QD."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
-		Stimulus: "a path longer than the device is deep", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			var m rule.Outstanding
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.First {
-					return
-				}
-				m.Answered(c)
-				m.Request(c, s)
-				switch most := capOf(c.Attr); {
-				case m.Count() > most && s.Pkt.Opcode.StartsMessage():
-					c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds", m.Count(), most)
-				case m.Count() == most:
-					c.Met()
-				}
-			}}
-		},
-	}
-}
-
-func countedInMessages() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-006", Level: rule.Must, Rests: validity.Sequence,
-		Title:  "For messages of several packets the depth counts messages",
-		Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
-		Stimulus: "messages longer than the MTU", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: once(func() {
-				if int(c.Attr.Path.Message) > c.Attr.MTU {
-					judgeDepth(c, "messages")
-				}
-			})}
-		},
-	}
-}
-
-func receivesForSends() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-008", Level: rule.Should, Rests: validity.Sequence,
-		Title:  "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
-		Stimulus: "SENDs", BlackBox: engines,
-		New: func(c *rule.Context) rule.Check {
-			reported := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if reported || !s.Pkt.Opcode.IsSend() {
-					return
-				}
-				reported = true
-				if q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; q > r {
-					c.Failf(rule.Requester, "%d SENDs may be outstanding, want at most %d, the receives that the peer can have posted", q, r)
-					return
-				}
+var deviceCap = rule.Rule{
+	ID: "APN-QD-005", Level: rule.MustNot, Rests: validity.Sequence,
+	Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
+		"upper bound in the amount of configurable QD."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Stimulus: "a path longer than the device is deep", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		var m rule.Outstanding
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Relation != rule.First {
+				return
+			}
+			m.Answered(c)
+			m.Request(c, s)
+			switch most := capOf(c.Attr); {
+			case m.Count() > most && s.Pkt.Opcode.StartsMessage():
+				c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds", m.Count(), most)
+			case m.Count() == most:
 				c.Met()
-			}}
-		},
-	}
+			}
+		}}
+	},
+}
+
+var countedInMessages = rule.Rule{
+	ID: "APN-QD-006", Level: rule.Must, Rests: validity.Sequence,
+	Title:  "For messages of several packets the depth counts messages",
+	Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
+	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Stimulus: "messages longer than the MTU", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: once(func() {
+			if int(c.Attr.Path.Message) > c.Attr.MTU {
+				judgeDepth(c, "messages")
+			}
+		})}
+	},
+}
+
+var receivesForSends = rule.Rule{
+	ID: "APN-QD-008", Level: rule.Should, Rests: validity.Sequence,
+	Title:  "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
+	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Stimulus: "SENDs", BlackBox: engines,
+	New: func(c *rule.Context) rule.Check {
+		reported := false
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if reported || !s.Pkt.Opcode.IsSend() {
+				return
+			}
+			reported = true
+			if q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; q > r {
+				c.Failf(rule.Requester, "%d SENDs may be outstanding, want at most %d, the receives that the peer can have posted", q, r)
+				return
+			}
+			c.Met()
+		}}
+	},
 }

@@ -115,21 +115,19 @@ func (f *flow) cycle() vtime.Duration {
 	return p.RTT + p.Rate.Time(f.wire) + p.Rate.Time(ackWire)
 }
 
-func lineBusy() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-003", Level: rule.Must, Rests: validity.Everything,
-		Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
-		Source: rule.Source{Ref: "NTT 4.1", Requirement: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
-		Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
-		New: func(c *rule.Context) rule.Check {
-			f := flow{c: c}
-			return rule.Check{
-				Sight: f.sight, Event: f.event,
-				End: func(vtime.Time) { f.judgeBusy() },
-			}
-		},
-	}
+var lineBusy = rule.Rule{
+	ID: "APN-QD-003", Level: rule.Must, Rests: validity.Everything,
+	Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
+	Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
+	Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
+	New: func(c *rule.Context) rule.Check {
+		f := flow{c: c}
+		return rule.Check{
+			Sight: f.sight, Event: f.event,
+			End: func(vtime.Time) { f.judgeBusy() },
+		}
+	},
 }
 
 // judgeBusy compares how long the line was idle with what the depth allows. The formula leaves out the serialisation of one frame and
@@ -161,21 +159,19 @@ func percent(part, whole vtime.Duration) float64 { return 100 * float64(part) / 
 // it is a hundredth of the path at most.
 func hostsOf(c *rule.Context) vtime.Duration { return min(hosts, c.Attr.Path.RTT/100) }
 
-func starvedQueue() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-004", Level: rule.Must, Rests: validity.Everything,
-		Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
-		Source: rule.Source{Ref: "NTT 2.2", Requirement: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
-		Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			f := flow{c: c, every: c.Attr.QueueDepth}
-			return rule.Check{
-				Sight: f.sight, Event: f.event,
-				End: func(vtime.Time) { f.judgeStarved() },
-			}
-		},
-	}
+var starvedQueue = rule.Rule{
+	ID: "APN-QD-004", Level: rule.Must, Rests: validity.Everything,
+	Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
+	Source: rule.Source{Ref: "NTT 2.2", Requirement: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
+	Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
+	Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		f := flow{c: c, every: c.Attr.QueueDepth}
+		return rule.Check{
+			Sight: f.sight, Event: f.event,
+			End: func(vtime.Time) { f.judgeStarved() },
+		}
+	},
 }
 
 // judgeStarved compares the time between a message and the one that is q later with the closed form.
@@ -201,22 +197,20 @@ func (f *flow) rate(cycle vtime.Duration) unit.Rate {
 	return unit.Rate(bits/(float64(cycle)/float64(vtime.Second))/1e3+0.5) * unit.Kbps
 }
 
-func moderatedQueue() rule.Rule {
-	return rule.Rule{
-		ID: "APN-QD-007", Level: rule.Must, Rests: validity.Everything,
-		Title: "With one completion in m signalled the effective window is between m and the depth",
-		Source: rule.Source{Ref: "perftest", Requirement: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
-			"stands for so many requests."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
-		Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
-		New: func(c *rule.Context) rule.Check {
-			f := flow{c: c}
-			return rule.Check{
-				Sight: f.sight, Event: f.event,
-				End: func(vtime.Time) { f.judgeModerated() },
-			}
-		},
-	}
+var moderatedQueue = rule.Rule{
+	ID: "APN-QD-007", Level: rule.Must, Rests: validity.Everything,
+	Title: "With one completion in m signalled the effective window is between m and the depth",
+	Source: rule.Source{Ref: "perftest", Requirement: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
+		"stands for so many requests."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
+	Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
+	New: func(c *rule.Context) rule.Check {
+		f := flow{c: c}
+		return rule.Check{
+			Sight: f.sight, Event: f.event,
+			End: func(vtime.Time) { f.judgeModerated() },
+		}
+	},
 }
 
 // judgeModerated measures the window as messages per cycle.

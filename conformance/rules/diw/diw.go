@@ -14,21 +14,21 @@ import (
 // Rules returns the three families in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		crcPresent(), crcChecked(),
-		controlWord(), headerFields(), noFraming(),
-		lossIsNoError(), manyPeers(), noConnection(), neverAgain(),
-		datagramLimit(), coverOnce(),
-		wholeOnly(), completionOrder(), reassembles(), copiesHarmless(), sendIsDone(),
-		bufferHolds(),
-		oldestReceive(), noReceive(),
-		givenUp(), silentPoll(),
-		neverMixed(), logBounded(),
-		onLast(), lastLost(), lateExtends(),
-		mapIsUnion(), mapNoMore(), mapModes(),
-		lossModel(),
-		noReceiveTaken(), oneEntry(),
-		placedOnArrival(), checkedFirst(),
-		recordIsDone(), neverAnswers(),
+		crcPresent, crcChecked,
+		controlWord, headerFields, noFraming,
+		lossIsNoError, manyPeers, noConnection, neverAgain,
+		datagramLimit, coverOnce,
+		wholeOnly, completionOrder, reassembles, copiesHarmless, sendIsDone,
+		bufferHolds,
+		oldestReceive, noReceive,
+		givenUp, silentPoll,
+		neverMixed, logBounded,
+		onLast, lastLost, lateExtends,
+		mapIsUnion, mapNoMore, mapModes,
+		lossModel,
+		noReceiveTaken, oneEntry,
+		placedOnArrival, checkedFirst,
+		recordIsDone, neverAnswers,
 	}
 }
 

@@ -15,36 +15,34 @@ import (
 // lossModel compares what was declared with what the paper's reasoning predicts for a link that loses each frame with the
 // same probability: a datagram of f fragments arrives with (1-p)^f; a message is declared when its last datagram arrives, and
 // then all others that did count. The probability is the one at which this very trace lost frames.
-func lossModel() rule.Rule {
-	return define(rule.Rule{
-		ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
-		Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
-		Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can be saved even if some "+
-			"64KB UDP segments are discarded."),
-		Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
-		New: func(c *rule.Context) rule.Check {
-			x := expectation{c: c}
-			w := watch{c: c, sent: x.sent, told: func(e *trace.Event, m *message) {
-				if declares(c, e) {
-					x.bytes += float64(e.Len)
-					if m != nil && m.entries == 1 {
-						x.declared++
-					}
+var lossModel = define(rule.Rule{
+	ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
+	Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
+	Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can be saved even if some "+
+		"64KB UDP segments are discarded."),
+	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
+	New: func(c *rule.Context) rule.Check {
+		x := expectation{c: c}
+		w := watch{c: c, sent: x.sent, told: func(e *trace.Event, m *message) {
+			if declares(c, e) {
+				x.bytes += float64(e.Len)
+				if m != nil && m.entries == 1 {
+					x.declared++
 				}
-			}}
-			w.end = x.judge
-			check := w.check()
-			inner := check.Sight
-			check.Sight = func(s *rule.Sight) {
-				if s.Point == trace.RequesterOut && s.Pkt.Opcode == roce.UDP {
-					x.frame(s.Rec.Fate == trace.Dropped)
-				}
-				inner(s)
 			}
-			return check
-		},
-	})
-}
+		}}
+		w.end = x.judge
+		check := w.check()
+		inner := check.Sight
+		check.Sight = func(s *rule.Sight) {
+			if s.Point == trace.RequesterOut && s.Pkt.Opcode == roce.UDP {
+				x.frame(s.Rec.Fate == trace.Dropped)
+			}
+			inner(s)
+		}
+		return check
+	},
+})
 
 // expectation is what was sent, as shapes of messages, and what came of it.
 type expectation struct {

@@ -9,44 +9,40 @@ import (
 // extension is the feature of transports that speak opcodes of the manufacturer-specific classes.
 const extension = "extension"
 
-func bogusSACK() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-EXT-001", Level: rule.Must,
-		Title: "A selective acknowledgement of a PSN before or at the expected one, or never sent, counts for its cumulative part alone",
-		Source: rule.Source{Ref: "package roce, extension opcodes",
-			Requirement: "A SACK names a packet after the expected one; anything else it names is no information about losses"},
-		Needs: rule.TapRequester | rule.Completions | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn,
-		Features: []string{extension}, Stimulus: "a SACK that names an impossible PSN", BlackBox: "ENG",
-		New: disregards("SACK of an impossible PSN", false, func(c *rule.Context, s *rule.Sight) bool {
-			p := s.Pkt
-			return s.Rec.Fate == trace.Injected && s.Intact() && rule.Selective(p) && c.Started &&
-				(p.SACK.PSN.LessEq(p.PSN) || c.MAX.LessEq(p.SACK.PSN))
-		}),
-	}
+var bogusSACK = rule.Rule{
+	ID: "NEG-EXT-001", Level: rule.Must,
+	Title: "A selective acknowledgement of a PSN before or at the expected one, or never sent, counts for its cumulative part alone",
+	Source: rule.Source{Ref: "package roce, extension opcodes",
+		Requirement: "A SACK names a packet after the expected one; anything else it names is no information about losses"},
+	Needs: rule.TapRequester | rule.Completions | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn,
+	Features: []string{extension}, Stimulus: "a SACK that names an impossible PSN", BlackBox: "ENG",
+	New: disregards("SACK of an impossible PSN", false, func(c *rule.Context, s *rule.Sight) bool {
+		p := s.Pkt
+		return s.Rec.Fate == trace.Injected && s.Intact() && rule.Selective(p) && c.Started &&
+			(p.SACK.PSN.LessEq(p.PSN) || c.MAX.LessEq(p.SACK.PSN))
+	}),
 }
 
-func foreignDialect() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-EXT-002", Level: rule.Must,
-		Title: "An extension packet for a QP of another mode is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.6.1",
-			Requirement: "The opcode must be one that the destination queue pair serves, otherwise the packet is discarded"},
-		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.Requests | rule.Responses,
-		Features: []string{extension}, Stimulus: "an extension packet for a QP of another mode", BlackBox: "ENG",
-		New: func(c *rule.Context) rule.Check {
-			var spoken dialect
-			requests := silence{c: c, what: "request of another mode", bad: func(_ *rule.Context, s *rule.Sight) bool {
-				return spoken.isForeign(s) && s.Pkt.Opcode.IsRequest()
-			}}
-			responses := disregard{c: c, what: "response of another mode", bad: func(_ *rule.Context, s *rule.Sight) bool {
-				return spoken.isForeign(s) && rule.Selective(s.Pkt)
-			}}
-			check := both(requests.check(), responses.check())
-			judge := check.Sight
-			check.Sight = func(s *rule.Sight) { spoken.learn(s); judge(s) }
-			return check
-		},
-	}
+var foreignDialect = rule.Rule{
+	ID: "NEG-EXT-002", Level: rule.Must,
+	Title: "An extension packet for a QP of another mode is dropped silently",
+	Source: rule.Source{Ref: "IBTA 9.6.1",
+		Requirement: "The opcode must be one that the destination queue pair serves, otherwise the packet is discarded"},
+	Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.Requests | rule.Responses,
+	Features: []string{extension}, Stimulus: "an extension packet for a QP of another mode", BlackBox: "ENG",
+	New: func(c *rule.Context) rule.Check {
+		var spoken dialect
+		requests := silence{c: c, what: "request of another mode", bad: func(_ *rule.Context, s *rule.Sight) bool {
+			return spoken.isForeign(s) && s.Pkt.Opcode.IsRequest()
+		}}
+		responses := disregard{c: c, what: "response of another mode", bad: func(_ *rule.Context, s *rule.Sight) bool {
+			return spoken.isForeign(s) && rule.Selective(s.Pkt)
+		}}
+		check := both(requests.check(), responses.check())
+		judge := check.Sight
+		check.Sight = func(s *rule.Sight) { spoken.learn(s); judge(s) }
+		return check
+	},
 }
 
 // dialect is the class of opcodes in which a QP's own requests are.

@@ -12,22 +12,20 @@ import (
 
 // unknownQP finds its stimulus in two places: addresses may still tell which connection was meant; otherwise the packet
 // is in the conversation of what belongs to none.
-func unknownQP() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-QPN-001", Level: rule.Must,
-		Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.6.1",
-			Requirement: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			if c.Index < 0 {
-				return strangers(c)
-			}
-			return silently("packet for another QP number", func(c *rule.Context, s *rule.Sight) bool {
-				return !s.Out && s.Intact() && c.PeerAttr.QPN != 0 && s.Pkt.DestQP != c.PeerAttr.QPN
-			})(c)
-		},
-	}
+var unknownQP = rule.Rule{
+	ID: "NEG-QPN-001", Level: rule.Must,
+	Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
+	Source: rule.Source{Ref: "IBTA 9.6.1",
+		Requirement: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		if c.Index < 0 {
+			return strangers(c)
+		}
+		return silently("packet for another QP number", func(c *rule.Context, s *rule.Sight) bool {
+			return !s.Out && s.Intact() && c.PeerAttr.QPN != 0 && s.Pkt.DestQP != c.PeerAttr.QPN
+		})(c)
+	},
 }
 
 // strangers judges packets whose QP number is nobody's, which belong to no connection: an acknowledgement to nobody may
@@ -48,28 +46,26 @@ func strangers(c *rule.Context) rule.Check {
 	}}
 }
 
-func wrongSource() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-QPN-002", Level: rule.Must,
-		Title: "A packet whose source address is not that of the QP's peer is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
-			Requirement: "A connected queue pair accepts packets from the address of its peer alone"},
-		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "a packet from another address", BlackBox: "RXE,ENG",
-		New: func(c *rule.Context) rule.Check {
-			peer := rule.PeerAddress(c) // or learnt from the first request that was not made by the harness
-			return silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
-				src := source(s.Raw)
-				if src == nil || s.Out || !s.Intact() {
-					return false
-				}
-				if peer == nil && s.Rec.Fate != trace.Injected && s.Rec.Changed == nil {
-					peer = bytes.Clone(src)
-				}
-				return peer != nil && !bytes.Equal(src, peer)
-			})(c)
-		},
-	}
+var wrongSource = rule.Rule{
+	ID: "NEG-QPN-002", Level: rule.Must,
+	Title: "A packet whose source address is not that of the QP's peer is dropped silently",
+	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
+		Requirement: "A connected queue pair accepts packets from the address of its peer alone"},
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
+	Stimulus: "a packet from another address", BlackBox: "RXE,ENG",
+	New: func(c *rule.Context) rule.Check {
+		peer := rule.PeerAddress(c) // or learnt from the first request that was not made by the harness
+		return silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
+			src := source(s.Raw)
+			if src == nil || s.Out || !s.Intact() {
+				return false
+			}
+			if peer == nil && s.Rec.Fate != trace.Injected && s.Rec.Changed == nil {
+				peer = bytes.Clone(src)
+			}
+			return peer != nil && !bytes.Equal(src, peer)
+		})(c)
+	},
 }
 
 // source returns the source address in a frame; nil when it is not IP.
@@ -103,34 +99,30 @@ func network(raw []byte) (ip []byte, udp int) {
 	return nil, 0
 }
 
-func wrongPartition() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-PKEY-001", Level: rule.Must,
-		Title: "A packet whose P_Key does not match is dropped silently, and the violation counter advances",
-		Source: rule.Source{Ref: "IBTA 10.9.3",
-			Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted as a P_Key violation"},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context, s *rule.Sight) bool {
-				return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN && !samePartition(s.Pkt.PKey, c.PeerAttr.PKey)
-			}}).check()
-		},
-	}
+var wrongPartition = rule.Rule{
+	ID: "NEG-PKEY-001", Level: rule.Must,
+	Title: "A packet whose P_Key does not match is dropped silently, and the violation counter advances",
+	Source: rule.Source{Ref: "IBTA 10.9.3",
+		Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted as a P_Key violation"},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context, s *rule.Sight) bool {
+			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN && !samePartition(s.Pkt.PKey, c.PeerAttr.PKey)
+		}}).check()
+	},
 }
 
 // wrongQKey cannot wait for a reply, since UD has none: what is delivered must have been earned.
-func wrongQKey() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-QKEY-001", Level: rule.Must,
-		Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
-		Source: rule.Source{Ref: "IBTA 10.2.5",
-			Requirement: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted as a Q_Key violation"},
-		Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "a datagram with a wrong Q_Key", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			g := datagrams{c: c, qkey: -1}
-			return rule.Check{Sight: g.sight, Event: g.event, End: g.end}
-		},
-	}
+var wrongQKey = rule.Rule{
+	ID: "NEG-QKEY-001", Level: rule.Must,
+	Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
+	Source: rule.Source{Ref: "IBTA 10.2.5",
+		Requirement: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted as a Q_Key violation"},
+	Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "a datagram with a wrong Q_Key", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		g := datagrams{c: c, qkey: -1}
+		return rule.Check{Sight: g.sight, Event: g.event, End: g.end}
+	},
 }
 
 // datagrams counts what a UD QP has received against what it may deliver.

@@ -31,7 +31,7 @@ func TestStrangers(t *testing.T) {
 		{"damaged", []trace.Record{damaged, answer}, rule.Inconclusive},
 	} {
 		h := trace.Header{Taps: [2]bool{true, true}, Conns: make([]trace.Conn, 1)}
-		j := rule.NewJudge(h, []rule.Rule{unknownQP()}, rule.Options{})
+		j := rule.NewJudge(h, []rule.Rule{unknownQP}, rule.Options{})
 		sink := trace.NewTimeline(&h, j)
 		for i := range test.records {
 			sink.Packet(&test.records[i])

@@ -18,18 +18,16 @@ func defective(s *rule.Sight, reason string) bool {
 
 // truncated counts the bytes that are there. A frame cut on the way still announces its old length, and then fails
 // NEG-LEN-002's check before its own.
-func truncated() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-001", Level: rule.Must,
-		Title: "A packet shorter than BTH and ICRC, or than the headers of its opcode, is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
-			Requirement: "A packet that is too short for the headers that its opcode calls for is discarded"},
-		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "packets truncated at each byte", BlackBox: "HW,RXE",
-		New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
-			return defective(s, roce.ErrTruncated.Error()) || !s.Out && s.Defect() != "" && holdsTooLittle(s.Raw)
-		}),
-	}
+var truncated = rule.Rule{
+	ID: "NEG-LEN-001", Level: rule.Must,
+	Title: "A packet shorter than BTH and ICRC, or than the headers of its opcode, is dropped silently",
+	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
+		Requirement: "A packet that is too short for the headers that its opcode calls for is discarded"},
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
+	Stimulus: "packets truncated at each byte", BlackBox: "HW,RXE",
+	New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
+		return defective(s, roce.ErrTruncated.Error()) || !s.Out && s.Defect() != "" && holdsTooLittle(s.Raw)
+	}),
 }
 
 // holdsTooLittle reports whether the bytes behind the UDP header, whatever the length fields say, cannot hold BTH and
@@ -44,77 +42,67 @@ func holdsTooLittle(raw []byte) bool {
 	return present < bth+icrc || present < roce.Opcode(ip[udp+8]).HeaderLen()+icrc
 }
 
-func lengthFields() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-002", Level: rule.Must,
-		Title: "A packet whose UDP or IP length does not agree with the bytes present is dropped",
-		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-			Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
-		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "a packet whose UDP or IP length is wrong", BlackBox: "HW,RXE",
-		New: silently("packet with a wrong IP or UDP length", func(_ *rule.Context, s *rule.Sight) bool {
-			return defective(s, "ip length:") || defective(s, "udp length:")
-		}),
-	}
+var lengthFields = rule.Rule{
+	ID: "NEG-LEN-002", Level: rule.Must,
+	Title: "A packet whose UDP or IP length does not agree with the bytes present is dropped",
+	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
+		Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
+	Stimulus: "a packet whose UDP or IP length is wrong", BlackBox: "HW,RXE",
+	New: silently("packet with a wrong IP or UDP length", func(_ *rule.Context, s *rule.Sight) bool {
+		return defective(s, "ip length:") || defective(s, "udp length:")
+	}),
 }
 
-func notFull() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-003", Level: rule.Must,
-		Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Requirement: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a FIRST or MIDDLE that is not full", BlackBox: "HW,RXE",
-		New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
-			return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
-		}),
-	}
+var notFull = rule.Rule{
+	ID: "NEG-LEN-003", Level: rule.Must,
+	Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+		Requirement: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a FIRST or MIDDLE that is not full", BlackBox: "HW,RXE",
+	New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
+		return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
+	}),
 }
 
-func emptyOrLong() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-004", Level: rule.Must,
-		Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "an empty LAST, or a LAST or ONLY beyond the MTU", BlackBox: "HW,RXE",
-		New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
-			return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
-		}),
-	}
+var emptyOrLong = rule.Rule{
+	ID: "NEG-LEN-004", Level: rule.Must,
+	Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+		Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "an empty LAST, or a LAST or ONLY beyond the MTU", BlackBox: "HW,RXE",
+	New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
+		return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
+	}),
 }
 
-func wrongDMALen() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-005", Level: rule.Must,
-		Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a WRITE whose payload does not add up to its DMALen", BlackBox: "HW,RXE",
-		New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
-			return s.Reason == rule.FaultDMALen
-		}),
-	}
+var wrongDMALen = rule.Rule{
+	ID: "NEG-LEN-005", Level: rule.Must,
+	Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+		Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a WRITE whose payload does not add up to its DMALen", BlackBox: "HW,RXE",
+	New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
+		return s.Reason == rule.FaultDMALen
+	}),
 }
 
 // longSend follows the receives that the responder's application posted, in their order.
-func longSend() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-006", Level: rule.Must,
-		Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
-			Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
-		Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			b := buffers{c: c}
-			refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
-			return rule.Check{
-				Sight: func(s *rule.Sight) { b.sight(s, refused) },
-				Event: func(e *trace.Event) { b.event(e); refused.Event(e) },
-				End:   func(at vtime.Time) { refused.End(at); b.end() },
-			}
-		},
-	}
+var longSend = rule.Rule{
+	ID: "NEG-LEN-006", Level: rule.Must,
+	Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
+		Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
+	Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		b := buffers{c: c}
+		refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
+		return rule.Check{
+			Sight: func(s *rule.Sight) { b.sight(s, refused) },
+			Event: func(e *trace.Event) { b.event(e); refused.Event(e) },
+			End:   func(at vtime.Time) { refused.End(at); b.end() },
+		}
+	},
 }
 
 // buffers are the receives posted at the responder, of which every SEND and every immediate takes the oldest.
@@ -177,32 +165,28 @@ func (b *buffers) end() {
 	}
 }
 
-func hugeDMALen() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-007", Level: rule.Must,
-		Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Requirement: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a DMALen beyond 2^31", BlackBox: "RXE,ENG",
-		New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
-			return s.Reason == rule.FaultHuge
-		}),
-	}
+var hugeDMALen = rule.Rule{
+	ID: "NEG-LEN-007", Level: rule.Must,
+	Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+		Requirement: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a DMALen beyond 2^31", BlackBox: "RXE,ENG",
+	New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
+		return s.Reason == rule.FaultHuge
+	}),
 }
 
 // wrongPadding: a PadCnt that fits a packet of whole words only makes the payload shorter, which is a matter of
 // NEG-LEN-003 to 005. What remains are packets that are not whole words.
-func wrongPadding() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-LEN-008", Level: rule.Must,
-		Title: "A packet whose PadCnt contradicts its length is refused with NAK 0x61 or dropped, and never executed",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-			Requirement: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
-		Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
-		Stimulus: "a PadCnt that contradicts the length", BlackBox: "RXE,ENG",
-		New: func(c *rule.Context) rule.Check {
-			return (&silence{c: c, what: "packet with a wrong PadCnt", allow: roce.SyndromeInvalidReq,
-				bad: func(_ *rule.Context, s *rule.Sight) bool { return defective(s, "pad:") }}).check()
-		},
-	}
+var wrongPadding = rule.Rule{
+	ID: "NEG-LEN-008", Level: rule.Must,
+	Title: "A packet whose PadCnt contradicts its length is refused with NAK 0x61 or dropped, and never executed",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
+		Requirement: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
+	Stimulus: "a PadCnt that contradicts the length", BlackBox: "RXE,ENG",
+	New: func(c *rule.Context) rule.Check {
+		return (&silence{c: c, what: "packet with a wrong PadCnt", allow: roce.SyndromeInvalidReq,
+			bad: func(_ *rule.Context, s *rule.Sight) bool { return defective(s, "pad:") }}).check()
+	},
 }

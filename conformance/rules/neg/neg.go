@@ -17,18 +17,18 @@ import (
 // Rules returns the NEG rules in the order of their IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		futureACK(), badICRCResponse(), reservedSyndrome(), forgedNAK(),
-		bogusSACK(), foreignDialect(),
-		fuzz(),
-		badICRC(), corruptedIsLost(),
-		truncated(), lengthFields(), notFull(), emptyOrLong(), wrongDMALen(), longSend(), hugeDMALen(), wrongPadding(),
-		undefinedOpcode(), wrongService(),
-		wrongPartition(),
-		farFuture(), past(),
-		wrongQKey(),
-		unknownQP(), wrongSource(),
-		unknownKey(), outOfBounds(), withoutRight(), zeroLength(),
-		wrongVersion(),
+		futureACK, badICRCResponse, reservedSyndrome, forgedNAK,
+		bogusSACK, foreignDialect,
+		fuzz,
+		badICRC, corruptedIsLost,
+		truncated, lengthFields, notFull, emptyOrLong, wrongDMALen, longSend, hugeDMALen, wrongPadding,
+		undefinedOpcode, wrongService,
+		wrongPartition,
+		farFuture, past,
+		wrongQKey,
+		unknownQP, wrongSource,
+		unknownKey, outOfBounds, withoutRight, zeroLength,
+		wrongVersion,
 	}
 }
 

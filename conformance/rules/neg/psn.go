@@ -7,18 +7,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-func farFuture() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-PSN-001", Level: rule.Must,
-		Title: "A PSN far in the future is a sequence error: one NAK, and the packet is not received",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.4",
-			Requirement: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and one NAK tells the expected PSN"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Stimulus: "a request far in the future", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			j := future{c: c}
-			return rule.Check{Sight: j.sight}
-		},
-	}
+var farFuture = rule.Rule{
+	ID: "NEG-PSN-001", Level: rule.Must,
+	Title: "A PSN far in the future is a sequence error: one NAK, and the packet is not received",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.4",
+		Requirement: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and one NAK tells the expected PSN"},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Stimulus: "a request far in the future", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		j := future{c: c}
+		return rule.Check{Sight: j.sight}
+	},
 }
 
 // distant is how far ahead a packet must be that no window of outstanding requests explains.
@@ -77,17 +75,15 @@ func (j *future) fail(text string) {
 	j.c.Failf(rule.Responder, "a packet %d PSNs ahead %s", j.psn.Sub(j.expected), text)
 }
 
-func past() rule.Rule {
-	return rule.Rule{
-		ID: "NEG-PSN-002", Level: rule.Must,
-		Title: "A PSN up to 2^23 before the expected one is a duplicate, and is not executed",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.4, 9.7.5.1.4",
-			Requirement: "A duplicate request is not executed again; a SEND or WRITE is answered by the acknowledgement of the newest request"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Late, Stimulus: "a request from the past", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			return (&silence{c: c, what: "duplicate", answered: true, bad: func(c *rule.Context, s *rule.Sight) bool {
-				return s.Relation == rule.Duplicate && usable(s)
-			}}).check()
-		},
-	}
+var past = rule.Rule{
+	ID: "NEG-PSN-002", Level: rule.Must,
+	Title: "A PSN up to 2^23 before the expected one is a duplicate, and is not executed",
+	Source: rule.Source{Ref: "IBTA 9.7.4.1.4, 9.7.5.1.4",
+		Requirement: "A duplicate request is not executed again; a SEND or WRITE is answered by the acknowledgement of the newest request"},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Late, Stimulus: "a request from the past", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		return (&silence{c: c, what: "duplicate", answered: true, bad: func(c *rule.Context, s *rule.Sight) bool {
+			return s.Relation == rule.Duplicate && usable(s)
+		}}).check()
+	},
 }

@@ -12,74 +12,68 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func fpduForm() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-MPA-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over all of it",
-		Source: rule.Source{Ref: "RFC 5044 4", Requirement: "Length field, ULPDU and padding together are a multiple of four bytes, the padding is zeros, and the " +
-			"CRC32c that follows covers them and the markers among them."},
-		Needs: rule.TapRequester, Stimulus: "messages of several lengths",
-		New: func(c *rule.Context) rule.Check {
-			w := newWatch(c)
-			w.sent = func(u *stream.Unit) {
-				if u.FPDU == nil {
-					return
+var fpduForm = define(rule.Rule{
+	ID: "RCIW-MPA-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over all of it",
+	Source: rule.Source{Ref: "RFC 5044 4", Requirement: "Length field, ULPDU and padding together are a multiple of four bytes, the padding is zeros, and the " +
+		"CRC32c that follows covers them and the markers among them."},
+	Needs: rule.TapRequester, Stimulus: "messages of several lengths",
+	New: func(c *rule.Context) rule.Check {
+		w := newWatch(c)
+		w.sent = func(u *stream.Unit) {
+			if u.FPDU == nil {
+				return
+			}
+			c.Met()
+			switch {
+			case w.out.CRC() && !u.FPDU.CRCOK:
+				c.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected", u.From, u.FPDU.CRCSum)
+			case u.Err != nil:
+				c.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From, u.Err)
+			}
+			for _, b := range u.FPDU.Pad {
+				if b != 0 {
+					c.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)
+					break
 				}
+			}
+		}
+		return rule.Check{Sight: w.sight}
+	},
+})
+
+var markersPlaced = define(rule.Rule{
+	ID: "RCIW-MPA-002", Level: rule.Must, Rests: validity.Sequence,
+	Title: "When the receiver asked for markers, one stands at every 512th byte and points back to the length of its FPDU",
+	Source: rule.Source{Ref: "RFC 5044 4.3", Requirement: "Markers are inserted every 512 bytes of the stream, the first before the first FPDU; FPDUPTR is the number " +
+		"of bytes from the ULPDU length field to the marker, and zero for one that precedes it."},
+	Needs: rule.TapRequester, Stimulus: "markers negotiated, and a message longer than 512 bytes",
+	New: func(c *rule.Context) rule.Check {
+		w := newWatch(c)
+		w.sent = func(u *stream.Unit) {
+			switch {
+			case errors.Is(u.Err, mpa.ErrMarker):
+				c.Failf(rule.Requester, "a marker near byte %d points elsewhere than to byte %d, where its FPDU begins; that expected", u.To, u.From)
+			case u.FPDU != nil && u.FPDU.Marks > 0:
 				c.Met()
-				switch {
-				case w.out.CRC() && !u.FPDU.CRCOK:
-					c.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected", u.From, u.FPDU.CRCSum)
-				case u.Err != nil:
-					c.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From, u.Err)
-				}
-				for _, b := range u.FPDU.Pad {
-					if b != 0 {
-						c.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)
-						break
-					}
-				}
 			}
-			return rule.Check{Sight: w.sight}
-		},
-	})
-}
+		}
+		return rule.Check{Sight: w.sight}
+	},
+})
 
-func markersPlaced() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-MPA-002", Level: rule.Must, Rests: validity.Sequence,
-		Title: "When the receiver asked for markers, one stands at every 512th byte and points back to the length of its FPDU",
-		Source: rule.Source{Ref: "RFC 5044 4.3", Requirement: "Markers are inserted every 512 bytes of the stream, the first before the first FPDU; FPDUPTR is the number " +
-			"of bytes from the ULPDU length field to the marker, and zero for one that precedes it."},
-		Needs: rule.TapRequester, Stimulus: "markers negotiated, and a message longer than 512 bytes",
-		New: func(c *rule.Context) rule.Check {
-			w := newWatch(c)
-			w.sent = func(u *stream.Unit) {
-				switch {
-				case errors.Is(u.Err, mpa.ErrMarker):
-					c.Failf(rule.Requester, "a marker near byte %d points elsewhere than to byte %d, where its FPDU begins; that expected", u.To, u.From)
-				case u.FPDU != nil && u.FPDU.Marks > 0:
-					c.Met()
-				}
-			}
-			return rule.Check{Sight: w.sight}
-		},
-	})
-}
-
-func wrongCRC() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-MPA-003", Level: rule.Must,
-		Title: "A receiver that finds a wrong CRC takes nothing more from the stream and ends it",
-		Source: rule.Source{Ref: "RFC 5044 4.4, 8", Requirement: "When the CRC of an FPDU is wrong, neither it nor anything behind it may reach DDP, and the connection is " +
-			"closed with an error."},
-		Needs: rule.TapResponder | rule.Completions, Stimulus: "an FPDU arrives with a CRC that is wrong",
-		New: func(c *rule.Context) rule.Check {
-			b := brokenFrame{c: c, w: newWatch(c)}
-			b.w.arrived = b.arrived
-			return rule.Check{Sight: b.sight, Event: b.event, End: b.end}
-		},
-	})
-}
+var wrongCRC = define(rule.Rule{
+	ID: "RCIW-MPA-003", Level: rule.Must,
+	Title: "A receiver that finds a wrong CRC takes nothing more from the stream and ends it",
+	Source: rule.Source{Ref: "RFC 5044 4.4, 8", Requirement: "When the CRC of an FPDU is wrong, neither it nor anything behind it may reach DDP, and the connection is " +
+		"closed with an error."},
+	Needs: rule.TapResponder | rule.Completions, Stimulus: "an FPDU arrives with a CRC that is wrong",
+	New: func(c *rule.Context) rule.Check {
+		b := brokenFrame{c: c, w: newWatch(c)}
+		b.w.arrived = b.arrived
+		return rule.Check{Sight: b.sight, Event: b.event, End: b.end}
+	},
+})
 
 // brokenFrame follows what the peer does after an FPDU with a wrong CRC.
 type brokenFrame struct {

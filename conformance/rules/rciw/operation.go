@@ -8,21 +8,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func readForm() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-RD-001", Level: rule.Must,
-		Title: "A READ request has 28 bytes, and the response goes to the sink that it names, in order and no further",
-		Source: rule.Source{Ref: "RFC 5040 4.4, 4.5", Requirement: "The request names sink STag and offset, size, source STag and offset; the response is tagged with the " +
-			"sink's."},
-		Needs: rule.TapRequester | rule.TapResponder, Stimulus: "READs",
-		New: func(c *rule.Context) rule.Check {
-			r := reads{c: c}
-			w := newWatch(c)
-			w.sent, w.answered = r.request, r.response
-			return rule.Check{Sight: w.sight}
-		},
-	})
-}
+var readForm = define(rule.Rule{
+	ID: "RCIW-RD-001", Level: rule.Must,
+	Title: "A READ request has 28 bytes, and the response goes to the sink that it names, in order and no further",
+	Source: rule.Source{Ref: "RFC 5040 4.4, 4.5", Requirement: "The request names sink STag and offset, size, source STag and offset; the response is tagged with the " +
+		"sink's."},
+	Needs: rule.TapRequester | rule.TapResponder, Stimulus: "READs",
+	New: func(c *rule.Context) rule.Check {
+		r := reads{c: c}
+		w := newWatch(c)
+		w.sent, w.answered = r.request, r.response
+		return rule.Check{Sight: w.sight}
+	},
+})
 
 // reads are the READ requests that are not answered, oldest first.
 type reads struct {
@@ -65,20 +63,18 @@ func (r *reads) response(u *stream.Unit) {
 	}
 }
 
-func invalidSTag() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-TERM-001", Level: rule.Must,
-		Title: "An STag that is not valid is answered by a Terminate with the right layer, type and code, and then the connection closes",
-		Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2", Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote protection error; both " +
-			"have the code invalid STag."},
-		Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an STag that nobody has",
-		New: func(c *rule.Context) rule.Check {
-			t := termination{c: c, w: newWatch(c)}
-			t.w.arrived, t.w.answered = t.arrived, t.answered
-			return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
-		},
-	})
-}
+var invalidSTag = define(rule.Rule{
+	ID: "RCIW-TERM-001", Level: rule.Must,
+	Title: "An STag that is not valid is answered by a Terminate with the right layer, type and code, and then the connection closes",
+	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2", Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote protection error; both " +
+		"have the code invalid STag."},
+	Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an STag that nobody has",
+	New: func(c *rule.Context) rule.Check {
+		t := termination{c: c, w: newWatch(c)}
+		t.w.arrived, t.w.answered = t.arrived, t.answered
+		return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
+	},
+})
 
 // termination follows an STag that is not valid to the end of the connection.
 type termination struct {

@@ -9,35 +9,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func msnCounts() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-DDP-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "The messages of each untagged queue are numbered from 1, one by one, and their segments follow each other",
-		Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
-			"message."},
-		Needs: rule.TapRequester, Stimulus: "SENDs and READs",
-		New: func(c *rule.Context) rule.Check {
-			w := newWatch(c)
-			queues := map[uint32]*numbering{}
-			w.sent = func(u *stream.Unit) {
-				if !whole(u) || u.Segment.Tagged || u.Segment.QN > iwarp.QueueTerminate {
-					return
-				}
-				q := queues[u.Segment.QN]
-				if q == nil {
-					q = &numbering{msn: 1}
-					queues[u.Segment.QN] = q
-				}
-				c.Met()
-				if s := &u.Segment; s.MSN != q.msn || s.MO != q.mo {
-					c.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
-				}
-				q.pass(&u.Segment)
+var msnCounts = define(rule.Rule{
+	ID: "RCIW-DDP-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "The messages of each untagged queue are numbered from 1, one by one, and their segments follow each other",
+	Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
+		"message."},
+	Needs: rule.TapRequester, Stimulus: "SENDs and READs",
+	New: func(c *rule.Context) rule.Check {
+		w := newWatch(c)
+		queues := map[uint32]*numbering{}
+		w.sent = func(u *stream.Unit) {
+			if !whole(u) || u.Segment.Tagged || u.Segment.QN > iwarp.QueueTerminate {
+				return
 			}
-			return rule.Check{Sight: w.sight}
-		},
-	})
-}
+			q := queues[u.Segment.QN]
+			if q == nil {
+				q = &numbering{msn: 1}
+				queues[u.Segment.QN] = q
+			}
+			c.Met()
+			if s := &u.Segment; s.MSN != q.msn || s.MO != q.mo {
+				c.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
+			}
+			q.pass(&u.Segment)
+		}
+		return rule.Check{Sight: w.sight}
+	},
+})
 
 // numbering is what comes next in a queue.
 type numbering struct{ msn, mo uint32 }
@@ -50,50 +48,46 @@ func (q *numbering) pass(s *iwarp.Segment) {
 	}
 }
 
-func headOfLine() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-HOL-001", Level: rule.Must,
-		Title: "One lost TCP segment delays every later delivery until it has come again",
-		Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have already arrived but " +
-			"is blocked by an incomplete message at the head of the receive queue"},
-		Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again", BlackBox: "SIW,HW,ENG",
-		New: func(c *rule.Context) rule.Check {
-			w := newWatch(c)
-			var sent sends
-			taken := 0
-			w.sent = func(u *stream.Unit) { sent.add(u) }
-			w.segment = func(s *rule.Sight, a *stream.Arrival) {
-				if !s.Out && s.Rec.From == c.Req && a.Ahead && !a.Again {
-					c.Met()
-				}
+var headOfLine = define(rule.Rule{
+	ID: "RCIW-HOL-001", Level: rule.Must,
+	Title: "One lost TCP segment delays every later delivery until it has come again",
+	Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have already arrived but " +
+		"is blocked by an incomplete message at the head of the receive queue"},
+	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again", BlackBox: "SIW,HW,ENG",
+	New: func(c *rule.Context) rule.Check {
+		w := newWatch(c)
+		var sent sends
+		taken := 0
+		w.sent = func(u *stream.Unit) { sent.add(u) }
+		w.segment = func(s *rule.Sight, a *stream.Arrival) {
+			if !s.Out && s.Rec.From == c.Req && a.Ahead && !a.Again {
+				c.Met()
 			}
-			return rule.Check{Sight: w.sight, Event: func(e *trace.Event) {
-				if c.Mine(e) || e.Kind != trace.Recv || e.Body.Status != engine.StatusSuccess {
-					return
-				}
-				end, have := sent.end(taken), w.in.Next(int(c.Req))
-				if taken++; w.missing() && end > have {
-					c.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d expected, which is missing", end, have)
-				}
-			}}
-		},
-	})
-}
+		}
+		return rule.Check{Sight: w.sight, Event: func(e *trace.Event) {
+			if c.Mine(e) || e.Kind != trace.Recv || e.Body.Status != engine.StatusSuccess {
+				return
+			}
+			end, have := sent.end(taken), w.in.Next(int(c.Req))
+			if taken++; w.missing() && end > have {
+				c.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d expected, which is missing", end, have)
+			}
+		}}
+	},
+})
 
-func writeVisible() rule.Rule {
-	return define(rule.Rule{
-		ID: "RCIW-ORD-001", Level: rule.Must,
-		Title: "When a receive completes, every WRITE that was sent before its SEND is in memory",
-		Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed before the SEND is delivered, which is how the peer learns " +
-			"of it."},
-		Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a WRITE and a SEND after it",
-		New: func(c *rule.Context) rule.Check {
-			v := visible{c: c, w: newWatch(c)}
-			v.w.arrived = v.arrived
-			return rule.Check{Sight: v.w.sight, Event: v.event}
-		},
-	})
-}
+var writeVisible = define(rule.Rule{
+	ID: "RCIW-ORD-001", Level: rule.Must,
+	Title: "When a receive completes, every WRITE that was sent before its SEND is in memory",
+	Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed before the SEND is delivered, which is how the peer learns " +
+		"of it."},
+	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a WRITE and a SEND after it",
+	New: func(c *rule.Context) rule.Check {
+		v := visible{c: c, w: newWatch(c)}
+		v.w.arrived = v.arrived
+		return rule.Check{Sight: v.w.sight, Event: v.event}
+	},
+})
 
 // visible holds what WRITEs brought against what was placed.
 type visible struct {

@@ -13,7 +13,7 @@ import (
 
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
-	return []rule.Rule{msnCounts(), headOfLine(), fpduForm(), markersPlaced(), wrongCRC(), writeVisible(), readForm(), invalidSTag()}
+	return []rule.Rule{msnCounts, headOfLine, fpduForm, markersPlaced, wrongCRC, writeVisible, readForm, invalidSTag}
 }
 
 // scheme is the feature of the family.

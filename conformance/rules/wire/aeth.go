@@ -10,29 +10,27 @@ import (
 )
 
 // aethPresence remembers the READs that arrived, since only their length tells how long a response has to be.
-func aethPresence() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-AETH-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
-		Source: rule.Source{Ref: "IBTA 9.3.5, table 35",
-			Requirement: "Acknowledgements and the first, last or only packet of a READ response carry an AETH; middle packets do not"},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			var known reads
-			return rule.Check{Sight: func(s *rule.Sight) {
-				switch p := s.Pkt; {
-				case s.Defect() != "":
-					if s.Out && rule.HasAETH(p.Opcode) && cutAt(s.Defect(), "aeth") {
-						c.Fail(sender(s), "a response ends before its AETH: "+s.Defect())
-					}
-				case s.Point == trace.ResponderOut && p.Opcode.Class() == roce.ClassRC:
-					judgeAETH(c, p, &known)
-				case s.Point == trace.ResponderIn && p.Opcode.IsRead() && s.Intact():
-					known.add(c, p)
+var aethPresence = rule.Rule{
+	ID: "WIRE-AETH-001", Level: rule.Must, Rests: validity.Frames,
+	Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
+	Source: rule.Source{Ref: "IBTA 9.3.5, table 35",
+		Requirement: "Acknowledgements and the first, last or only packet of a READ response carry an AETH; middle packets do not"},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		var known reads
+		return rule.Check{Sight: func(s *rule.Sight) {
+			switch p := s.Pkt; {
+			case s.Defect() != "":
+				if s.Out && rule.HasAETH(p.Opcode) && cutAt(s.Defect(), "aeth") {
+					c.Fail(sender(s), "a response ends before its AETH: "+s.Defect())
 				}
-			}}
-		},
-	}
+			case s.Point == trace.ResponderOut && p.Opcode.Class() == roce.ClassRC:
+				judgeAETH(c, p, &known)
+			case s.Point == trace.ResponderIn && p.Opcode.IsRead() && s.Intact():
+				known.add(c, p)
+			}
+		}}
+	},
 }
 
 // judgeAETH infers from the length whether the header is there: a header too few leaves four bytes too few for the
@@ -56,25 +54,23 @@ func judgeAETH(c *rule.Context, p *roce.Packet, known *reads) {
 	}
 }
 
-func aethSyndrome() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-AETH-002", Level: rule.Must, Rests: validity.Frames,
-		Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
-		Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
-			Requirement: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes above 4 are reserved"},
-		Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Stimulus: "any traffic", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			if !rule.HasAETH(s.Pkt.Opcode) {
-				return
-			}
-			c.Met()
-			a := s.Pkt.AETH.Syndrome
-			defined := a.IsACK() || a.IsRNR() || a.IsNAK() && a <= roce.SyndromeInvalidRD
-			if !defined {
-				c.Failf(rule.Responder, "syndrome %#02x is reserved; an ACK, RNR NAK or NAK expected", uint8(a))
-			}
-		}),
-	}
+var aethSyndrome = rule.Rule{
+	ID: "WIRE-AETH-002", Level: rule.Must, Rests: validity.Frames,
+	Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
+	Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
+		Requirement: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes above 4 are reserved"},
+	Needs: rule.TapResponder | rule.Frames, Sees: rule.ResponseOut, Stimulus: "any traffic", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		if !rule.HasAETH(s.Pkt.Opcode) {
+			return
+		}
+		c.Met()
+		a := s.Pkt.AETH.Syndrome
+		defined := a.IsACK() || a.IsRNR() || a.IsNAK() && a <= roce.SyndromeInvalidRD
+		if !defined {
+			c.Failf(rule.Responder, "syndrome %#02x is reserved; an ACK, RNR NAK or NAK expected", uint8(a))
+		}
+	}),
 }
 
 // cutAt reports whether a frame's defect is that a header is missing in whole or in part. Missing in whole, the ICRC

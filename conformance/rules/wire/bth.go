@@ -9,72 +9,66 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func bthReserved() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit, and so are the reserved bytes of a CNP",
-		Source: rule.Source{Ref: "IBTA 9.2, A17.9.3",
-			Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
-		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			p := s.Pkt
-			if s.Defect() != "" || p.Opcode.OverIP() || p.Opcode == roce.LoWAR {
-				return // there is no BTH
-			}
-			c.Met()
-			if p.Opcode == roce.CNP && slices.ContainsFunc(p.Payload, func(b byte) bool { return b != 0 }) {
-				c.Fail(sender(s), "the bytes behind the BTH of a CNP are reserved; zeros expected")
-			}
-			if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
-				c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the tap, as the ICRC allows")
-				return
-			}
-			if p.TVer|p.Resv6|p.Resv7 != 0 {
-				c.Failf(sender(s), "TVer %d, resv6 %#x, resv7 %#x, all must be 0", p.TVer, p.Resv6, p.Resv7)
-			}
-		}),
-	}
+var bthReserved = rule.Rule{
+	ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
+	Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit, and so are the reserved bytes of a CNP",
+	Source: rule.Source{Ref: "IBTA 9.2, A17.9.3",
+		Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
+	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		p := s.Pkt
+		if s.Defect() != "" || p.Opcode.OverIP() || p.Opcode == roce.LoWAR {
+			return // there is no BTH
+		}
+		c.Met()
+		if p.Opcode == roce.CNP && slices.ContainsFunc(p.Payload, func(b byte) bool { return b != 0 }) {
+			c.Fail(sender(s), "the bytes behind the BTH of a CNP are reserved; zeros expected")
+		}
+		if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
+			c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the tap, as the ICRC allows")
+			return
+		}
+		if p.TVer|p.Resv6|p.Resv7 != 0 {
+			c.Failf(sender(s), "TVer %d, resv6 %#x, resv7 %#x, all must be 0", p.TVer, p.Resv6, p.Resv7)
+		}
+	}),
 }
 
 // bthDestQP needs no attributes but the numbers, which a bench learns even of foreign devices.
-func bthDestQP() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-BTH-002", Level: rule.Must, Rests: validity.Frames,
-		Title: "DestQP is the QP number of the peer, learnt at set-up",
-		Source: rule.Source{Ref: "IBTA 9.2",
-			Requirement: "The destination QP field holds the number of the queue pair that the packet is for"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			peer := c.PeerAttr.QPN
-			if sender(s) == rule.Responder {
-				peer = c.Attr.QPN
-			}
-			if peer == 0 {
-				return // nobody knew it
-			}
-			c.Met()
-			if s.Pkt.DestQP != peer {
-				c.Failf(sender(s), "DestQP %#x, the peer's QP is %#x", s.Pkt.DestQP, peer)
-			}
-		}),
-	}
+var bthDestQP = rule.Rule{
+	ID: "WIRE-BTH-002", Level: rule.Must, Rests: validity.Frames,
+	Title: "DestQP is the QP number of the peer, learnt at set-up",
+	Source: rule.Source{Ref: "IBTA 9.2",
+		Requirement: "The destination QP field holds the number of the queue pair that the packet is for"},
+	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		peer := c.PeerAttr.QPN
+		if sender(s) == rule.Responder {
+			peer = c.Attr.QPN
+		}
+		if peer == 0 {
+			return // nobody knew it
+		}
+		c.Met()
+		if s.Pkt.DestQP != peer {
+			c.Failf(sender(s), "DestQP %#x, the peer's QP is %#x", s.Pkt.DestQP, peer)
+		}
+	}),
 }
 
-func bthPadding() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-BTH-003", Level: rule.Must, Rests: validity.Frames,
-		Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
-		Source: rule.Source{Ref: "IBTA 9.2",
-			Requirement: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			if wrong := padding(s); wrong != "" {
-				c.Fail(sender(s), wrong)
-			} else if s.Defect() == "" && s.Pkt.Opcode.HasPayload() && s.Pkt.Opcode != roce.LoWAR {
-				c.Met()
-			}
-		}),
-	}
+var bthPadding = rule.Rule{
+	ID: "WIRE-BTH-003", Level: rule.Must, Rests: validity.Frames,
+	Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
+	Source: rule.Source{Ref: "IBTA 9.2",
+		Requirement: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		if wrong := padding(s); wrong != "" {
+			c.Fail(sender(s), wrong)
+		} else if s.Defect() == "" && s.Pkt.Opcode.HasPayload() && s.Pkt.Opcode != roce.LoWAR {
+			c.Met()
+		}
+	}),
 }
 
 // padding says what is wrong with the padding of a packet; "" when nothing is.
@@ -107,36 +101,34 @@ const icrcLen = 4
 
 // bthPKey judges both directions against the sender's own partition table, not the receiver's. Of a foreign capture that table holds what
 // nearly all packets of the sender carry.
-func bthPKey() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
-		Title: "P_Key matches the partition of the QP in its low 15 bits",
-		Source: rule.Source{Ref: "IBTA 10.9",
-			Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			own, peer := c.Attr.PKey, c.PeerAttr.PKey
-			if sender(s) == rule.Responder {
-				own, peer = peer, own
-			}
-			if own == 0 {
-				return // nobody knew it
-			}
-			c.Met()
-			switch key := s.Pkt.PKey; {
-			case (key^own)&partition != 0:
-				c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", key, own)
-			case c.Known || peer == 0:
-			case key != own:
-				c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
-			case sender(s) == rule.Requester: // the answer shows what the other end takes
-			case (own^peer)&partition != 0:
-				c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
-			case (own|peer)&fullMember == 0:
-				c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the request is to be dropped", key, peer)
-			}
-		}),
-	}
+var bthPKey = rule.Rule{
+	ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
+	Title: "P_Key matches the partition of the QP in its low 15 bits",
+	Source: rule.Source{Ref: "IBTA 10.9",
+		Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
+	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		own, peer := c.Attr.PKey, c.PeerAttr.PKey
+		if sender(s) == rule.Responder {
+			own, peer = peer, own
+		}
+		if own == 0 {
+			return // nobody knew it
+		}
+		c.Met()
+		switch key := s.Pkt.PKey; {
+		case (key^own)&partition != 0:
+			c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", key, own)
+		case c.Known || peer == 0:
+		case key != own:
+			c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
+		case sender(s) == rule.Requester: // the answer shows what the other end takes
+		case (own^peer)&partition != 0:
+			c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
+		case (own|peer)&fullMember == 0:
+			c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the request is to be dropped", key, peer)
+		}
+	}),
 }
 
 // The parts of a P_Key.
@@ -146,22 +138,20 @@ const (
 )
 
 // bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
-func bthSolicited() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
-		Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
-		Source: rule.Source{Ref: "IBTA 9.2.3",
-			Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
-		Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			o := s.Pkt.Opcode
-			if o.EndsMessage() && (o.IsSend() || o.IsWrite() && o.HasImm()) {
-				return // either value is right
-			}
-			c.Met()
-			if s.Pkt.SE {
-				c.Failf(sender(s), "SE is set on %v; only a LAST or ONLY of a SEND or of a WRITE with immediate has it", o)
-			}
-		}),
-	}
+var bthSolicited = rule.Rule{
+	ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
+	Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
+	Source: rule.Source{Ref: "IBTA 9.2.3",
+		Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
+	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		o := s.Pkt.Opcode
+		if o.EndsMessage() && (o.IsSend() || o.IsWrite() && o.HasImm()) {
+			return // either value is right
+		}
+		c.Met()
+		if s.Pkt.SE {
+			c.Failf(sender(s), "SE is set on %v; only a LAST or ONLY of a SEND or of a WRITE with immediate has it", o)
+		}
+	}),
 }

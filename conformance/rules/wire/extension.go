@@ -21,60 +21,58 @@ type spare struct {
 	mask   byte
 }
 
-func extensionLayout() rule.Rule {
-	spares := []spare{
-		{roce.LayoutSACKETH, "lost", 0, 0x1F}, // bits 28 to 24
-		{roce.LayoutSOETH, "sn", -1, 0xFF},    // the byte before the sequence number
-	}
-	return rule.Rule{
-		ID: "WIRE-EXT-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
-		Source: rule.Source{Ref: "package roce, extension opcodes",
-			Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "packets of an extension", BlackBox: "ENG",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			o := s.Pkt.Opcode
-			if o.Class() != roce.ClassX && o.Class() != roce.ClassF {
-				return
+var extensionLayout = rule.Rule{
+	ID: "WIRE-EXT-001", Level: rule.Must, Rests: validity.Frames,
+	Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
+	Source: rule.Source{Ref: "package roce, extension opcodes",
+		Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "packets of an extension", BlackBox: "ENG",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		o := s.Pkt.Opcode
+		if o.Class() != roce.ClassX && o.Class() != roce.ClassF {
+			return
+		}
+		c.Met()
+		if d := s.Defect(); d != "" {
+			c.Failf(sender(s), "%v: %s", o, d)
+			return
+		}
+		for _, x := range spares {
+			at, _, ok := roce.FieldSpan(s.Raw, x.field)
+			if ok && o.Layout()&x.layout != 0 && s.Raw[at+x.off]&x.mask != 0 {
+				c.Failf(sender(s), "%v: spare bits beside %s are not zero", o, x.field)
 			}
-			c.Met()
-			if d := s.Defect(); d != "" {
-				c.Failf(sender(s), "%v: %s", o, d)
-				return
-			}
-			for _, x := range spares {
-				at, _, ok := roce.FieldSpan(s.Raw, x.field)
-				if ok && o.Layout()&x.layout != 0 && s.Raw[at+x.off]&x.mask != 0 {
-					c.Failf(sender(s), "%v: spare bits beside %s are not zero", o, x.field)
-				}
-			}
-			if o.Class() == roce.ClassX && s.Pkt.SACK.LostCnt != 0 {
-				c.Failf(sender(s), "%v: lost-cnt %d, which only FaSR has", o, s.Pkt.SACK.LostCnt)
-			}
-		}),
-	}
+		}
+		if o.Class() == roce.ClassX && s.Pkt.SACK.LostCnt != 0 {
+			c.Failf(sender(s), "%v: lost-cnt %d, which only FaSR has", o, s.Pkt.SACK.LostCnt)
+		}
+	}),
+}
+
+// spares are the parts of headers that must be zero.
+var spares = []spare{
+	{roce.LayoutSACKETH, "lost", 0, 0x1F}, // bits 28 to 24
+	{roce.LayoutSOETH, "sn", -1, 0xFF},    // the byte before the sequence number
 }
 
 // extensionIdentity runs the codec of the harness over whatever the devices send: a bit that a device sets and the codec
 // does not know is a fault of either, and shows here.
-func extensionIdentity() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
-		Title: "Decoding a frame and encoding it again is the identity",
-		Source: rule.Source{Ref: "IBTA 9.2",
-			Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames of every kind", BlackBox: "ENG",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			var f roce.Frame
-			if s.Defect() != "" || s.ICRC != trace.Good || f.Decode(s.Raw) != nil {
-				return
-			}
-			c.Met()
-			if at := difference(s.Raw, &f); at >= 0 {
-				c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding; the same bytes expected", f.Packet.Opcode, at)
-			}
-		}),
-	}
+var extensionIdentity = rule.Rule{
+	ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
+	Title: "Decoding a frame and encoding it again is the identity",
+	Source: rule.Source{Ref: "IBTA 9.2",
+		Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames of every kind", BlackBox: "ENG",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		var f roce.Frame
+		if s.Defect() != "" || s.ICRC != trace.Good || f.Decode(s.Raw) != nil {
+			return
+		}
+		c.Met()
+		if at := difference(s.Raw, &f); at >= 0 {
+			c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding; the same bytes expected", f.Packet.Opcode, at)
+		}
+	}),
 }
 
 // difference returns the first byte in which a frame differs from what was decoded of it, -1 when there is none. The payload is taken
@@ -120,45 +118,45 @@ func headDifference(raw, head []byte) int {
 }
 
 // extensionTruncation tries the first frame of each opcode that a side sends.
-func extensionTruncation() rule.Rule {
-	const samples = 24 // frames of a side; one costs as many decodings as it has bytes
-	return rule.Rule{
-		ID: "WIRE-EXT-003", Level: rule.Must, Rests: validity.Frames,
-		Title: "The decoder never panics, and rejects every truncation of every valid packet",
-		Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
-			Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes of truncated packets", BlackBox: "ENG",
-		New: func(c *rule.Context) rule.Check {
-			var sides [2]*opcodes // what the requester's side has tried, and the responder's
-			return rule.Check{Sight: func(s *rule.Sight) {
-				tried := triedBy(c, s, &sides)
-				if tried.n == samples || tried.set[s.Pkt.Opcode] {
-					return
+var extensionTruncation = rule.Rule{
+	ID: "WIRE-EXT-003", Level: rule.Must, Rests: validity.Frames,
+	Title: "The decoder never panics, and rejects every truncation of every valid packet",
+	Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
+		Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes of truncated packets", BlackBox: "ENG",
+	New: func(c *rule.Context) rule.Check {
+		var sides [2]*opcodes // what the requester's side has tried, and the responder's
+		return rule.Check{Sight: func(s *rule.Sight) {
+			tried := triedBy(c, s, &sides)
+			if tried.n == samples || tried.set[s.Pkt.Opcode] {
+				return
+			}
+			ip, _, ok := layers(s.Raw)
+			if !ok || s.Defect() != "" {
+				return
+			}
+			tried.set[s.Pkt.Opcode], tried.n = true, tried.n+1
+			c.Met()
+			var f roce.Frame
+			for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
+				if f.Decode(s.Raw[:n]) == nil {
+					c.Failf(rule.Capture, "%v cut to %d bytes decodes, an error expected", s.Pkt.Opcode, n)
 				}
-				ip, _, ok := layers(s.Raw)
-				if !ok || s.Defect() != "" {
-					return
-				}
-				tried.set[s.Pkt.Opcode], tried.n = true, tried.n+1
+			}
+		}, Event: func(e *trace.Event) {
+			// An endpoint that tries its own decoder says how many truncations it took for packets.
+			if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 				c.Met()
-				var f roce.Frame
-				for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
-					if f.Decode(s.Raw[:n]) == nil {
-						c.Failf(rule.Capture, "%v cut to %d bytes decodes, an error expected", s.Pkt.Opcode, n)
-					}
+				if e.Value != 0 {
+					c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
 				}
-			}, Event: func(e *trace.Event) {
-				// An endpoint that tries its own decoder says how many truncations it took for packets.
-				if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
-					c.Met()
-					if e.Value != 0 {
-						c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
-					}
-				}
-			}}
-		},
-	}
+			}
+		}}
+	},
 }
+
+// samples is how many frames of a side are tried: one costs as many decodings as it has bytes.
+const samples = 24
 
 // triedKey is the key of the opcodes that have been tried at a port.
 type triedKey struct{}

@@ -10,42 +10,38 @@ import (
 )
 
 // icrcValue trusts the observer's own computation, which icrcVectors and the tests of package roce hold to captures.
-func icrcValue() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
-		Source: rule.Source{Ref: "IBTA A17.3.3",
-			Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: func(c *rule.Context, s *rule.Sight) {
-			made := c.Maker(s)
-			switch {
-			case made == rule.Elsewhere, s.Defect() != "": // where the ICRC lies is then anybody's guess
-			case s.ICRC == trace.Good:
-				c.Met()
-			case s.ICRC == trace.Bad && made == rule.Doubtful:
-				c.Doubt("a frame passed with a wrong ICRC: sent so, or damaged before the tap")
-			case s.ICRC == trace.Bad:
-				c.Fail(sender(s), "the ICRC is wrong as sent; that of the bytes expected")
-			}
-		},
-	}
+var icrcValue = rule.Rule{
+	ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
+	Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
+	Source: rule.Source{Ref: "IBTA A17.3.3",
+		Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: func(c *rule.Context, s *rule.Sight) {
+		made := c.Maker(s)
+		switch {
+		case made == rule.Elsewhere, s.Defect() != "": // where the ICRC lies is then anybody's guess
+		case s.ICRC == trace.Good:
+			c.Met()
+		case s.ICRC == trace.Bad && made == rule.Doubtful:
+			c.Doubt("a frame passed with a wrong ICRC: sent so, or damaged before the tap")
+		case s.ICRC == trace.Bad:
+			c.Fail(sender(s), "the ICRC is wrong as sent; that of the bytes expected")
+		}
+	},
 }
 
 // icrcRewritten compares the two forms of a packet that arrived changed. It is met when the packet is seen to be served:
 // an ICRC that stays good is worth nothing if the receiver drops the packet.
-func icrcRewritten() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-ICRC-002", Level: rule.Must,
-		Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
-		Source: rule.Source{Ref: "IBTA A17.3.3",
-			Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
-		Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			r := rewrite{c: c}
-			return rule.Check{Sight: r.sight, End: r.end}
-		},
-	}
+var icrcRewritten = rule.Rule{
+	ID: "WIRE-ICRC-002", Level: rule.Must,
+	Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
+	Source: rule.Source{Ref: "IBTA A17.3.3",
+		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
+	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		r := rewrite{c: c}
+		return rule.Check{Sight: r.sight, End: r.end}
+	},
 }
 
 // rewrite follows the oldest rewritten request that has not been answered.
@@ -126,25 +122,23 @@ func variant(i, udp int) bool {
 
 // icrcVectors reads what an endpoint computed with its own code: probes icrc_vector_a and icrc_vector_b, the four bytes
 // on the wire taken as a little-endian number.
-func icrcVectors() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
-		Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
-		Source: rule.Source{Ref: "IBTA A17.3.3",
-			Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
-		Needs: rule.Probes, Stimulus: "an endpoint that reports the ICRC of two known frames", BlackBox: "ENG",
-		New: func(c *rule.Context) rule.Check {
-			vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}
-			return rule.Check{Event: func(e *trace.Event) {
-				want, ok := vectors[e.Name]
-				if !ok || e.Kind != trace.Probe || !c.Mine(e) {
-					return
-				}
-				c.Met()
-				if uint32(e.Value) != want {
-					c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name, uint32(e.Value), want)
-				}
-			}}
-		},
-	}
+var icrcVectors = rule.Rule{
+	ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
+	Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
+	Source: rule.Source{Ref: "IBTA A17.3.3",
+		Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
+	Needs: rule.Probes, Stimulus: "an endpoint that reports the ICRC of two known frames", BlackBox: "ENG",
+	New: func(c *rule.Context) rule.Check {
+		vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}
+		return rule.Check{Event: func(e *trace.Event) {
+			want, ok := vectors[e.Name]
+			if !ok || e.Kind != trace.Probe || !c.Mine(e) {
+				return
+			}
+			c.Met()
+			if uint32(e.Value) != want {
+				c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name, uint32(e.Value), want)
+			}
+		}}
+	},
 }

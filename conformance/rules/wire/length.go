@@ -9,41 +9,39 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func payloadLength() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-LEN-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
-		Source: rule.Source{Ref: "IBTA 9.4",
-			Requirement: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
-		Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			p := s.Pkt
-			switch o := p.Opcode; {
-			case o.Class() == roce.ClassUD:
-				datagramLength(c, s)
-				return
-			case !o.HasPayload() || o == roce.LoWAR || o.Class() != roce.ClassRC && !o.IsRequest() && !o.IsResponse():
-				return
-			case slices.Contains(pathMTUs, c.MTU):
-			case !p.Opcode.EndsMessage() && !slices.Contains(pathMTUs, p.Len):
-				c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode, p.Len, pathMTUs)
-				return
-			case c.MTU == 0:
-				return
-			}
-			c.Met()
-			least, most := 0, c.MTU
-			switch {
-			case !p.Opcode.EndsMessage():
-				least = c.MTU
-			case p.Opcode.IsLast():
-				least = 1
-			}
-			if p.Len < least || p.Len > most {
-				c.Failf(sender(s), "%v with %d bytes, must have %d to %d", p.Opcode, p.Len, least, most)
-			}
-		}),
-	}
+var payloadLength = rule.Rule{
+	ID: "WIRE-LEN-001", Level: rule.Must, Rests: validity.Frames,
+	Title: "FIRST and MIDDLE carry one MTU, LAST 1 to MTU bytes, ONLY 0 to MTU bytes",
+	Source: rule.Source{Ref: "IBTA 9.4",
+		Requirement: "All packets of a message but the last are filled to the path MTU, and the last of several is not empty"},
+	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		p := s.Pkt
+		switch o := p.Opcode; {
+		case o.Class() == roce.ClassUD:
+			datagramLength(c, s)
+			return
+		case !o.HasPayload() || o == roce.LoWAR || o.Class() != roce.ClassRC && !o.IsRequest() && !o.IsResponse():
+			return
+		case slices.Contains(pathMTUs, c.MTU):
+		case !p.Opcode.EndsMessage() && !slices.Contains(pathMTUs, p.Len):
+			c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode, p.Len, pathMTUs)
+			return
+		case c.MTU == 0:
+			return
+		}
+		c.Met()
+		least, most := 0, c.MTU
+		switch {
+		case !p.Opcode.EndsMessage():
+			least = c.MTU
+		case p.Opcode.IsLast():
+			least = 1
+		}
+		if p.Len < least || p.Len > most {
+			c.Failf(sender(s), "%v with %d bytes, must have %d to %d", p.Opcode, p.Len, least, most)
+		}
+	}),
 }
 
 // datagramLength judges a datagram, which has the MTU of the port for its limit: nobody tells it, and it may be larger than that of a path.
@@ -61,18 +59,16 @@ func datagramLength(c *rule.Context, s *rule.Sight) {
 var pathMTUs = []int{256, 512, 1024, 2048, 4096}
 
 // packetCount counts first transmissions, so that recovery is not taken for segmentation.
-func packetCount() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-LEN-002", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A message has as many packets as its length needs, one at least",
-		Source: rule.Source{Ref: "IBTA 9.4",
-			Requirement: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},
-		Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			k := counting{c: c}
-			return rule.Check{Sight: k.sight}
-		},
-	}
+var packetCount = rule.Rule{
+	ID: "WIRE-LEN-002", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A message has as many packets as its length needs, one at least",
+	Source: rule.Source{Ref: "IBTA 9.4",
+		Requirement: "A message of n bytes is segmented into n/MTU packets, rounded up; a message without bytes is one packet"},
+	Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		k := counting{c: c}
+		return rule.Check{Sight: k.sight}
+	},
 }
 
 // counting counts the packets of the message being sent, and of READ responses by their PSNs.

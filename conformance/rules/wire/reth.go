@@ -8,18 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func rethLength() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-RETH-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A RETH is on WRITE FIRST and ONLY and on READ_REQUEST; its DMALen is the length of the message, on a READ retry what remains",
-		Source: rule.Source{Ref: "IBTA 9.3.3",
-			Requirement: "The RETH of the first or only packet gives address, key and the length in bytes of the whole operation"},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Wakes: rule.Writing | rule.Fetch, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			r := announced{c: c}
-			return rule.Check{Sight: r.sight, Event: r.event}
-		},
-	}
+var rethLength = rule.Rule{
+	ID: "WIRE-RETH-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A RETH is on WRITE FIRST and ONLY and on READ_REQUEST; its DMALen is the length of the message, on a READ retry what remains",
+	Source: rule.Source{Ref: "IBTA 9.3.3",
+		Requirement: "The RETH of the first or only packet gives address, key and the length in bytes of the whole operation"},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Wakes: rule.Writing | rule.Fetch, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		r := announced{c: c}
+		return rule.Check{Sight: r.sight, Event: r.event}
+	},
 }
 
 // postedLimit bounds the work requests remembered, far above any queue depth.
@@ -97,35 +95,33 @@ func (r *announced) add(p *roce.Packet) {
 	}
 }
 
-func rethAbsent() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-RETH-002", Level: rule.MustNot, Rests: validity.Frames,
-		Title: "WRITE MIDDLE and LAST of the RC class carry no RETH",
-		Source: rule.Source{Ref: "IBTA 9.3.3, table 35",
-			Requirement: "Only the first or only packet of an RDMA WRITE has a RETH; the responder counts the address on for the others"},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Wakes: rule.Writing, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			const reth = 16
-			sum, want := 0, -1
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				if !p.Opcode.IsWrite() || p.Opcode.Class() != roce.ClassRC || s.Relation != rule.First {
-					return
-				}
-				if p.Opcode.StartsMessage() {
-					sum, want = p.Len, int(p.RETH.DMALen)
-					return
-				}
-				sum += p.Len
-				// A header that does not belong there shows as sixteen bytes of payload too many.
-				tooLong := p.Opcode.IsMiddle() && c.MTU > 0 && p.Len == c.MTU+reth
-				if tooLong || p.Opcode.IsLast() && want >= 0 && sum == want+reth {
-					c.Failf(rule.Requester, "%v has the %d bytes of a RETH more than its payload", p.Opcode, reth)
-					sum -= reth
-					return
-				}
-				c.Met()
-			}}
-		},
-	}
+var rethAbsent = rule.Rule{
+	ID: "WIRE-RETH-002", Level: rule.MustNot, Rests: validity.Frames,
+	Title: "WRITE MIDDLE and LAST of the RC class carry no RETH",
+	Source: rule.Source{Ref: "IBTA 9.3.3, table 35",
+		Requirement: "Only the first or only packet of an RDMA WRITE has a RETH; the responder counts the address on for the others"},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Wakes: rule.Writing, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		const reth = 16
+		sum, want := 0, -1
+		return rule.Check{Sight: func(s *rule.Sight) {
+			p := s.Pkt
+			if !p.Opcode.IsWrite() || p.Opcode.Class() != roce.ClassRC || s.Relation != rule.First {
+				return
+			}
+			if p.Opcode.StartsMessage() {
+				sum, want = p.Len, int(p.RETH.DMALen)
+				return
+			}
+			sum += p.Len
+			// A header that does not belong there shows as sixteen bytes of payload too many.
+			tooLong := p.Opcode.IsMiddle() && c.MTU > 0 && p.Len == c.MTU+reth
+			if tooLong || p.Opcode.IsLast() && want >= 0 && sum == want+reth {
+				c.Failf(rule.Requester, "%v has the %d bytes of a RETH more than its payload", p.Opcode, reth)
+				sum -= reth
+				return
+			}
+			c.Met()
+		}}
+	},
 }

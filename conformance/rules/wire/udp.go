@@ -52,90 +52,86 @@ func total(ip []byte) int {
 
 // udpPort looks at frames that do not decode too: to the decoder, another port is other traffic. What is not even IP has no port; an
 // endpoint has nothing to say in it, and what a kernel says is not captured.
-func udpPort() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "The UDP destination port is 4791 for every RoCEv2 packet",
-		Source: rule.Source{Ref: "IBTA A17.3.1",
-			Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			if kind, other := notIP(s.Raw); other {
-				c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
-				return
-			}
-			ip, udp, ok := layers(s.Raw)
-			if !ok {
-				return
-			}
-			c.Met()
-			if port := binary.BigEndian.Uint16(ip[udp+2:]); port != roce.Port {
-				c.Failf(sender(s), "UDP destination port %d, not %d", port, roce.Port)
-			}
-		}),
-	}
+var udpPort = rule.Rule{
+	ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
+	Title: "The UDP destination port is 4791 for every RoCEv2 packet",
+	Source: rule.Source{Ref: "IBTA A17.3.1",
+		Requirement: "RoCEv2 packets carry the well-known UDP destination port 4791"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		if kind, other := notIP(s.Raw); other {
+			c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
+			return
+		}
+		ip, udp, ok := layers(s.Raw)
+		if !ok {
+			return
+		}
+		c.Met()
+		if port := binary.BigEndian.Uint16(ip[udp+2:]); port != roce.Port {
+			c.Failf(sender(s), "UDP destination port %d, not %d", port, roce.Port)
+		}
+	}),
 }
 
 // udpSourcePort compares with the first packet of the same kind, so a port that changes and stays is reported for every
 // packet from then on, and not for every change.
-func udpSourcePort() rule.Rule {
-	return rule.Rule{
-		ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
-		Title: "The UDP source port is constant per QP and direction",
-		Source: rule.Source{Ref: "IBTA A17.3.1",
-			Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
-		New: func(c *rule.Context) rule.Check {
-			var first [2]int // by whether responses; 0 is no port of ours
-			return rule.Check{Sight: func(s *rule.Sight) {
-				ip, udp, ok := layers(s.Raw)
-				if !ok || !asMade(c, s) {
-					return
-				}
-				port, known := int(binary.BigEndian.Uint16(ip[udp:])), &first[0]
-				if sender(s) == rule.Responder {
-					known = &first[1]
-				}
-				switch *known {
-				case 0:
-					*known = port
-				case port:
-					c.Met()
-				default:
-					c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
-				}
-			}}
-		},
-	}
+var udpSourcePort = rule.Rule{
+	ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
+	Title: "The UDP source port is constant per QP and direction",
+	Source: rule.Source{Ref: "IBTA A17.3.1",
+		Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
+	New: func(c *rule.Context) rule.Check {
+		var first [2]int // by whether responses; 0 is no port of ours
+		return rule.Check{Sight: func(s *rule.Sight) {
+			ip, udp, ok := layers(s.Raw)
+			if !ok || !asMade(c, s) {
+				return
+			}
+			port, known := int(binary.BigEndian.Uint16(ip[udp:])), &first[0]
+			if sender(s) == rule.Responder {
+				known = &first[1]
+			}
+			switch *known {
+			case 0:
+				*known = port
+			case port:
+				c.Met()
+			default:
+				c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
+			}
+		}}
+	},
 }
 
 // udpLength takes the frame as captured for the bytes present, less the fill of the shortest Ethernet frame. What is behind a packet that
 // all lengths and its ICRC prove to be whole is not of it: switches and taps add trailers, and leave the fill when they add or remove a tag.
-func udpLength() rule.Rule {
-	const smallest = 60 // Ethernet fills shorter frames up, without FCS
-	return rule.Rule{
-		ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
-		Title: "UDP length and IP total length agree with the bytes present, ICRC included",
-		Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-			Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			ip, udp, ok := layers(s.Raw)
-			if !ok {
-				return
-			}
-			c.Met()
-			says, has, datagram := total(ip), len(ip), int(binary.BigEndian.Uint16(ip[udp+4:]))
-			whole := says < has && (len(s.Raw) == smallest || s.ICRC == trace.Good && datagram == says-udp)
-			if says != has && !whole && !checked(s.Raw) {
-				c.Failf(sender(s), "IP length %d, %d bytes present", says, has)
-			}
-			if datagram != says-udp {
-				c.Failf(sender(s), "UDP length %d, the IP packet has room for %d", datagram, says-udp)
-			}
-		}),
-	}
+var udpLength = rule.Rule{
+	ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
+	Title: "UDP length and IP total length agree with the bytes present, ICRC included",
+	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
+		Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		ip, udp, ok := layers(s.Raw)
+		if !ok {
+			return
+		}
+		c.Met()
+		says, has, datagram := total(ip), len(ip), int(binary.BigEndian.Uint16(ip[udp+4:]))
+		whole := says < has && (len(s.Raw) == shortest || s.ICRC == trace.Good && datagram == says-udp)
+		if says != has && !whole && !checked(s.Raw) {
+			c.Failf(sender(s), "IP length %d, %d bytes present", says, has)
+		}
+		if datagram != says-udp {
+			c.Failf(sender(s), "UDP length %d, the IP packet has room for %d", datagram, says-udp)
+		}
+	}),
 }
+
+// shortest is the least that Ethernet fills a frame up to, without FCS.
+const shortest = 60
 
 // checked reports whether a frame was captured with its frame check sequence.
 func checked(raw []byte) bool {
@@ -144,28 +140,28 @@ func checked(raw []byte) bool {
 }
 
 // ipFragments judges the flags alone. A later fragment has no UDP header, but its first four bytes are read as one.
-func ipFragments() rule.Rule {
-	const dontFragment, fragment = 0x4000, 0x3FFF // the latter: more fragments, or an offset
-	return rule.Rule{
-		ID: "WIRE-IP-001", Level: rule.Should, Rests: validity.Frames,
-		Title: "IPv4 DF is set and no fragments are produced",
-		Source: rule.Source{Ref: "IBTA A17.3.1",
-			Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
-		Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-		Each: sent(func(c *rule.Context, s *rule.Sight) {
-			ip, udp, ok := layers(s.Raw)
-			if !ok {
-				return
-			}
-			c.Met()
-			flags := binary.BigEndian.Uint16(ip[6:])
-			switch {
-			case udp == 40: // IPv6 routers do not fragment, and a fragment of the sender's is not plain UDP
-			case flags&fragment != 0:
-				c.Failf(sender(s), "a fragment (flags and offset %#04x); whole packets expected", flags)
-			case flags&dontFragment == 0:
-				c.Fail(sender(s), "DF is clear; set expected")
-			}
-		}),
-	}
+var ipFragments = rule.Rule{
+	ID: "WIRE-IP-001", Level: rule.Should, Rests: validity.Frames,
+	Title: "IPv4 DF is set and no fragments are produced",
+	Source: rule.Source{Ref: "IBTA A17.3.1",
+		Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Each: sent(func(c *rule.Context, s *rule.Sight) {
+		ip, udp, ok := layers(s.Raw)
+		if !ok {
+			return
+		}
+		c.Met()
+		flags := binary.BigEndian.Uint16(ip[6:])
+		switch {
+		case udp == 40: // IPv6 routers do not fragment, and a fragment of the sender's is not plain UDP
+		case flags&fragment != 0:
+			c.Failf(sender(s), "a fragment (flags and offset %#04x); whole packets expected", flags)
+		case flags&dontFragment == 0:
+			c.Fail(sender(s), "DF is clear; set expected")
+		}
+	}),
 }
+
+// The bits of an IPv4 header that say what may become of the packet, and what has: more fragments follow, or this is not the first.
+const dontFragment, fragment = 0x4000, 0x3FFF

@@ -15,16 +15,16 @@ import (
 // Rules returns the WIRE rules in the order of their IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		aethPresence(), aethSyndrome(),
-		bthReserved(), bthDestQP(), bthPadding(), bthPKey(), bthSolicited(),
-		extensionLayout(), extensionIdentity(), extensionTruncation(),
-		icrcValue(), icrcRewritten(), icrcVectors(),
-		ipFragments(),
-		payloadLength(), packetCount(),
-		opcodeLayout(), opcodeRegistered(),
-		rethLength(), rethAbsent(),
-		udDatagram(),
-		udpPort(), udpSourcePort(), udpLength(),
+		aethPresence, aethSyndrome,
+		bthReserved, bthDestQP, bthPadding, bthPKey, bthSolicited,
+		extensionLayout, extensionIdentity, extensionTruncation,
+		icrcValue, icrcRewritten, icrcVectors,
+		ipFragments,
+		payloadLength, packetCount,
+		opcodeLayout, opcodeRegistered,
+		rethLength, rethAbsent,
+		udDatagram,
+		udpPort, udpSourcePort, udpLength,
 	}
 }
 

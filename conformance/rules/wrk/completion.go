@@ -11,52 +11,48 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func completesOnce() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-CQE-001", Level: rule.Must, Rests: validity.Sequence,
-		Title:  "Every posted signalled request completes once before the run ends, or the run says which did not",
-		Source: rule.Source{Ref: ours, Requirement: "A request that was taken completes, well or with an error, and once."},
-		Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
-		New: func(c *rule.Context) rule.Check {
-			b := newBook(c)
-			var o open
-			return rule.Check{
-				Event: func(e *trace.Event) {
-					switch {
-					case !c.Mine(e):
-					case e.Kind == trace.Post:
-						want, _ := b.post(e)
-						o.post(e.Body.ID, want.Unsignal)
-					case e.Kind != trace.CQE || o.full:
-					case o.complete(e.Body.ID, c.Known && c.Attr.CQModeration > 1):
-						c.Met()
-					default:
-						c.Failf(rule.Requester, "wr=%d completes and is not outstanding", e.Body.ID)
-					}
-				},
-				End: func(vtime.Time) {
-					if n, oldest := o.owed(); n > 0 && !o.full && c.Idle() && c.Until() == vtime.Never {
-						c.Failf(rule.Requester, "it is idle and %d requests never complete, the oldest is wr=%d", n, oldest)
-					}
-				},
-			}
-		},
-	}
+var completesOnce = rule.Rule{
+	ID: "WRK-CQE-001", Level: rule.Must, Rests: validity.Sequence,
+	Title:  "Every posted signalled request completes once before the run ends, or the run says which did not",
+	Source: rule.Source{Ref: ours, Requirement: "A request that was taken completes, well or with an error, and once."},
+	Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
+	New: func(c *rule.Context) rule.Check {
+		b := newBook(c)
+		var o open
+		return rule.Check{
+			Event: func(e *trace.Event) {
+				switch {
+				case !c.Mine(e):
+				case e.Kind == trace.Post:
+					want, _ := b.post(e)
+					o.post(e.Body.ID, want.Unsignal)
+				case e.Kind != trace.CQE || o.full:
+				case o.complete(e.Body.ID, c.Known && c.Attr.CQModeration > 1):
+					c.Met()
+				default:
+					c.Failf(rule.Requester, "wr=%d completes and is not outstanding", e.Body.ID)
+				}
+			},
+			End: func(vtime.Time) {
+				if n, oldest := o.owed(); n > 0 && !o.full && c.Idle() && c.Until() == vtime.Never {
+					c.Failf(rule.Requester, "it is idle and %d requests never complete, the oldest is wr=%d", n, oldest)
+				}
+			},
+		}
+	},
 }
 
-func errorHasCause() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-CQE-002", Level: rule.Must,
-		Title: "A completion with error has a cause on the wire, or in the limits, that fits its status",
-		Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went wrong: the NAK that came, or the limit " +
-			"that was reached."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Flushed, Sees: rule.RequestOut | rule.ResponseIn,
-		Stimulus: "a completion with error", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := reasons{c: c}
-			return rule.Check{Sight: r.sight, Event: r.event}
-		},
-	}
+var errorHasCause = rule.Rule{
+	ID: "WRK-CQE-002", Level: rule.Must,
+	Title: "A completion with error has a cause on the wire, or in the limits, that fits its status",
+	Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went wrong: the NAK that came, or the limit " +
+		"that was reached."},
+	Needs: rule.TapRequester | rule.Attributes | rule.Flushed, Sees: rule.RequestOut | rule.ResponseIn,
+	Stimulus: "a completion with error", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		r := reasons{c: c}
+		return rule.Check{Sight: r.sight, Event: r.event}
+	},
 }
 
 // reasons is what the requester's tap has shown that may end a request.
@@ -113,18 +109,16 @@ func (r *reasons) event(e *trace.Event) {
 var fatalOf = map[engine.Status]roce.Syndrome{engine.StatusRemoteInvalid: roce.SyndromeInvalidReq,
 	engine.StatusRemoteAccess: roce.SyndromeRemoteAccess, engine.StatusRemoteOp: roce.SyndromeRemoteOp}
 
-func flushHasCause() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-CQE-003", Level: rule.Must, Rests: validity.Sequence,
-		Title: "WR_FLUSH_ERR comes only after a fatal cause on that QP, and never for the request that failed",
-		Source: rule.Source{Ref: "IBTA 10.3.1", Requirement: "The request that brings a queue pair into error completes with its own status; those behind it " +
-			"are flushed."},
-		Needs: rule.TapRequester | rule.Assigned | rule.Flushed, Sees: rule.Responses, Stimulus: "a request that is flushed", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			f := flushes{causes: causes{c: c}, flushed: vtime.Never}
-			return rule.Check{Sight: f.sight, Event: f.event, End: f.end}
-		},
-	}
+var flushHasCause = rule.Rule{
+	ID: "WRK-CQE-003", Level: rule.Must, Rests: validity.Sequence,
+	Title: "WR_FLUSH_ERR comes only after a fatal cause on that QP, and never for the request that failed",
+	Source: rule.Source{Ref: "IBTA 10.3.1", Requirement: "The request that brings a queue pair into error completes with its own status; those behind it " +
+		"are flushed."},
+	Needs: rule.TapRequester | rule.Assigned | rule.Flushed, Sees: rule.Responses, Stimulus: "a request that is flushed", BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		f := flushes{causes: causes{c: c}, flushed: vtime.Never}
+		return rule.Check{Sight: f.sight, Event: f.event, End: f.end}
+	},
 }
 
 // flushes judges the first requests that a queue pair flushes.

@@ -6,37 +6,35 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func countsAgree() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-COUNT-001", Level: rule.Must, Rests: validity.Sequence,
-		Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
-		Source: rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
-		Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
-		Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
-		New: func(c *rule.Context) rule.Check {
-			told := false
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					if !s.Out && s.ICRC != trace.Good {
-						*damaged(c, s.Tap)++
-					}
-				},
-				Event: func(e *trace.Event) {
-					// Both halves are told: the one whose requester counts speaks.
-					if e.Kind != trace.Count || e.Name != "icrc" || !c.Mine(e) || told {
-						return
-					}
-					switch came := *damaged(c, e.Side); {
-					case e.Value <= came:
-						c.Met()
-					case c.Alone: // else some may have come for another connection, of which this one is told before they are seen
-						told = true
-						c.Failf(rule.Requester, "it counts %d frames with a wrong ICRC, and %d came", e.Value, came)
-					}
-				},
-			}
-		},
-	}
+var countsAgree = rule.Rule{
+	ID: "WRK-COUNT-001", Level: rule.Must, Rests: validity.Sequence,
+	Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
+	Source: rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
+	Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
+	Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
+	New: func(c *rule.Context) rule.Check {
+		told := false
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				if !s.Out && s.ICRC != trace.Good {
+					*damaged(c, s.Tap)++
+				}
+			},
+			Event: func(e *trace.Event) {
+				// Both halves are told: the one whose requester counts speaks.
+				if e.Kind != trace.Count || e.Name != "icrc" || !c.Mine(e) || told {
+					return
+				}
+				switch came := *damaged(c, e.Side); {
+				case e.Value <= came:
+					c.Met()
+				case c.Alone: // else some may have come for another connection, of which this one is told before they are seen
+					told = true
+					c.Failf(rule.Requester, "it counts %d frames with a wrong ICRC, and %d came", e.Value, came)
+				}
+			},
+		}
+	},
 }
 
 // damagedKey is what the checks of a port share.

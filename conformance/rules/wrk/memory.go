@@ -10,17 +10,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func memoryAsOrdered() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-MEM-001", Level: rule.Must, Rests: validity.Sequence,
-		Title:  "After the run the memory named by the orders has the ordered content, and no other byte of it has changed",
-		Source: rule.Source{Ref: ours, Requirement: "Work that is done has put its bytes where the order says, and none elsewhere."},
-		Needs:  rule.Assigned | rule.Completions | rule.Image, Stimulus: "ordered work that is done, and memory that is compared", BlackBox: telling,
-		New: func(c *rule.Context) rule.Check {
-			m := content{c: c, book: newBook(c)}
-			return rule.Check{Event: m.event, End: m.end}
-		},
-	}
+var memoryAsOrdered = rule.Rule{
+	ID: "WRK-MEM-001", Level: rule.Must, Rests: validity.Sequence,
+	Title:  "After the run the memory named by the orders has the ordered content, and no other byte of it has changed",
+	Source: rule.Source{Ref: ours, Requirement: "Work that is done has put its bytes where the order says, and none elsewhere."},
+	Needs:  rule.Assigned | rule.Completions | rule.Image, Stimulus: "ordered work that is done, and memory that is compared", BlackBox: telling,
+	New: func(c *rule.Context) rule.Check {
+		m := content{c: c, book: newBook(c)}
+		return rule.Check{Event: m.event, End: m.end}
+	},
 }
 
 // content is what the comparison of memory at the end says of work that was posted as ordered.

@@ -8,19 +8,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func nakHasCause() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-NAK-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid request only for an illegal one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A NAK tells of an error that the responder detected: an invalid request, a violation of " +
-			"access rights, or an error of its own that kept it from completing the request."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a fatal NAK",
-		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			g := guilt{c: c, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
-			return rule.Check{Sight: g.sight, Event: g.event}
-		},
-	}
+var nakHasCause = rule.Rule{
+	ID: "WRK-NAK-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid request only for an illegal one",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A NAK tells of an error that the responder detected: an invalid request, a violation of " +
+		"access rights, or an error of its own that kept it from completing the request."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a fatal NAK",
+	BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		g := guilt{c: c, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
+		return rule.Check{Sight: g.sight, Event: g.event}
+	},
 }
 
 // guilt is what could be wrong with the requests that have arrived. It is not forgotten: a NAK may be late, and one without any

@@ -10,19 +10,17 @@ import (
 // boxes is the feature of a transport with a middlebox, which may answer for a peer that never does.
 const boxes = "pack"
 
-func makesProgress() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-PROG-001", Level: rule.Must,
-		Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
-		Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the timer of the transport expires, so many times and no " +
-			"more."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
-		Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
-		New: func(c *rule.Context) rule.Check {
-			p := progress{c: c, causes: causes{c: c}}
-			return rule.Check{Sight: p.sight, Event: p.event, End: p.end}
-		},
-	}
+var makesProgress = rule.Rule{
+	ID: "WRK-PROG-001", Level: rule.Must,
+	Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
+	Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the timer of the transport expires, so many times and no " +
+		"more."},
+	Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
+	Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
+	New: func(c *rule.Context) rule.Check {
+		p := progress{c: c, causes: causes{c: c}}
+		return rule.Check{Sight: p.sight, Event: p.event, End: p.end}
+	},
 }
 
 // progress is for how long nothing has been heard or seen of a requester with work outstanding.
@@ -94,16 +92,14 @@ func (p *progress) event(e *trace.Event) {
 
 func (p *progress) end(at vtime.Time) { p.judge(at) }
 
-func keepsRate() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-RATE-001", Level: rule.Should,
-		Title:  "An endpoint that is told a rate does not exceed it over one bandwidth-delay product",
-		Source: rule.Source{Ref: ours, Requirement: "rate_bps: send no faster."},
-		Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut, Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) { bucketOf(c, s).send(c, s) }}
-		},
-	}
+var keepsRate = rule.Rule{
+	ID: "WRK-RATE-001", Level: rule.Should,
+	Title:  "An endpoint that is told a rate does not exceed it over one bandwidth-delay product",
+	Source: rule.Source{Ref: ours, Requirement: "rate_bps: send no faster."},
+	Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut, Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) { bucketOf(c, s).send(c, s) }}
+	},
 }
 
 // bucketKey is what the checks of a port share.

@@ -9,19 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func receivesMatch() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-RCV-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
-			"that are left."},
-		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a message that takes a receive",
-		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			m := messages{c: c}
-			return rule.Check{Sight: m.sight, Event: m.event, End: m.end}
-		},
-	}
+var receivesMatch = rule.Rule{
+	ID: "WRK-RCV-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
+		"that are left."},
+	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a message that takes a receive",
+	BlackBox: hardware,
+	New: func(c *rule.Context) rule.Check {
+		m := messages{c: c}
+		return rule.Check{Sight: m.sight, Event: m.event, End: m.end}
+	},
 }
 
 // messages are those that arrived whole and must complete a receive, and the receives that wait for them.

@@ -10,46 +10,42 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func sentAsPosted() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-WIRE-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing appears that was not posted",
-		Source: rule.Source{Ref: "OC; IBTA 9.4", Requirement: "The packets of a request carry its operation, its address, key and length, and its " +
-			"immediate."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
-		Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
-		New: func(c *rule.Context) rule.Check {
-			return newSending(c, func(d *departure, wrong string, later bool) {
-				switch {
-				case wrong == "":
-					c.Met()
-				case !later:
-					c.FailAt(d.at, d.record, rule.Requester, wrong)
-				}
-			}).check()
-		},
-	}
+var sentAsPosted = rule.Rule{
+	ID: "WRK-WIRE-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing appears that was not posted",
+	Source: rule.Source{Ref: "OC; IBTA 9.4", Requirement: "The packets of a request carry its operation, its address, key and length, and its " +
+		"immediate."},
+	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
+	Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
+	New: func(c *rule.Context) rule.Check {
+		return newSending(c, func(d *departure, wrong string, later bool) {
+			switch {
+			case wrong == "":
+				c.Met()
+			case !later:
+				c.FailAt(d.at, d.record, rule.Requester, wrong)
+			}
+		}).check()
+	},
 }
 
-func sentInOrder() rule.Rule {
-	return rule.Rule{
-		ID: "WRK-WIRE-002", Level: rule.Must, Rests: validity.Sequence,
-		Title: "Requests of one QP appear in the order in which they were posted",
-		Source: rule.Source{Ref: "IBTA 10.8.2", Requirement: "Work requests of a send queue are started in the order in which they were " +
-			"submitted."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
-		Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
-		New: func(c *rule.Context) rule.Check {
-			return newSending(c, func(d *departure, wrong string, later bool) {
-				switch {
-				case wrong == "":
-					c.Met()
-				case later:
-					c.FailAt(d.at, d.record, rule.Requester, "a request is sent before one that was posted earlier: "+wrong)
-				}
-			}).check()
-		},
-	}
+var sentInOrder = rule.Rule{
+	ID: "WRK-WIRE-002", Level: rule.Must, Rests: validity.Sequence,
+	Title: "Requests of one QP appear in the order in which they were posted",
+	Source: rule.Source{Ref: "IBTA 10.8.2", Requirement: "Work requests of a send queue are started in the order in which they were " +
+		"submitted."},
+	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
+	Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
+	New: func(c *rule.Context) rule.Check {
+		return newSending(c, func(d *departure, wrong string, later bool) {
+			switch {
+			case wrong == "":
+				c.Met()
+			case later:
+				c.FailAt(d.at, d.record, rule.Requester, "a request is sent before one that was posted earlier: "+wrong)
+			}
+		}).check()
+	},
 }
 
 // sending follows the requests of a queue pair from where they are posted to where they leave. Every request has PSNs of its own, which

@@ -13,16 +13,16 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		countsAgree(),
-		completesOnce(), errorHasCause(), flushHasCause(),
-		idleIsDone(),
-		memoryAsOrdered(),
-		nakHasCause(),
-		everythingPosted(), postedAsOrdered(),
-		makesProgress(),
-		keepsRate(),
-		receivesMatch(),
-		sentAsPosted(), sentInOrder(),
+		countsAgree,
+		completesOnce, errorHasCause, flushHasCause,
+		idleIsDone,
+		memoryAsOrdered,
+		nakHasCause,
+		everythingPosted, postedAsOrdered,
+		makesProgress,
+		keepsRate,
+		receivesMatch,
+		sentAsPosted, sentInOrder,
 	}
 }
 
