@@ -141,6 +141,10 @@ var planted = []edit{
 	{"ICRC of every response", "ops", "WIRE-ICRC-001", "RP", spoil(responses, noICRC)},
 	{"reserved bits of one request", "ops", "WIRE-BTH-001", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
 	{"reserved bits of one response", "ops", "WIRE-BTH-001", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
+	{"address of an atomic", "ops", "WIRE-ATOMIC-001", everywhere, one(0, of(roce.FetchAdd), func(h *roce.Frame) { h.Packet.RETH.VA |= 3 })},
+	{"MAC address of one request", "ops", "WIRE-MAC-001", "SP", one(2, requests, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
+	{"MAC address of one response", "ops", "WIRE-MAC-001", "RP", one(1, responses, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
+	{"broadcast of one request", "ops", "WIRE-MAC-001", "SP", one(0, requests, func(h *roce.Frame) { h.DstMAC = [6]byte{255, 255, 255, 255, 255, 255} })},
 	{"MTU of 1000 bytes", "sends", "WIRE-LEN-001", everywhere, every(of(roce.SendFirst, roce.SendMiddle), func(h *roce.Frame) {
 		h.Packet.Payload = h.Packet.Payload[:1000]
 	})},

@@ -4,7 +4,7 @@
 // They apply to both ends of a connection: the requests of a half-conversation are the requester's, the responses the
 // responder's, and frames that belong to neither count as the requester's.
 //
-// Sources: IBTA Vol 1 chapter 9, annex A17 (RoCEv2), RFC 791 and RFC 768.
+// Sources: IBTA Vol 1 chapter 9, annex A17 (RoCEv2), RFC 768, 791, 826 and 1122.
 package wire
 
 import (
@@ -16,11 +16,13 @@ import (
 func Rules() []rule.Rule {
 	return []rule.Rule{
 		aethPresence, aethSyndrome,
+		atomicAligned,
 		bthReserved, bthDestQP, bthPadding, bthPKey, bthSolicited,
 		extensionLayout, extensionIdentity, extensionTruncation,
 		icrcValue, icrcRewritten, icrcVectors,
 		ipFragments,
 		payloadLength, packetCount,
+		destinationMAC,
 		opcodeLayout, opcodeRegistered,
 		rethLength, rethAbsent,
 		udDatagram,

@@ -77,6 +77,13 @@ func frames() []recipe {
 				}
 				return b
 			})},
+		{name: "mac-astray", breaks: "sends every eighth packet to another MAC address", catches: "WIRE-MAC-001", scenarios: "mixed",
+			impl: sending(func(b []byte) []byte {
+				if b[bthAt+11]%8 == 5 {
+					b[5] ^= 1
+				}
+				return b
+			})},
 		{name: "opcode-reserved", breaks: "sends WRITE_MIDDLE with a reserved opcode",
 			catches: "WIRE-OPC-002", scenarios: "mixed",
 			impl: sending(func(b []byte) []byte {

@@ -21,6 +21,12 @@ func headers() []recipe {
 	return []recipe{
 		{name: "ackreq-never", breaks: "never asks for an acknowledgement", catches: "RC-ACK-005", scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) { p.AckReq = false })},
+		{name: "atomic-unaligned", breaks: "sends atomics on half an aligned word", catches: "WIRE-ATOMIC-001", scenarios: "mixed",
+			tamper: eachRequest(func(p *roce.Packet) {
+				if p.Opcode.IsAtomic() {
+					p.RETH.VA |= 4
+				}
+			})},
 		{name: "destqp-other", breaks: "addresses the QP beside the peer's", catches: "WIRE-BTH-002", scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) { p.DestQP++ })},
 		{name: "dmalen-packet", breaks: "writes the length of the first packet into the RETH", catches: "WIRE-RETH-001", scenarios: "mixed",
