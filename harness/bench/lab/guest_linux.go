@@ -218,13 +218,14 @@ func (o *Order) run(port *os.File) (int, error) {
 const farewell = 30 * time.Second
 
 // processes names the programs that run, with their states and the processor time that each has taken: the end of a guest that hung
-// says who hung. Threads of the kernel, which have no memory, are left out.
+// says who hung. Of the kernel's threads, which have no memory, only those are named that have taken much.
 func processes() string {
+	const much = 10 * time.Second
 	var list []string
 	names, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
 	for _, n := range names {
 		raw, _ := os.ReadFile(n) // nothing of one that has ended
-		if p, ok := parseStat(string(raw)); ok && p.memory > 0 {
+		if p, ok := parseStat(string(raw)); ok && (p.memory > 0 || p.busy >= much) {
 			list = append(list, fmt.Sprintf("%s %s %s", quote.Line(p.name, quote.Sentence), p.state, p.busy))
 		}
 	}
