@@ -70,9 +70,9 @@ type Verdict struct {
 // Passed reports whether the spec passes.
 func (o *Outcome) Passed() bool { return o.Status == rule.Pass }
 
-// judge turns the result of a run into the outcome of a spec. Strict says that a rule which the scenario names and the
-// run did not exercise counts against it.
-func judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, strict bool) *Outcome {
+// Judge turns the result of a run into the outcome of a spec. Either of r and err may be nil, as Config.Run returns them. Strict says
+// that a rule which the scenario names and the run did not exercise counts against it.
+func Judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, strict bool) *Outcome {
 	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: where}
 	if err == nil && r == nil {
 		err = fmt.Errorf("suite: the run returned neither a result nor an error")

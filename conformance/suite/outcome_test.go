@@ -40,13 +40,13 @@ func TestOutcomeOfIdleRun(t *testing.T) {
 	sc := &scenarios.Scenario{Name: "one"}
 	r := &Result{Status: rule.Inconclusive, Reason: "none of its 3 requests was done", Requests: "0 of 3 requests done",
 		Verdicts: []rule.Verdict{{Rule: "R-1", Status: rule.Pass, Met: 1}}}
-	o := judge("x", "sim", sc, r, nil, false)
+	o := Judge("x", "sim", sc, r, nil, false)
 	if want := "one x on sim: INCONCLUSIVE, none of its 3 requests was done; 0 of 3 requests done"; o.Status != rule.Inconclusive || o.String() != want {
 		t.Errorf("%v: %s", o.Status, o)
 	}
 	r.Verdicts = append(r.Verdicts, rule.Verdict{Rule: "R-2", Status: rule.Fail, Required: true, Met: 7, Total: 7, Findings: []rule.Finding{
 		{Rule: "R-2", Blame: rule.Requester, Record: 4, Packet: "A>B SEND_ONLY psn=+2", Text: "psn=+1 expected"}}})
-	o = judge("x", "sim", sc, r, nil, false)
+	o = Judge("x", "sim", sc, r, nil, false)
 	want := "one x on sim: FAIL, broken: R-2; 0 of 3 requests done\n" +
 		"  R-2 packet 4, A>B SEND_ONLY psn=+2: psn=+1 expected (requester, connection 0, 0.000 us)\n  R-2 … and 6 more\n  gauntlet explain R-2"
 	if o.Status != rule.Fail || o.String() != want {
@@ -66,7 +66,7 @@ func TestFaultOfAnEnd(t *testing.T) {
 		{[]rule.Verdict{broken}, rule.Fail, rule.Fail, "B crashed; broken: R-1"},
 	} {
 		r := &Result{Status: rule.Fail, Reason: "B crashed", Fault: "B", Verdicts: c.verdicts}
-		o := judge("x", "netns", &scenarios.Scenario{Name: "one"}, r, nil, true)
+		o := Judge("x", "netns", &scenarios.Scenario{Name: "one"}, r, nil, true)
 		if o.Status != rule.Fail || o.Reason != c.says || o.Fault != "B" {
 			t.Errorf("%s %q, %q", o.Status, o.Reason, o.Fault)
 		}

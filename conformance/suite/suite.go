@@ -71,7 +71,7 @@ func Register(cfg Config) error {
 			ginkgo.Context(impl, ginkgo.Label("impl:"+labelOf(impl), cfg.Bench), func() {
 				for i := range cfg.Scenarios {
 					sc := &cfg.Scenarios[i]
-					if !cfg.suits(impl, sc) || cfg.Fits != nil && !cfg.Fits(impl, sc) {
+					if !cfg.Suits(impl, sc) || cfg.Fits != nil && !cfg.Fits(impl, sc) {
 						continue
 					}
 					ginkgo.It(sc.Name, labels(sc, levels), ginkgo.SpecTimeout(cfg.Timeout), func(ctx ginkgo.SpecContext) {
@@ -96,7 +96,7 @@ func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Sce
 		}
 		r, err = cfg.Run(ctx, impl, sc, spec)
 	}
-	cfg.conclude(judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl)))
+	cfg.conclude(Judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl)))
 }
 
 // lack is what a Spec asks of an implementation that does not declare it.

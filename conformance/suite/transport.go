@@ -11,10 +11,10 @@ import (
 // ofRC is the feature of implementations that speak RoCEv2 over reliable connections.
 const ofRC = "rc"
 
-// suits reports whether a scenario is for the transport of an implementation. What exercises one scheme of RoCEv2 exercises
+// Suits reports whether a scenario is for the transport of an implementation. What exercises one scheme of RoCEv2 exercises
 // the others as well, and is run for them all; what exercises another transport has other parameters, other packets, and no
 // rule that could judge.
-func (cfg *Config) suits(impl string, sc *scenarios.Scenario) bool {
+func (cfg *Config) Suits(impl string, sc *scenarios.Scenario) bool {
 	declared := cfg.Features[impl]
 	if slices.ContainsFunc(sc.Without, func(feature string) bool { return slices.Contains(declared, feature) }) {
 		return false

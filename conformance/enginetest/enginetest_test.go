@@ -1,0 +1,74 @@
+package enginetest_test
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/enginetest"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/impls/broken"
+	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
+	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
+)
+
+// some are a few scenarios of the suite, so that the tests of this package are short.
+func some() []scenarios.Scenario {
+	return slices.DeleteFunc(scenarios.All(), func(sc scenarios.Scenario) bool { return !strings.HasPrefix(sc.Name, "loss-") })
+}
+
+// TestRun is what the test of a transport looks like.
+func TestRun(t *testing.T) {
+	enginetest.Run(t, enginetest.Config{Engine: gbn.Implementation(), Scenarios: some()})
+}
+
+// TestOtherTransport has nothing to do with RoCEv2: its scenarios are others.
+func TestOtherTransport(t *testing.T) {
+	enginetest.Run(t, enginetest.Config{Engine: rciwarp.Implementation()})
+}
+
+// TestJudged runs this test in a process of its own over what fails or has nothing to run, because a subtest that fails fails its test.
+func TestJudged(t *testing.T) {
+	const which = "ENGINETEST_CASE"
+	for _, c := range []struct {
+		name string
+		cfg  enginetest.Config
+		want []string // in the output; empty is a test that passes
+	}{
+		{"a wrong engine", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some()}, []string{"--- FAIL: TestJudged/loss-", "GBN-NAK-002", "gauntlet explain GBN-NAK-002"}},
+		{"a known deviation", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
+		{"no longer waived", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
+		{"no scenario", enginetest.Config{Engine: gbn.Implementation(), Scenarios: []scenarios.Scenario{}}, []string{"no scenario is for an engine that declares [rc gbn"}},
+	} {
+		if os.Getenv(which) == c.name {
+			enginetest.Run(t, c.cfg)
+			return
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestJudged$")
+		cmd.Env = append(os.Environ(), which+"="+c.name)
+		out, err := cmd.CombinedOutput()
+		if (err != nil) != (c.want != nil) {
+			t.Errorf("%s: %v\n%s", c.name, err, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: nothing says %q:\n%s", c.name, want, out)
+			}
+		}
+	}
+}
+
+// breaking is an engine that is wrong on purpose.
+func breaking(id string) engine.Implementation {
+	list := brokengbn.Family().Variants
+	return list[slices.IndexFunc(list, func(v broken.Variant) bool { return slices.Contains(v.Catches, id) })].Impl
+}
+
+func known(id, until string) rule.Waiver {
+	return rule.Waiver{Rule: id, Impl: "*", Reason: "known", Owner: "us", Expires: until}
+}
