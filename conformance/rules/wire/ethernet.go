@@ -16,7 +16,7 @@ var destinationMAC = rule.Rule{
 		Requirement: "A packet for one host is sent to the hardware address of its next hop; group addresses are for IP groups alone"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames at the port of their sender", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		var ends [2]nextHop // of requests, of responses
+		var ends [2]nextHop // by side: datagrams that set connections up are requests in both directions
 		return rule.Check{Sight: func(s *rule.Sight) {
 			ip, _, ok := layers(s.Raw)
 			made := c.Maker(s)
@@ -32,11 +32,7 @@ var destinationMAC = rule.Rule{
 				c.Failf(sender(s), "a packet for one host goes to the group %v; the address of the next hop expected", to)
 				return
 			}
-			end := &ends[0]
-			if sender(s) == rule.Responder {
-				end = &ends[1]
-			}
-			end.judge(c, s, to)
+			ends[s.Rec.From].judge(c, s, to)
 		}}
 	},
 }
