@@ -62,7 +62,7 @@ func (m *machine) rdmaDevices() (out []Finding) {
 // rdmaDevice describes one by what makes it and by its ports. Neither its addresses nor its description are looked at: the latter
 // has the name of the host.
 func (m *machine) rdmaDevice(name, dir string) Finding {
-	f := Finding{Name: "RDMA device " + name, State: "limited", Found: m.maker(dir), Remedy: "bring its network device up: ip link set DEVICE up"}
+	f := Finding{Name: "RDMA device " + name, State: "limited", Found: m.maker(name), Remedy: "bring its network device up: ip link set DEVICE up"}
 	for _, port := range m.entries(path.Join(dir, "ports")) {
 		at := path.Join(dir, "ports", port)
 		state := m.text(path.Join(at, "state")) // such as "4: ACTIVE"
@@ -80,17 +80,14 @@ func (m *machine) rdmaDevice(name, dir string) Finding {
 	return f
 }
 
-// maker says which driver makes a device, and whether it is software. Only soft-RoCE has a file that names the network device
-// below it; old kernels also give it the driver of that.
-func (m *machine) maker(dir string) string {
-	if parent := m.text(path.Join(dir, "parent")); parent != "" {
-		return "soft-RoCE, rdma_rxe"
-	}
-	driver, err := fs.ReadLink(m.sys, path.Join(dir, "device/driver"))
-	switch {
-	case err == nil:
-		return "hardware, " + path.Base(driver)
-	case strings.HasPrefix(m.text(path.Join(dir, "node_type")), "4"): // RNIC
+// maker says which driver makes a device, and whether it is software.
+func (m *machine) maker(name string) string {
+	switch driver := station.DriverOf(m.sys, name); {
+	case driver == station.SoftRoCE:
+		return "soft-RoCE, " + driver
+	case driver != "":
+		return "hardware, " + driver
+	case strings.HasPrefix(m.text(path.Join("class/infiniband", name, "node_type")), "4"): // RNIC
 		return "soft-iWARP, siw"
 	}
 	return "software"

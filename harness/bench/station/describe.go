@@ -101,7 +101,7 @@ func readDevice(sys fs.FS, device string, port int, network string) (Device, err
 		return Device{}, &Missing{What: "port " + strconv.Itoa(port) + " of RDMA device " + device}
 	}
 	_, state, _ := strings.Cut(line(sys, path.Join(at, "state")), ": ") // such as "4: ACTIVE"
-	d := Device{Name: device, Port: port, Driver: driver(sys, dir), Firmware: line(sys, path.Join(dir, "fw_ver")), Board: line(sys, path.Join(dir, "board_id")),
+	d := Device{Name: device, Port: port, Driver: DriverOf(sys, device), Firmware: line(sys, path.Join(dir, "fw_ver")), Board: line(sys, path.Join(dir, "board_id")),
 		State: state, Layer: line(sys, path.Join(at, "link_layer")), Rate: line(sys, path.Join(at, "rate")), ECN: congestion(sys, network)}
 	for _, kind := range []string{"counters", "hw_counters"} {
 		list, err := fs.ReadDir(sys, path.Join(at, kind))
@@ -112,9 +112,10 @@ func readDevice(sys fs.FS, device string, port int, network string) (Device, err
 	return d, nil
 }
 
-// driver names what makes a device. Only soft-RoCE has a file that names the network device below it; old kernels also give it
-// the driver of that.
-func driver(sys fs.FS, dir string) string {
+// DriverOf names what makes an RDMA device; "" where /sys, which is given, does not tell. Only soft-RoCE has a file that names the network
+// device below it; old kernels also give it the driver of that.
+func DriverOf(sys fs.FS, device string) string {
+	dir := path.Join(class, device)
 	if line(sys, path.Join(dir, "parent")) != "" {
 		return SoftRoCE
 	}
