@@ -49,7 +49,8 @@ func readSelf(path string) (*executable, error) {
 
 // script is what ssh runs on the far side: any POSIX shell understands it, and as one quoted word it passes through every login
 // shell. The folder of the binary is the user's alone, on a file system from which programs can be started, and goes with the
-// shell; the supervisor removes it as well, as its first act.
+// shell; the supervisor removes it as well, as its first act. One that is kept takes the place of those that were kept before: what runs
+// of them needs its file no more.
 func (b *executable) script(mark string, keep, sudo bool) string {
 	place := `d=
 for t in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do
@@ -65,6 +66,7 @@ f=$d/gauntlet; leave=$f; p=$f; want=1
 		place = `d=${XDG_CACHE_HOME:-$HOME/.cache}/gauntlet; leave=
 mkdir -p "$d" || { echo MARK nowhere; exit 3; }
 f=$d/supervisor-HASH; p=$f.$$; want=1
+for o in "$d"/supervisor-*; do case "$o" in "$f"|*.*) ;; *) rm -f "$o" ;; esac; done
 trap "rm -f $p" EXIT; trap "exit 3" HUP INT TERM
 [ -x "$f" ] && [ "$(sha256sum <"$f" | cut -c1-64)" = HASH ] && want=
 `

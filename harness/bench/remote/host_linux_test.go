@@ -142,7 +142,7 @@ func TestPrograms(t *testing.T) {
 // Memory of a program is read there.
 func TestMemory(t *testing.T) {
 	h := connect(t, plain)
-	p, pid := start(t, h, "exec sleep 60")
+	p, pid := start(t, h, "sleep 60; :")
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	must(t, err)
 	at, _, _ := strings.Cut(string(maps), "-")
@@ -273,21 +273,27 @@ func TestHostileSupervisor(t *testing.T) {
 	}
 }
 
-// A binary that was kept is found again by its hash, and one that was changed is not believed.
+// A binary that was kept is found again by its hash, one that was changed is not believed, and one of another program goes.
 func TestKeep(t *testing.T) {
 	o := options(t, plain)
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
 	o.Keep = true
+	must(t, os.MkdirAll(home+"/gauntlet", 0o700))
+	must(t, os.WriteFile(home+"/gauntlet/supervisor-of-before", nil, 0o700))
+	must(t, os.WriteFile(home+"/gauntlet/kernel", nil, 0o600)) // another command's
 	for i, change := range []func(path string){func(string) {}, func(path string) { must(t, os.WriteFile(path, []byte("#!/bin/sh\necho mine\n"), 0o700)) }, func(string) {}} {
 		h, err := Connect(context.Background(), o)
 		if err != nil {
 			t.Fatal(i, err)
 		}
 		must(t, h.Close())
-		files, _ := filepath.Glob(home + "/gauntlet/*")
-		if len(files) != 1 {
+		files, _ := filepath.Glob(home + "/gauntlet/supervisor-*")
+		if len(files) != 1 || strings.HasSuffix(files[0], "before") {
 			t.Fatal(files)
+		}
+		if _, err := os.Stat(home + "/gauntlet/kernel"); err != nil {
+			t.Error(err)
 		}
 		change(files[0])
 	}

@@ -90,10 +90,8 @@ func (h *held) configure(a *line.Hold) (*line.Held, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range has {
-		if p.Addr() == peer {
-			return nil, fmt.Errorf("supervise: %s has %s, which is the peer's in this run; ip addr del %s dev %s", network, peer, p, network)
-		}
+	if err := absent(peer); err != nil {
+		return nil, err
 	}
 	before, err := h.neighbour(peer)
 	if err != nil {
@@ -174,6 +172,25 @@ func unless(err, gone error) error {
 
 func address(p netip.Prefix) *netlink.Addr {
 	return &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+}
+
+// absent refuses the address of a peer that this host has itself: its kernel would not ask the cable.
+func absent(peer netip.Addr) error {
+	all, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("supervise: addresses: %w", err)
+	}
+	for _, a := range all {
+		if ip, ok := netip.AddrFromSlice(a.IP); ok && ip.Unmap() == peer {
+			link, err := netlink.LinkByIndex(a.LinkIndex)
+			if err != nil {
+				return fmt.Errorf("supervise: addresses: %w", err)
+			}
+			name := link.Attrs().Name
+			return fmt.Errorf("supervise: %s has %s, which is the peer's in this run; ip addr del %s dev %s, or, of two devices, put one into another host", name, peer, a.IPNet, name)
+		}
+	}
+	return nil
 }
 
 func contains(list []netip.Prefix, a netip.Addr) bool {
