@@ -12,9 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/guest"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 )
 
 // conformFlags are the flags of conform.
@@ -77,7 +75,7 @@ func conformCommand() *cobra.Command {
 func (f *conformFlags) execute(ctx context.Context) error {
 	f.options.Paint = colored(f.color, os.Stdout)
 	if f.options.Bench == "remote" {
-		done, err := f.host(ctx)
+		done, err := f.hosted.judge(ctx, &f.options)
 		if err != nil {
 			return err
 		}
@@ -108,22 +106,6 @@ func (f *conformFlags) execute(ctx context.Context) error {
 	}
 	s.Settle()
 	return concludeConform(ctx, stdout, s.Table, len(s.Specs), f.quiet)
-}
-
-// host opens the host of a testbed, whose device is then judged.
-func (f *conformFlags) host(ctx context.Context) (done func() error, err error) {
-	o := &f.options
-	if o.Impl != "" {
-		return nil, usage(fmt.Errorf("--bench remote and --impl %s: a device is judged in both its roles; leave --impl out", o.Impl))
-	}
-	o.Hosted = f.hosted.Hosted
-	o.Hosted.Host = o.Device
-	b, device, done, err := registry.OpenHosted(ctx, o.Hosted)
-	if err != nil {
-		return nil, err
-	}
-	o.Device, o.Open = device, func() (bench.Bench, error) { return b, nil }
-	return done, nil
 }
 
 // concludeConform prints the findings and the table, and turns the worst outcome into the exit code.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,7 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/rate"
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
@@ -51,6 +55,30 @@ func (f *hostedFlags) choose(c *cobra.Command, bench *string) {
 	if f.File != "" && !c.Flags().Changed("bench") {
 		*bench = "remote"
 	}
+}
+
+// judge opens the host of a testbed, whose device is then judged in both its roles.
+func (f *hostedFlags) judge(ctx context.Context, o *conform.Options) (done func() error, err error) {
+	if o.Impl != "" {
+		return nil, usage(fmt.Errorf("--bench remote and --impl %s: a device is judged in both its roles; leave --impl out", o.Impl))
+	}
+	o.Hosted = f.Hosted
+	o.Hosted.Host = o.Device
+	b, devices, done, err := registry.OpenHosted(ctx, o.Hosted, 1)
+	if err != nil {
+		return nil, err
+	}
+	o.Device, o.Open = devices[0], func() (bench.Bench, error) { return b, nil }
+	return done, nil
+}
+
+// open makes the remote bench around so many devices.
+func (f *hostedFlags) open(ctx context.Context, b *registry.OnDemand, devices int) (done func() error, err error) {
+	if devices == 0 {
+		return nil, usage(fmt.Errorf("--bench remote: no device; have %s or %s among the implementations of --impl", dut.Name, dut.RNIC))
+	}
+	b.Bench, _, done, err = registry.OpenHosted(ctx, f.Hosted, devices)
+	return done, err
 }
 
 // keepFlag declares --keep.

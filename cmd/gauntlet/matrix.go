@@ -40,6 +40,7 @@ type matrixFlags struct {
 	waivers           waiverFlag
 	guest             guestFlags
 	limits            limitFlags
+	hosted            hostedFlags
 	most, still       time.Duration // of a cell
 }
 
@@ -71,6 +72,8 @@ func matrixCommand() *cobra.Command {
 	f.output.define(c, "no progress")
 	f.waivers.define(c)
 	f.guest.Define(c)
+	f.hosted.define(c)
+	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is rxe or rnic, or two, at A and at B (default: all that it has)")
 	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "links", names...)
@@ -83,6 +86,7 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 		f.links = "random"
 	}
 	o := &f.options
+	f.hosted.choose(c, &o.Name)
 	if err := f.read(c); err != nil {
 		return usage(err)
 	}
@@ -103,6 +107,13 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	}
 	if guest.Elsewhere(o.Name) {
 		return f.again(c.Context())
+	}
+	if o.Name == "remote" {
+		done, err := f.hosted.open(c.Context(), &b, rows.Devices(o.Rows))
+		if err != nil {
+			return err
+		}
+		defer done()
 	}
 	if err := b.Open(); err != nil {
 		return err

@@ -31,6 +31,7 @@ type qualifyFlags struct {
 	waivers waiverFlag
 	guest   guestFlags
 	limits  limitFlags
+	hosted  hostedFlags
 }
 
 func qualifyCommand() *cobra.Command {
@@ -51,7 +52,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.Impl, "impl", "", "implementation to qualify (see: list impls); exec:PATH is a program of yours")
 	d.StringVar(&f.profile, "profile", "", "what to qualify it for (see: list profiles), or a file such as ./mine.txt")
 	d.StringVar(&k.Peer, "peer", "", "implementation at B (default: the one at A)")
-	d.StringVar(&k.Device, "dut", "", "qualify a foreign device in place of an implementation: rxe, the kernel's soft-RoCE")
+	d.StringVar(&k.Device, "dut", "", "qualify a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; or, with --testbed, that of a host (default: the only one)")
 	d.StringVar(&k.Bench, "bench", "sim", benchHelp)
 	d.StringVar(&k.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	d.StringVar(&f.options.Folder, "out", "", "report folder (default: a new one below runs/)")
@@ -61,6 +62,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	f.waivers.define(c)
 	f.output.define(c, "no progress line")
 	f.guest.Define(c)
+	f.hosted.define(c)
 	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "peer", all.Names()...)
@@ -70,13 +72,14 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 
 // start checks the flags, and runs here or in a guest.
 func (f *qualifyFlags) start(c *cobra.Command) error {
+	f.hosted.choose(c, &f.options.Conform.Bench)
 	if err := f.check(c); err != nil {
 		return usage(err)
 	}
 	o := &f.options
 	k := &o.Conform
 	f.guest.Carry(k.Impl, k.Peer, k.Device)
-	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device)), filepath.Base(f.profile), k.Bench)
+	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device, "dut")), filepath.Base(f.profile), k.Bench)
 	o.Command = build.CommandLine()
 	if guest.Elsewhere(k.Bench) {
 		return f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
@@ -93,11 +96,19 @@ func (f *qualifyFlags) check(c *cobra.Command) error {
 	if err := f.limits.check(c, k.Where()); err != nil {
 		return err
 	}
+	k.Hosted = f.hosted.Hosted
 	return f.options.Find(f.profile)
 }
 
 // execute runs the scenarios and the targets, and concludes.
 func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
+	if o.Conform.Bench == "remote" {
+		done, err := f.hosted.judge(ctx, &o.Conform)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
 	s, err := qualify.New(o)
 	if err != nil {
 		return err

@@ -21,7 +21,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/shorthand"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
@@ -108,7 +107,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	f.waivers.define(c)
 	f.guest.Define(c)
 	f.hosted.define(c)
-	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is judged (default: the only one); --impl says at which end, gbn,rxe or rxe,gbn, and rnic for an RNIC")
+	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is judged, or two, at A and at B (default: all that it has); --impl says at which end, gbn,rxe or rxe,rxe, and rnic for an RNIC")
 	completeChoices(c, "bench", "cc", "codec", "link", "mtu", "op")
 	complete(c, "impl", all.Names()...)
 	complete(c, "cdf", workload.Names()...)
@@ -172,15 +171,9 @@ func (f *runFlags) open(ctx context.Context, s *scenario.Spec) (b bench.Bench, d
 		b, err = registry.Open(f.bench, f.expose)
 		return b, func() error { return nil }, err
 	}
-	if dut.Known(s.Impl[0]) == dut.Known(s.Impl[1]) {
-		return nil, nil, usage(fmt.Errorf("--bench remote: a device stands at one end, and an engine of this program at the other: --impl gbn,%s or %s,gbn", dut.Name, dut.Name))
-	}
-	b, device, done, err := registry.OpenHosted(ctx, f.hosted.Hosted)
-	if err == nil && !slices.Contains(s.Impl[:], device) {
-		err = usage(fmt.Errorf("--impl %s,%s: the device of the host is called %s", s.Impl[0], s.Impl[1], device))
-		_ = done() // the first error says more
-	}
-	return b, done, err
+	r := &registry.OnDemand{Name: f.bench}
+	done, err = f.hosted.open(ctx, r, device.Count(s.Impl[:]...))
+	return r.Bench, done, err
 }
 
 // folder is where the run is kept: --out, or a new folder below runs/.

@@ -30,7 +30,7 @@ func TestTestbedCheck(t *testing.T) {
 		"testbed check " + file:                                                       {exitBroken, "testbed: host dut1: ssh: remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
 		"testbed check --json " + file:                                                {exitBroken, "Host key verification failed."},
 		"run --bench remote --impl gbn,rxe":                                           {exitUsage, "which hosts? add --testbed FILE"},
-		"run --testbed " + file:                                                       {exitUsage, "a device stands at one end, and an engine of this program at the other: --impl gbn,rxe or rxe,gbn"},
+		"run --testbed " + file:                                                       {exitUsage, "--bench remote: no device; have rxe or rnic among the implementations of --impl"},
 		"run --testbed " + file + " --impl gbn,exec:/bin/true":                        {exitUsage, "add --bench netns"},
 		"run --testbed " + file + " --impl gbn,rxe --dut other --out " + dir + "/out": {exitUsage, "no host other; it has dut1"},
 		"run --testbed " + file + " --impl gbn,rxe --out " + dir + "/out":             {exitBroken, "remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
@@ -38,7 +38,13 @@ func TestTestbedCheck(t *testing.T) {
 		"run --impl gbn,rnic --bench netns":                                           {exitUsage, "an RNIC is on a host of a testbed"},
 		"conform --testbed " + file + " --impl gbn":                                   {exitUsage, "leave --impl out"},
 		"conform --testbed " + file + " --dut dut1":                                   {exitBroken, "Host key verification failed."},
-		"matrix --bench remote --impl gbn":                                            {exitUsage, "this command has no hosts of a testbed"},
+		"matrix --bench remote --impl gbn":                                            {exitUsage, "--bench remote: no device"},
+		"matrix --bench remote --impl gbn+rxe":                                        {exitUsage, "which hosts? add --testbed FILE"},
+		"matrix --testbed " + file + " --impl gbn,rxe":                                {exitUsage, "1 hosts for 2 devices under test"},
+		"matrix --testbed " + file + " --impl gbn+rxe":                                {exitBroken, "Host key verification failed."},
+		"run --testbed " + file + " --impl rxe,rxe --out " + dir + "/out":             {exitUsage, "1 hosts for 2 devices under test"},
+		"qualify --testbed " + file + " --impl gbn --profile rc-gbn":                  {exitUsage, "leave --impl out"},
+		"qualify --testbed " + file + " --profile rc-gbn":                             {exitBroken, "Host key verification failed."},
 		"doctor --testbed " + dir + "/bad":                                            {exitUsage, "bad:2: host"},
 	} {
 		got := inProcess(t, dir, strings.Fields(args)...)

@@ -39,7 +39,9 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 	}
 	passive.receive(s)
 	adopt(s, other, &passive)
-	s.Impl[other] = Name
+	if !Known(s.Impl[other]) {
+		s.Impl[other] = Name
+	}
 	tools[work.from], tools[other] = active, &passive
 	return tools, s, nil
 }

@@ -245,19 +245,30 @@ func named(s string) bool {
 	})
 }
 
-// Find returns the host of a name. Without a name it is the only one.
-func (f *File) Find(name string) (*Host, error) {
-	names := make([]string, len(f.Hosts))
+// Choose returns n hosts: those of names separated by commas, in that order, or without names all that there are.
+func (f *File) Choose(names string, n int) (chosen []*Host, err error) {
+	var all []string
 	for i := range f.Hosts {
-		names[i] = f.Hosts[i].Name
-		if names[i] == name || name == "" && len(f.Hosts) == 1 {
-			return &f.Hosts[i], nil
+		all = append(all, f.Hosts[i].Name)
+	}
+	wanted := all
+	if names != "" {
+		wanted = strings.Split(names, ",")
+	}
+	for _, name := range wanted {
+		i := slices.Index(all, name)
+		if i < 0 {
+			return nil, fmt.Errorf("testbed: no host %s; it has %s", quote.Line(name, quote.Name), strings.Join(all, ", "))
 		}
+		chosen = append(chosen, &f.Hosts[i])
 	}
-	if name == "" {
-		return nil, fmt.Errorf("testbed: %d hosts; say which: %s", len(names), strings.Join(names, ", "))
+	switch {
+	case len(chosen) != n:
+		return nil, fmt.Errorf("testbed: %d hosts for %d devices under test; say which by --dut: %s", len(chosen), n, strings.Join(all, ", "))
+	case n == 2 && chosen[0] == chosen[1]:
+		return nil, fmt.Errorf("testbed: %s: two devices under test take two hosts", names)
 	}
-	return nil, fmt.Errorf("testbed: no host %s; it has %s", quote.Line(name, quote.Name), strings.Join(names, ", "))
+	return chosen, nil
 }
 
 // String is the text of the lab, which Parse reads.

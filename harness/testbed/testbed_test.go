@@ -72,14 +72,33 @@ func TestReadFile(t *testing.T) {
 	if err != nil || f.SSHConfig != filepath.Join(dir, "ssh_config") {
 		t.Errorf("%+v, %v", f, err)
 	}
-	for name, want := range map[string]string{"dut1": "", "": "2 hosts; say which: dut1, dut-2.lab", "x": "no host x; it has dut1"} {
-		if _, err := f.Find(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v; want %q", name, err, want)
-		}
+}
+
+// One device or two are on the hosts that are named, in that order, or on all that there are.
+func TestChoose(t *testing.T) {
+	both, err := Parse(strings.NewReader(lab))
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Hosts = f.Hosts[:1]
-	if h, err := f.Find(""); err != nil || h.Name != "dut1" {
-		t.Errorf("%v, %v", h, err)
+	one := &File{Hosts: both.Hosts[:1]}
+	for _, c := range []struct {
+		lab   *File
+		names string
+		n     int
+		want  string // names of hosts, or a part of the error
+	}{
+		{one, "", 1, "dut1"}, {both, "dut-2.lab", 1, "dut-2.lab"}, {both, "", 2, "dut1 dut-2.lab"}, {both, "dut-2.lab,dut1", 2, "dut-2.lab dut1"},
+		{both, "", 1, "2 hosts for 1 devices under test; say which by --dut: dut1, dut-2.lab"}, {one, "", 2, "1 hosts for 2 devices"},
+		{both, "x", 1, "no host x; it has dut1, dut-2.lab"}, {both, "dut1,dut1", 2, "two devices under test take two hosts"},
+	} {
+		var got []string
+		hosts, err := c.lab.Choose(c.names, c.n)
+		for _, h := range hosts {
+			got = append(got, h.Name)
+		}
+		if text := strings.Join(got, " "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q, %d: %s, %v; want %s", c.names, c.n, text, err, c.want)
+		}
 	}
 }
 

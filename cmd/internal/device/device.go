@@ -40,6 +40,16 @@ func Subjects(name string) []string {
 	return []string{name}
 }
 
+// Count is how many of some implementations are devices.
+func Count(names ...string) (n int) {
+	for _, name := range names {
+		if dut.Known(name) {
+			n++
+		}
+	}
+	return n
+}
+
 // Declares is every feature that soft-RoCE has under one tool or another.
 func Declares() []string {
 	device := dut.Implementation()

@@ -37,7 +37,7 @@ func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) 
 		}
 	}
 	job := &Job{Spec: s, Impls: impls}
-	job.Bench, err = withDevice(b, &device.Device{Side: side, Tool: tool})
+	job.Bench, err = withDevice(b, &device.Device{Side: side, Tool: tool}, s.Impl)
 	return job, err
 }
 
@@ -51,27 +51,25 @@ func Pair(b bench.Bench, given *scenario.Spec) (*Job, error) {
 	if tools[trace.B].Active {
 		active = trace.B
 	}
-	job := &Job{Spec: s, Impls: [2]engine.Implementation{dut.Implementation(), dut.Implementation()}}
-	job.Bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]})
+	job := &Job{Spec: s, Impls: [2]engine.Implementation{dut.Describe(s.Impl[trace.A]), dut.Describe(s.Impl[trace.B])}}
+	job.Bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]}, s.Impl)
 	return job, err
 }
 
-// withDevice returns a bench like b with a device at one end.
-func withDevice(b bench.Bench, d *device.Device) (bench.Bench, error) {
+// withDevice returns a bench like b with a device at one end or at both, by the names of who is at the ends.
+func withDevice(b bench.Bench, d *device.Device, impl [2]string) (bench.Bench, error) {
 	switch b := b.(type) {
 	case *registry.OnDemand:
-		return withDevice(b.Bench, d)
+		return withDevice(b.Bench, d, impl)
 	case lab.Bench:
-		inner, err := withDevice(b.Bench, d)
+		inner, err := withDevice(b.Bench, d, impl)
 		return lab.Bench{Bench: inner}, err
 	case *registry.Remote:
-		if d.Peer != nil {
-			return nil, fmt.Errorf("--bench remote: the testbed has one device between this machine and the link; name an engine at the other end")
-		}
 		with, far := *b.Bench, *d
-		far.Place = b.Host
+		var err error
+		far.Places, err = b.Places(impl)
 		with.Device = &far
-		return &with, nil
+		return &with, err
 	case *netns.Bench:
 		with := *b
 		with.Device = d

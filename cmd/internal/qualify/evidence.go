@@ -81,7 +81,7 @@ func (e *evidence) role(impl string) string {
 	if e.session.Device == "" {
 		return ""
 	}
-	return strings.TrimPrefix(impl, dut.Name+"-")
+	return strings.TrimPrefix(impl, e.session.Device+"-")
 }
 
 // qualification puts together what is known when the scenarios have been run.
@@ -169,7 +169,7 @@ func (e *evidence) waivers() []model.WaiverOutcome {
 // capabilities is what the ends declare, the subject first.
 func (e *evidence) capabilities() (out []model.Capabilities) {
 	if e.session.Device != "" {
-		d := dut.Implementation()
+		d := dut.Describe(e.session.Device)
 		return []model.Capabilities{capabilitiesOf(&d, nil)}
 	}
 	names := []string{e.session.Impl}

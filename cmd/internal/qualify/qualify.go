@@ -46,8 +46,8 @@ func (o *Options) Find(profile string) (err error) {
 	switch {
 	case profile == "":
 		return fmt.Errorf("--profile: want one of %s, or a file such as ./mine.txt", strings.Join(profiles.Names(), " "))
-	case k.Impl == "" && k.Device == "" || strings.Contains(k.Impl, ","):
-		return fmt.Errorf("--impl %q: want one implementation, or --dut %s", k.Impl, dut.Name)
+	case k.Impl == "" && k.Device == "" && k.Hosted.File == "" || strings.Contains(k.Impl, ","):
+		return fmt.Errorf("--impl %q: want one implementation, or --dut %s, or --testbed FILE", k.Impl, dut.Name)
 	case o.Seeds < 1 || o.Seeds > mostSeeds || k.Attempts < 1:
 		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds, k.Attempts, mostSeeds)
 	}

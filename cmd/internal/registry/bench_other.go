@@ -22,8 +22,8 @@ func Ask(string) (*contract.Capabilities, error) { return nil, errLinux }
 func Start(string) (*contract.Program, error) { return nil, errLinux }
 
 // OpenHosted opens no host here.
-func OpenHosted(context.Context, Hosted) (b bench.Bench, device string, done func() error, err error) {
-	return nil, "", nil, fault.Usage(errors.New("--bench remote: needs Linux"))
+func OpenHosted(context.Context, Hosted, int) (b bench.Bench, names []string, done func() error, err error) {
+	return nil, nil, nil, fault.Usage(errors.New("--bench remote: needs Linux"))
 }
 
 // Open returns the bench of that name. Benches with real packets need Linux.

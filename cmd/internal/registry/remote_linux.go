@@ -1,10 +1,13 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
@@ -15,62 +18,107 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 )
 
-// Remote is the bench around a device on a host of a testbed: this machine is the link, the peer and both taps.
+// Remote is the bench around devices on hosts of a testbed. With one this machine is the link, the peer and both taps; with two it is
+// the link between them, and both taps.
 type Remote struct {
 	*netns.Bench
-	Host   *remote.Host
-	Device string // what the device is called in Specs and waivers: one of dut.Names
+	hosts []hosted // one, or those at A and at B
 }
 
-// openRemote logs in to the host that a testbed file names.
-func openRemote(ctx context.Context, h Hosted) (*Remote, error) {
-	if h.File == "" {
-		return nil, fault.Usage(errors.New("--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))
-	}
-	lab, err := testbed.ReadFile(h.File)
-	if err != nil {
-		return nil, fault.Usage(err)
-	}
-	host, err := lab.Find(h.Host)
-	if err != nil {
-		return nil, fault.Usage(err)
-	}
-	if os.Geteuid() != 0 {
-		return nil, fault.Broken(errors.New("--bench remote: frames of a real network device need root on this machine"))
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fault.Broken(err)
-	}
-	far, err := remote.Connect(ctx, remote.Options{Host: *host, Config: lab.SSHConfig, Self: self, Keep: h.Keep})
-	if err != nil {
-		return nil, fault.Broken(err)
-	}
-	d, err := far.Describe()
-	if err == nil && !d.Root {
-		err = fmt.Errorf("remote: host %s: not root there; log in as root, or add sudo to its line in %s", host.Name, h.File)
-	}
-	if err != nil {
-		_ = far.Close() // the first error says more
-		return nil, fault.Broken(err)
-	}
-	name := dut.RNIC
-	if d.Device.Driver == station.SoftRoCE {
-		name = dut.Name
-	}
-	return &Remote{&netns.Bench{Self: self}, far, name}, nil
+// hosted is a device on a host.
+type hosted struct {
+	*remote.Host
+	device string // what the device is called in Specs and waivers: one of dut.Names
 }
-
-// Close ends the connection, and all on the host.
-func (r *Remote) Close() error { return r.Host.Close() }
 
 var _ bench.Checker = (*Remote)(nil)
 
-// OpenHosted makes the remote bench; device is what its device is called in Specs and waivers. Done ends all on the host.
-func OpenHosted(ctx context.Context, h Hosted) (b bench.Bench, device string, done func() error, err error) {
-	r, err := openRemote(ctx, h)
-	if err != nil {
-		return nil, "", nil, err
+// OpenHosted makes the remote bench around so many devices, and returns what they are called in Specs and waivers. Done ends all on
+// their hosts.
+func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, names []string, done func() error, err error) {
+	if h.File == "" {
+		return nil, nil, nil, fault.Usage(errors.New("--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))
 	}
-	return r, r.Device, r.Close, nil
+	lab, err := testbed.ReadFile(h.File)
+	if err != nil {
+		return nil, nil, nil, fault.Usage(err)
+	}
+	chosen, err := lab.Choose(h.Host, devices)
+	if err != nil {
+		return nil, nil, nil, fault.Usage(err)
+	}
+	if os.Geteuid() != 0 {
+		return nil, nil, nil, fault.Broken(errors.New("--bench remote: frames of a real network device need root on this machine"))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, nil, fault.Broken(err)
+	}
+	r := &Remote{Bench: &netns.Bench{Self: self}, hosts: make([]hosted, len(chosen))}
+	failed := make([]error, len(chosen))
+	var wait sync.WaitGroup
+	for i, host := range chosen {
+		wait.Go(func() {
+			failed[i] = r.hosts[i].open(ctx, remote.Options{Host: *host, Config: lab.SSHConfig, Self: self, Keep: h.Keep})
+		})
+	}
+	wait.Wait()
+	if err := cmp.Or(failed...); err != nil {
+		_ = r.Close() // the first error says more
+		return nil, nil, nil, fault.Broken(err)
+	}
+	for i := range r.hosts {
+		names = append(names, r.hosts[i].device)
+	}
+	return r, names, r.Close, nil
+}
+
+// open logs in to a host and looks at its device.
+func (h *hosted) open(ctx context.Context, o remote.Options) (err error) {
+	if h.Host, err = remote.Connect(ctx, o); err != nil {
+		return err
+	}
+	d, err := h.Describe()
+	if err != nil {
+		return err
+	}
+	if !d.Root {
+		return fmt.Errorf("remote: host %s: not root there; log in as root, or add sudo to its line in the testbed file", o.Host.Name)
+	}
+	h.device = dut.RNIC
+	if d.Device.Driver == station.SoftRoCE {
+		h.device = dut.Name
+	}
+	return nil
+}
+
+// Close ends the connections, and all on the hosts.
+func (r *Remote) Close() (first error) {
+	for _, h := range r.hosts {
+		if h.Host != nil {
+			first = cmp.Or(first, h.Host.Close())
+		}
+	}
+	return first
+}
+
+// Places says where the devices of a Spec are, by side, whose implementations are given. One alone is on the first host, whichever its
+// side; of two, that at B is on the second.
+func (r *Remote) Places(impl [2]string) (places [2]station.Place, err error) {
+	next := 0
+	for side, name := range impl {
+		if !dut.Known(name) {
+			continue
+		}
+		if next == len(r.hosts) {
+			return places, fmt.Errorf("%s at both ends: a device stands at one end of a cable; name two hosts of the testbed", name)
+		}
+		h := &r.hosts[next]
+		if h.device != name {
+			return places, fmt.Errorf("--impl %s: the device of host %s is called %s", strings.Join(impl[:], ","), h.At.Name, h.device)
+		}
+		places[side] = h.Host
+		next++
+	}
+	return places, nil
 }

@@ -129,7 +129,7 @@ func (b *Bench) devices() (at [2]bool) {
 
 // own says which ends are in the namespace of this process.
 func (b *Bench) own() (own [2]bool) {
-	if b.Device == nil || b.Device.Place != nil {
+	if b.Device.Far() {
 		return own
 	}
 	return b.devices()

@@ -19,6 +19,9 @@ func (s *session) halt() (first error) {
 			first = err
 		}
 	}
+	for _, c := range s.cables {
+		c.End()
+	}
 	s.devices.Leave()
 	for _, e := range s.parties.All() {
 		keep(e.Stop())
@@ -29,10 +32,12 @@ func (s *session) halt() (first error) {
 		keep(l.stop())
 	}
 	keep(s.devices.Finish())
-	if s.cable != nil && first == nil {
-		items, err := s.cable.Certify()
-		s.cabled = items
-		keep(err)
+	for _, c := range s.cables {
+		if first == nil {
+			items, err := c.Certify()
+			s.cabled = append(s.cabled, items...)
+			keep(err)
+		}
 	}
 	return first
 }

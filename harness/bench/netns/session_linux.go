@@ -17,6 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
@@ -34,8 +35,8 @@ type session struct {
 	acts       *drive.Box      // what stands in the path, for its attributes; nil when nothing does
 	containers containers
 	network    *topology.Topology
-	devices    *device.Tools // nil without one
-	cable      device.Joined // to the device; nil where it is on this machine
+	devices    *device.Tools   // nil without one
+	cables     []device.Joined // to devices on other machines
 	legs       legs
 	parties    party.Parties
 	relays     *packetio.Reserved // the processor of the relays; nil when they have none
@@ -44,7 +45,7 @@ type session struct {
 	at       span
 	before   *measure.Idle  // the link of the Spec without traffic
 	after    *measure.Idle  // the same at the end; nil after a run that broke
-	cabled   []certify.Item // of the cable, when the run is over
+	cabled   []certify.Item // of the cables, when the run is over
 	evidence *bench.Evidence
 }
 
@@ -125,33 +126,35 @@ func (s *session) build(context.Context) (err error) {
 
 // factKernel notes the kernel that the device is a part of, by which waivers go; a far one tells its own.
 func (s *session) factKernel() {
-	if s.bench.Device != nil && s.bench.Device.Place != nil {
+	if s.bench.Device.Far() {
 		s.fact("kernel of the harness", kernel())
 		return
 	}
 	s.fact("kernel", kernel())
 }
 
-// join joins the cable of a device that is on another machine to its end of the network here, whose own kernel is silent.
+// join joins the cables of devices that are on other machines to their ends of the network here, whose own kernel is silent.
 func (s *session) join() error {
-	d := s.bench.Device
-	if d == nil {
+	if !s.bench.Device.Far() {
 		return nil
 	}
-	far, ok := d.Place.(device.Joiner)
-	if !ok {
-		return nil
-	}
-	end := s.network.Ends()[d.Side]
-	if err := s.mute(end.In); err != nil {
-		return err
-	}
-	cable, err := far.Join(device.End{Side: d.Side, Open: end.Open, Base: s.base})
-	if err == nil {
-		s.cable = cable
+	for side, place := range s.bench.Device.Places {
+		far, ok := place.(device.Joiner)
+		if !ok {
+			continue
+		}
+		end := s.network.Ends()[side]
+		if err := s.mute(end.In); err != nil {
+			return err
+		}
+		cable, err := far.Join(device.End{Side: trace.Side(side), Open: end.Open, Base: s.base})
+		if err != nil {
+			return err
+		}
+		s.cables = append(s.cables, cable)
 		s.later(cable.Close)
 	}
-	return err
+	return nil
 }
 
 // kernel returns the release of the running kernel.

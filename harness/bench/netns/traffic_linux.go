@@ -49,10 +49,8 @@ type traffic struct {
 
 // traffic lets the run begin, and waits until its work is done or its time is over.
 func (s *session) traffic(ctx context.Context) error {
-	if s.cable != nil {
-		if err := s.cable.Begin(); err != nil {
-			return err
-		}
+	for _, c := range s.cables {
+		c.Begin()
 	}
 	s.at.epoch = s.clock.Now().Add(startDelay)
 	s.at.wall = time.Now().Add(s.at.epoch.Sub(s.clock.Now()).Std())

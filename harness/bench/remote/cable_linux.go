@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -36,10 +33,15 @@ type cable struct {
 
 	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
 	lost           uint64        // that one of the two ends did not take; read it after ended
-	late           atomic.Int64  // how long a frame was on this machine between cable and link, at most, in vtime
+	running        atomic.Bool   // the run is: what is late counts
 	list           [][]byte
-	before         ends
-	soft           bool // the network device counts what the device sends
+
+	watching bool           // what is late counts, to the goroutine that carries; it alone has these until ended
+	late     vtime.Duration // how long a frame was on this machine between cable and link, at most
+	echoes   echoes
+
+	before ends
+	soft   bool // the transport is computed by the host's kernel
 }
 
 // pair is the addresses of the device and of its peer.
@@ -52,9 +54,6 @@ func peerMAC(side trace.Side) [6]byte {
 	mac[4] = 0xFF
 	return mac
 }
-
-// ends are the counters of both ends of the cable.
-type ends struct{ far, near station.Counters }
 
 var _ device.Joined = (*cable)(nil)
 
@@ -71,6 +70,9 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 		return nil, h.error(fmt.Errorf("%s has no Ethernet address", h.At.Interface))
 	}
 	copy(c.there.device[:], mac)
+	if c.soft { // a transport in hardware does not wait for its host
+		c.echoes = newEchoes(end.Side, c.there)
+	}
 	if c.inner, err = end.Open(c.clock, packetio.Options{}); err != nil {
 		return nil, err
 	}
@@ -88,13 +90,6 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	return c, nil
 }
 
-// counters reads those of both ends.
-func (c *cable) counters() (e ends, err error) {
-	e.near = station.CountersOf(os.DirFS("/sys"), "", 0, c.host.At.Cable)
-	e.far, err = c.host.Counters()
-	return e, err
-}
-
 // carry carries frames until it is told to stop. It takes no real-time priority: it shares a process whose collector of garbage it
 // would wait for, and keep from the processor at the same time.
 func (c *cable) carry() error {
@@ -103,26 +98,67 @@ func (c *cable) carry() error {
 	}
 	wait := packetio.NewWaiter(c.clock, c.inner.Fd(), c.outer.Fd())
 	for !c.stop.Load() {
-		if err := wait.Wait(c.clock.Now().Add(50 * vtime.Millisecond)); err != nil {
+		if err := wait.Wait(c.watch()); err != nil {
 			return err
 		}
-		out, err := c.inner.Receive()
-		if err == nil {
-			err = c.pass(c.outer, out, c.toDevice)
-		}
-		if err != nil {
-			return err
-		}
-		in, err := c.outer.Receive()
-		if err == nil {
-			c.received.Add(uint64(len(in)))
-			err = c.pass(c.inner, in, c.fromDevice)
-		}
-		if err != nil {
+		if err := c.exchange(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// idle is how long nothing may happen before it is looked whether to stop.
+const idle = 50 * vtime.Millisecond
+
+// watch sees whether the run has begun or ended, and returns until when there is nothing to do but to wait for frames.
+func (c *cable) watch() vtime.Time {
+	now, running := c.clock.Now(), c.running.Load()
+	switch {
+	case running && !c.watching:
+		c.echoes.begin(now)
+	case !running && c.watching:
+		c.echoes.end(now)
+	}
+	if c.watching = running; running {
+		return min(now.Add(idle), c.echoes.next)
+	}
+	return now.Add(idle)
+}
+
+// exchange carries what waits, both ways.
+func (c *cable) exchange() error {
+	out, err := c.inner.Receive()
+	if err == nil {
+		err = c.pass(c.outer, out, c.toDevice)
+	}
+	if err == nil && c.watching {
+		err = c.ask()
+	}
+	if err != nil {
+		return err
+	}
+	in, err := c.outer.Receive()
+	if err != nil {
+		return err
+	}
+	c.received.Add(uint64(len(in)))
+	for i := range in {
+		c.echoes.hear(in[i].Data, c.clock.Now())
+	}
+	return c.pass(c.inner, in, c.fromDevice)
+}
+
+// ask sends an echo request, if one is due.
+func (c *cable) ask() error {
+	request := c.echoes.due(c.clock.Now())
+	if request == nil {
+		return nil
+	}
+	c.list = append(c.list[:0], request)
+	n, err := c.outer.Send(c.list) // one for which there is no room is asked again
+	c.sent.Add(uint64(n))
+	return err
 }
 
 // pass puts those of some frames on the other side that belong there.
@@ -153,10 +189,8 @@ func (c *cable) pass(to *packetio.Port, frames []packetio.Packet, belongs func([
 
 // passed notes how late the oldest of some frames has left.
 func (c *cable) passed(frames []packetio.Packet) {
-	if len(frames) > 0 {
-		if late := int64(c.clock.Now().Sub(frames[0].Time)); late > c.late.Load() {
-			c.late.Store(late)
-		}
+	if len(frames) > 0 && c.watching {
+		c.late = max(c.late, c.clock.Now().Sub(frames[0].Time))
 	}
 }
 
@@ -204,10 +238,10 @@ func ofRoCE(frame []byte) bool {
 }
 
 // Begin implements device.Joined.
-func (c *cable) Begin() error {
-	c.late.Store(0)
-	return nil
-}
+func (c *cable) Begin() { c.running.Store(true) }
+
+// End implements device.Joined.
+func (c *cable) End() { c.running.Store(false) }
 
 // Close ends the cable; a second call does nothing but return the same error.
 func (c *cable) Close() error {
@@ -221,65 +255,4 @@ func (c *cable) Close() error {
 		c.err = cmp.Or(c.err, err, p.Close())
 	}
 	return c.err
-}
-
-// settled is how long the counters of both ends may take to agree.
-const settled = time.Second
-
-// Certify implements device.Joined: nothing was lost on the cable, by the counters of both its ends. They are compared while it
-// carries, because a device may go on sending when its tool does not.
-func (c *cable) Certify() ([]certify.Item, error) {
-	var items []certify.Item
-	for until := time.Now().Add(settled); ; time.Sleep(20 * time.Millisecond) {
-		after, err := c.counters()
-		if err != nil {
-			return nil, err
-		}
-		items = c.judge(&after)
-		if whole := certify.Issue("", items); whole.Valid || time.Now().After(until) {
-			break
-		}
-	}
-	if err := c.Close(); err != nil {
-		return nil, err
-	}
-	return append(items, c.lateness(), c.item("frames not carried", 0, c.lost, "exact: frames that this machine dropped between cable and link; lower the rate")), nil
-}
-
-// judge compares what was carried with what both ends have counted since.
-func (c *cable) judge(after *ends) []certify.Item {
-	items := []certify.Item{
-		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+" counted as damaged or dropped"),
-		c.item("errors there", 0, grown(c.before.far, after.far), "exact: what "+c.host.At.Interface+" counted as damaged or dropped"),
-	}
-	if c.soft { // of an RNIC they leave out what it sends by itself
-		const why = "exact: what one end has sent the other has received; nothing else may use the cable"
-		delta := func(name string) uint64 { return after.far[name] - c.before.far[name] }
-		items = append(items, c.item("frames there", c.sent.Load(), delta("net/rx_packets"), why),
-			c.item("frames from there", delta("net/tx_packets"), c.received.Load(), why))
-	}
-	return items
-}
-
-// mostLate is what rules allow a device for a reaction beyond its own (rule.Drain).
-const mostLate = 5 * time.Millisecond
-
-// lateness judges how long frames were on this machine between the tap and the cable. How late the host lets a device be that computes
-// in its kernel is not measured.
-func (c *cable) lateness() certify.Item {
-	late := vtime.Duration(c.late.Load()).Std()
-	return certify.Item{Name: "cable of " + c.host.At.Name + " was late", Want: "at most " + mostLate.String(), Got: late.Round(10 * time.Microsecond).String(),
-		Bound: "what rules allow for a reaction; leave more processor time to this machine, or lower the rate", OK: late <= mostLate, Property: validity.Lateness}
-}
-
-func (c *cable) item(what string, want, got uint64, bound string) certify.Item {
-	return certify.Item{Name: "cable of " + c.host.At.Name + " " + what, Want: fmt.Sprint(want), Got: fmt.Sprint(got), Bound: bound, OK: want == got, Property: validity.Capture}
-}
-
-// grown adds up by how much the counters have grown that tell of damaged and dropped frames.
-func grown(before, after station.Counters) (n uint64) {
-	for _, name := range []string{"rx_errors", "rx_crc_errors", "rx_missed_errors", "rx_fifo_errors", "tx_errors", "tx_dropped", "tx_fifo_errors"} {
-		n += after["net/"+name] - before["net/"+name]
-	}
-	return n
 }

@@ -72,6 +72,14 @@ func Placed(b bench.Bench) matrix.Place {
 	}
 }
 
+// Devices is how many devices a row has at most: each is at one end.
+func Devices(rows []matrix.Row) (most int) {
+	for _, r := range rows {
+		most = max(most, device.Count(r.Impls[0].Name, r.Impls[1].Name))
+	}
+	return most
+}
+
 // unfit says why two implementations cannot be at the two ends, "" when they can.
 func unfit(a, b *engine.Implementation) string {
 	switch {
@@ -104,7 +112,7 @@ func ends(name string) []string {
 
 func isEnd(name string) bool {
 	_, engine := all.Find(name)
-	return engine || scenario.Foreign(name) || name == dut.Name
+	return engine || scenario.Foreign(name) || dut.Known(name)
 }
 
 // row reads "a" or "a+b".

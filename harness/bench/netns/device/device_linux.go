@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
@@ -16,26 +17,39 @@ import (
 // Device is a foreign implementation at one end of the link, or at both, driven by a stock tool. The Spec must be one that
 // dut.Fit made for the tool, or dut.FitPair for two.
 type Device struct {
-	Side  trace.Side
-	Tool  *dut.Tool
-	Peer  *dut.Tool     // passive, at the other end; nil is an endpoint
-	Place station.Place // nil is this machine: the kernel's soft-RoCE on the end's network device
+	Side   trace.Side
+	Tool   *dut.Tool
+	Peer   *dut.Tool        // passive, at the other end; nil is an endpoint
+	Places [2]station.Place // by side, where tools run; nil is this machine: the kernel's soft-RoCE on the end's network device
 }
+
+// Far reports whether the device is on another machine: then both are, where there are two.
+func (d *Device) Far() bool { return d != nil && d.Places[d.Side] != nil }
 
 // attach readies the device of a side for a tool.
 func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
-	a, detach, err := t.place.Attach(side)
+	place := t.places[side]
+	a, detach, err := place.Attach(side)
 	if err != nil {
 		return nil, err
 	}
 	t.later(detach)
-	if a.Kernel != "" {
-		t.site.Fact("kernel", a.Kernel)
-	}
+	t.kernels[side] = a.Kernel
 	t.site.Fact("device at "+side.String(), a.What+" under "+tool.Program)
 	at := dut.Setting{Device: a.Device, GID: a.GID, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
-	return &running{side: side, tool: tool, place: t.place, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}),
+	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}),
 		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, nil
+}
+
+// noteKernels notes those of far devices. Waivers go by the one that is called "kernel": of two that differ, by none.
+func (t *Tools) noteKernels() {
+	a, b := t.kernels[trace.A], t.kernels[trace.B]
+	if a != b && a != "" && b != "" {
+		t.site.Fact("kernel at A", a)
+		t.site.Fact("kernel at B", b)
+	} else if one := cmp.Or(a, b); one != "" {
+		t.site.Fact("kernel", one)
+	}
 }
 
 // mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec needs.

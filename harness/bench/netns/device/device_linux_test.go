@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -72,7 +73,7 @@ func TestCrashedTool(t *testing.T) {
 			r.how = p.Wait()
 			close(r.exited)
 		}()
-		return &Tools{first: r, place: here{}, site: Site{Fault: func(side trace.Side, program string, err error) error {
+		return &Tools{first: r, places: [2]station.Place{trace.B: here{}}, site: Site{Fault: func(side trace.Side, program string, err error) error {
 			return fmt.Errorf("fault of %s at %s: %w", program, side, err)
 		}}}
 	}

@@ -21,7 +21,8 @@ type End struct {
 
 // Joined is a cable that carries frames.
 type Joined interface {
-	Begin() error                     // the run begins: what was late before was not of it
+	Begin()                           // the run begins: what is late from here on is of it
+	End()                             // it is over: what is late from here on is not
 	Close() error                     // a second call does nothing
 	Certify() ([]certify.Item, error) // ends it, and says whether all frames have passed
 }

@@ -20,11 +20,12 @@ import (
 // Tools are what stands at the ends of a run in place of endpoints: one tool, or two that talk to each other. No tools are
 // nil, and every method but Introduce may be called then.
 type Tools struct {
-	site   Site
-	place  station.Place
-	first  *running // the tool of a device; of two the active one
-	second *running // the passive one; nil where an endpoint is at the other end
-	undo   []func() error
+	site    Site
+	places  [2]station.Place // by side
+	kernels [2]string        // of devices on other machines, by side
+	first   *running         // the tool of a device; of two the active one
+	second  *running         // the passive one; nil where an endpoint is at the other end
+	undo    []func() error
 }
 
 // Site is the network that tools are put into.
@@ -43,15 +44,17 @@ func Introduce(d *Device, site Site, sp *scenario.Spec) (*Tools, *scenario.Spec,
 	if d == nil {
 		return nil, sp, nil
 	}
-	t, learned := &Tools{site: site, place: d.Place}, *sp
-	if t.place == nil {
-		t.place = here{site.Network}
+	t, learned := &Tools{site: site, places: d.Places}, *sp
+	if !d.Far() {
+		t.places = [2]station.Place{here{site.Network}, here{site.Network}}
 	}
 	introduce := t.introduce
 	if d.Peer != nil {
 		introduce = t.introducePair
 	}
-	if err := introduce(d, &learned); err != nil {
+	err := introduce(d, &learned)
+	t.noteKernels()
+	if err != nil {
 		_ = t.Close() // what it says follows from the first error
 		return nil, nil, err
 	}
@@ -153,8 +156,13 @@ func (t *Tools) Crashed() error {
 	if t == nil {
 		return nil
 	}
-	if err := t.place.Err(); err != nil {
-		return err
+	for _, p := range t.places {
+		if p == nil {
+			continue
+		}
+		if err := p.Err(); err != nil {
+			return err
+		}
 	}
 	for _, r := range []*running{t.first, t.second} {
 		if err := r.crashed(); err != nil {
