@@ -120,7 +120,7 @@ netns: ## the tests in real time: namespaces, programs and containers; they need
 lab: ## the tests that boot guests; without a way to do so they are skipped, with the reason
 	.ci/tagged lab -v -parallel=3 2>&1 | .ci/summary
 
-remote: build ## a device over ssh: a guest with soft-RoCE and a real sshd stands in for a host with an RNIC (root; some minutes)
+remote: build ## devices over ssh: two guests with soft-RoCE and a real sshd stand in for hosts with RNICs (root; some minutes)
 	.ci/remote
 
 golden: ## rewrite golden files; read the diff
