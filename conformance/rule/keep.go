@@ -28,6 +28,9 @@ const PlacesEarly = "direct"
 // buffer of Go-Back-ONE, and the cap of IRN, which is the length of its bitmap.
 var reachParams = [...]string{"max_ooo_psn", "cap"}
 
+// directReach is the cap of one that places early and is told none.
+const directReach = 500
+
 // keepLimit bounds the PSNs that are followed behind a gap.
 const keepLimit = 1 << 22
 
@@ -77,6 +80,9 @@ func keepReach(c *Conversation, features []string) int {
 		if n, err := strconv.Atoi(c.PeerAttr.Params[name]); err == nil && n >= 0 && n < keepLimit {
 			return n
 		}
+	}
+	if c.Known && slices.Contains(features, PlacesEarly) {
+		return directReach
 	}
 	return keepLimit
 }
