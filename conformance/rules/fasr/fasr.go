@@ -1,7 +1,7 @@
 // Package fasr holds the rules of FaSR (Huang et al., Fast and Scalable Selective Retransmission for RDMA).
 //
 // Two reference machines are derived from the wire alone: what a receiver must answer to the packets that reached it
-// (mirror.go), and what a sender must send again after the answers that reached it (sender.go). Rules compare a device
+// (receiver.go, on package selective), and what a sender must send again after the answers that reached it (sender.go). Rules compare a device
 // with them. Where the paper speaks of state that no packet shows, such as the pool, the rules read the variables that an
 // engine reports, by the paper's names (probe.go).
 //

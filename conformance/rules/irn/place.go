@@ -7,7 +7,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 func writePlaceable() rule.Rule {
@@ -151,58 +150,4 @@ func completionParked() rule.Rule {
 			}
 		},
 	})
-}
-
-func holeFilled() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-BMP-002", Level: rule.Must,
-		Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end in it, and completes " +
-			"the receives of those that have one",
-		Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are the last of their message, and the " +
-			"CQEs of those that have one are released."},
-		Needs: answersTap | rule.Completions, Sees: sightsOfReceiver, Stimulus: "a lost packet with messages that end behind it",
-		New: func(c *rule.Context) rule.Check {
-			f := filled{c: c, mirror: newMirror(c)}
-			f.match = f.compare
-			return rule.Check{Sight: f.sight, Event: f.event, End: f.end}
-		},
-	})
-}
-
-// filled compares what the answers say after a hole was filled, and counts completions.
-type filled struct {
-	*mirror
-	c         *rule.Context
-	completed int
-	due       int // receives that are complete
-	at        vtime.Time
-	index     uint64
-}
-
-func (f *filled) compare(want *answer, sent *rule.Sight) {
-	if want.why != fills || sent == nil || !acknowledges(sent.Pkt) {
-		return
-	}
-	c, p := f.c, sent.Pkt
-	f.due, f.at, f.index = f.cqes, want.at, want.index
-	switch {
-	case p.PSN.Less(want.next.Prev()):
-		c.Failf(rule.Responder, "%s fills the hole, and the ACK is of %s, not of %s", c.Rel(want.named), c.Rel(p.PSN), c.Rel(want.next.Prev()))
-	case p.PSN == want.next.Prev() && p.AETH.MSN != want.msn:
-		c.Failf(rule.Responder, "%s fills the hole, and the ACK has MSN %d, not %d", c.Rel(want.named), p.AETH.MSN, want.msn)
-	default:
-		c.Met()
-	}
-}
-
-func (f *filled) event(e *trace.Event) {
-	if e.Kind == trace.Recv && !f.c.Mine(e) {
-		f.completed++
-	}
-}
-
-func (f *filled) end(at vtime.Time) {
-	if f.completed < f.due && f.c.Late(rule.Responder, f.at, rule.Patience, at) && !f.blind && !f.c.Fatal && !f.c.Failed {
-		f.c.FailAt(f.at, f.index, rule.Responder, "a hole is filled, and not all receives behind it complete")
-	}
 }

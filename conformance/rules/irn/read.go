@@ -2,6 +2,7 @@ package irn
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -73,107 +74,40 @@ func readAcknowledged() rule.Rule {
 			"packet."},
 		Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
 		New: func(c *rule.Context) rule.Check {
-			r := responses{c: c, receiver: receiver{reach: longest, held: map[psn.PSN]kind{}}, last: vtime.Never}
-			return rule.Check{Sight: r.sight, End: r.end}
+			r := selective.OfData(c, func(s *rule.Sight) (selective.Kind, cause) {
+				switch {
+				case s.Rec.Fate == trace.Injected:
+					return selective.Unknown, plain // what the harness makes answers no READ
+				case s.Relation == rule.Ahead:
+					return selective.Name, ahead
+				}
+				return selective.ACK, ordered
+			})
+			r.Match = func(want *answer, sent *rule.Sight) { dataAnswered(c, want, sent) }
+			return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
+				p, fits := s.Pkt, r.Sight(s)
+				switch pure := p.SACK.PSN == p.PSN; {
+				case !p.Opcode.IsReadAck() || r.Blind:
+				case pure && c.Reads.EPSN.Less(p.PSN):
+					c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(c.Reads.EPSN))
+				case !pure && !fits:
+					c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
+				}
+			}}
 		},
 	})
 }
 
-// responses runs the reference receiver over the READ responses that reach the requester. ACKs are merged.
-type responses struct {
-	receiver
-	c     *rule.Context
-	begun bool
-	off   bool
-	last  vtime.Time
-	want  []answer
-	more  repeats
-}
-
-func (r *responses) sight(s *rule.Sight) {
-	p := s.Pkt
-	switch {
-	case r.off || r.c.Failed:
-	case s.Point == trace.RequesterOut && p.Opcode.IsReadAck():
-		r.answered(s)
-	case s.Point == trace.RequesterIn && p.Opcode.NumberedApart() && s.Intact() && r.c.Addressed(s):
-		r.arrive(s)
-	}
-}
-
-func (r *responses) arrive(s *rule.Sight) {
-	p := s.Pkt
-	if !r.begun {
-		r.begun, r.next = true, r.c.Reads.EPSN
-	}
-	// What the harness makes answers no READ, and packets of one instant have no order that a tap can tell.
-	r.off = s.Rec.Fate == trace.Injected || s.Together(r.last) || len(r.want) == longest
-	r.last = s.At
-	why := r.take(p)
-	if n := len(r.want); n > 0 && why.acked() && r.want[n-1].why.acked() {
-		w := &r.want[n-1]
-		if w.alike++; w.next != r.next {
-			w.next, w.alike = r.next, 1
-		}
-		return
-	}
-	r.want = append(r.want, answer{why: why, named: p.PSN, next: r.next, alike: 1, at: s.At, index: s.Index})
-}
-
-// answered compares a READ_(N)ACK: one that names the expected rPSN twice only acknowledges.
-func (r *responses) answered(s *rule.Sight) {
-	c, p := r.c, s.Pkt
-	pure := p.SACK.PSN == p.PSN
-	if pure && r.next.Less(p.PSN) {
-		c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(r.next))
-		return
-	}
-	if answers := len(r.want) > 0 && r.want[0].why.acked() && r.want[0].next.LessEq(p.PSN); pure && !answers && r.more.take(p.PSN) {
-		return
-	}
-	for len(r.want) > 0 {
-		w := r.want[0]
-		switch {
-		case pure && w.why.acked():
-			r.acked(s, w)
-			return
-		case !pure && !w.why.acked() && w.named == p.SACK.PSN:
-			r.want = r.want[:copy(r.want, r.want[1:])]
-			if p.PSN != w.next {
-				c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", c.Rel(w.named), c.Rel(p.PSN), c.Rel(w.next))
-				return
-			}
-			c.Met()
-			return
-		case pure && !w.why.acked() && p.PSN.Less(r.next):
-			// What came in order before it was answered already.
-			return
-		}
-		r.want = r.want[:copy(r.want, r.want[1:])]
-		c.FailAt(w.at, w.index, rule.Requester, "the READ response "+c.Rel(w.named)+" is not answered")
-	}
-	if !pure {
-		c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
-	}
-}
-
-// acked lets a READ_ACK answer responses that came in order, or again: those that it covers.
-func (r *responses) acked(s *rule.Sight, w answer) {
-	p := s.Pkt
-	if p.PSN.LessEq(w.named) && w.why != old && w.at <= r.c.Began(s) {
-		r.c.Failf(rule.Requester, "a READ_ACK says that %s is expected, and %s has come", r.c.Rel(p.PSN), r.c.Rel(w.named))
-	}
-	if !p.PSN.Less(w.next) {
-		r.want = r.want[:copy(r.want, r.want[1:])]
-		r.more.add(p.PSN, w.alike)
-	}
-}
-
-func (r *responses) end(at vtime.Time) {
-	for _, w := range r.want {
-		if r.c.Late(rule.Requester, w.at, rule.Patience, at) && !r.off && !r.c.Failed && !w.why.silent() {
-			r.c.FailAt(w.at, w.index, rule.Requester, "the READ response "+r.c.Rel(w.named)+" is not answered")
-		}
+// dataAnswered judges what answers a READ response.
+func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
+	switch name := c.Rel(want.Named()); {
+	case sent == nil, sent.Pkt.SACK.PSN == sent.Pkt.PSN && want.Kind == selective.Name:
+		c.FailAt(want.At, want.Index, rule.Requester, "the READ response "+name+" is not answered")
+	case want.Kind != selective.Name:
+	case sent.Pkt.PSN != want.Next:
+		c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", name, c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
+	default:
+		c.Met()
 	}
 }
 

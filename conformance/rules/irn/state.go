@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -159,33 +161,84 @@ func bitmapEncoding() rule.Rule {
 		Needs: rule.TapResponder | rule.Probes | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
 		Stimulus: "SENDs, WRITEs and READs behind a lost packet",
 		New: func(c *rule.Context) rule.Check {
-			b := bitmaps{c: c, m: newMirror(c)}
-			b.m.took = func(*rule.Sight, cause) { b.add(b.m.bitmap()) }
-			return rule.Check{Sight: b.m.sight, Event: b.event}
+			b := bitmaps{c: c, r: newReceiver(c), kinds: map[psn.PSN]kind{}}
+			b.r.Match = func(*answer, *rule.Sight) {}
+			return rule.Check{Sight: b.sight, Event: b.event}
 		},
 	})
 }
 
-// bitmaps compares what is reported with what the reference has had lately: a report may come a little later than the
-// next arrival. A bitmap that several arrivals leave alone is reported once.
-type bitmaps struct {
-	c      *rule.Context
-	m      *mirror
-	recent []int64
+// kind is what the two bits of the 2-bitmap say of a packet: "the 2-bitmap tracks whether a packet arrived and whether it is
+// the last packet of a message that will trigger (1) an MSN update and in certain cases (2) a CQE" (IRN 5.3.3).
+type kind uint8
+
+const (
+	middle   kind = 0b10
+	last     kind = 0b01
+	lastCQE  kind = 0b11
+	kindBits      = 2
+)
+
+// kindOf returns the kind of a request: WRITE_LAST, WRITE_ONLY and READ_REQUEST count messages; the end of a SEND, and an
+// immediate, complete a receive too.
+func kindOf(o roce.Opcode) kind {
+	switch {
+	case !o.EndsMessage():
+		return middle
+	case o.IsSend(), o.HasImm():
+		return lastCQE
+	}
+	return last
 }
 
-// recentLimit is how many arrivals a report may be late: a real endpoint takes what has piled up at its port at once.
-const recentLimit = 1024
+// shown is how many PSNs the variable rcv_bitmap describes, and recentLimit how many arrivals a report may be late: a real endpoint takes
+// what has piled up at its port at once.
+const (
+	shown       = 31
+	recentLimit = 1024
+)
 
-func (b *bitmaps) add(v int64) {
+// bitmaps compares what is reported with what the reference has had lately. A bitmap that several arrivals leave alone is reported once.
+type bitmaps struct {
+	c      *rule.Context
+	r      *selective.Receiver[cause]
+	kinds  map[psn.PSN]kind // of the requests that are kept
+	behind bool             // the latest arrival is not in recent yet
+	recent []int64          // bitmaps that may be reported still, oldest first
+}
+
+func (b *bitmaps) sight(s *rule.Sight) {
+	b.settle()
+	b.r.Sight(s)
+	if b.behind = s.Point == trace.ResponderIn && !b.r.Blind; s.Kept {
+		b.kinds[s.Pkt.PSN] = kindOf(s.Pkt.Opcode)
+	}
+}
+
+// settle notes the bitmap after the latest arrival: two bits of each PSN, the expected one in the lowest.
+func (b *bitmaps) settle() {
+	if !b.behind {
+		return
+	}
+	b.behind = false
+	if b.c.Held == 0 {
+		clear(b.kinds)
+	}
+	var bits int64
+	for i := range shown {
+		if p := b.c.EPSN.Add(i); b.c.Holds(p) {
+			bits |= int64(b.kinds[p]) << (kindBits * i)
+		}
+	}
 	if len(b.recent) == recentLimit {
 		b.recent = b.recent[:copy(b.recent, b.recent[recentLimit/2:])]
 	}
-	b.recent = append(b.recent, v)
+	b.recent = append(b.recent, bits)
 }
 
 func (b *bitmaps) event(e *trace.Event) {
-	if e.Kind != trace.Probe || e.Name != "rcv_bitmap" || b.c.Mine(e) || b.m.blind || b.c.Fatal {
+	b.settle()
+	if e.Kind != trace.Probe || e.Name != "rcv_bitmap" || b.c.Mine(e) || b.r.Blind || b.c.Fatal {
 		return
 	}
 	if i := slices.Index(b.recent, e.Value); i >= 0 {

@@ -1,0 +1,5 @@
+// Package selective is what schemes with selective retransmission have in common, for their rules: what a receiver owes for each packet
+// that reaches it (Receiver).
+//
+// It stands on the observer of package rule, which knows the sequence spaces, and every reason why an end may be late.
+package selective
