@@ -20,17 +20,17 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		fillAcknowledged(),
-		fastHoldsNoBlock(), fastJumps(), isolatedCostsOne(),
-		fnackNames(), fnackActs(), fnackOnce(),
-		enterCounts(), gapCounts(), fillCounts(), sackCarriesCount(), overflowFreezes(), overflowOpcode(),
-		nothingWithoutLoss(),
-		placeable(),
-		unitsInUse(), poolSize(), exhaustedGoesBack(), recordedKept(), poolSuffices(),
-		readAcknowledged(),
-		timeoutSlow(), timeoutFast(), timeoutWindow(),
-		slowRecords(), slowEndsAtOne(), compression(), blocksFollow(),
-		firstSACKAll(), gapExactly(), lostSACKNothing(), overflowGap(), countIsReceivers(), retransmissionsFirst(),
+		fillAcknowledged,
+		fastHoldsNoBlock, fastJumps, isolatedCostsOne,
+		fnackNames, fnackActs, fnackOnce,
+		enterCounts, gapCounts, fillCounts, sackCarriesCount, overflowFreezes, overflowOpcode,
+		nothingWithoutLoss,
+		placeable,
+		unitsInUse, poolSize, exhaustedGoesBack, recordedKept, poolSuffices,
+		readAcknowledged,
+		timeoutSlow, timeoutFast, timeoutWindow,
+		slowRecords, slowEndsAtOne, compression, blocksFollow,
+		firstSACKAll, gapExactly, lostSACKNothing, overflowGap, countIsReceivers, retransmissionsFirst,
 	}
 }
 

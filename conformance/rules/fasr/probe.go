@@ -132,272 +132,248 @@ func state(id, title, ref, requirement, stimulus string, step func(c *rule.Conte
 		Needs: responderState, Rests: validity.Sequence, Stimulus: stimulus, New: watch(false, step)})
 }
 
-func nothingWithoutLoss() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-NRM-001", Level: rule.Must,
-		Title:  "Without loss no SR state unit and no bitmap block is allocated",
-		Source: rule.Source{Ref: "FASR III-C1", Requirement: "When there is no packet loss in the QP, this pointer is set to null."},
-		Needs:  rule.TapResponder | responderState, Sees: rule.RequestIn, Stimulus: "a run without loss",
-		New: func(c *rule.Context) rule.Check {
-			early, arrived := false, false
-			w := newWatcher(c, false)
-			w.step = func(_, cur *snapshot) {
-				switch {
-				case early:
-				case cur.path != normal || cur.blocks != 0:
-					fail(c, cur, rule.Responder, "SR state is held although every packet came in its turn")
-				case arrived:
-					c.Met()
-				}
-			}
-			return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
-				arrived = arrived || s.Relation == rule.InOrder
-				early = early || s.Relation == rule.Ahead
-			}}
-		},
-	})
-}
-
-func fillCounts() rule.Rule {
-	return state("FASR-LC-003", "A retransmission that is accepted on the slow path takes one off lost-cnt",
-		"FASR III-B1", "lost-cnt [...] will decrease after receiving the retransmitted data packet.", "three lost packets in a row",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if prev.path != slow || cur.path == normal || prev.over != 0 || !prev.next.Less(cur.next) || cur.high != prev.high {
-				return
-			}
-			c.Met()
-			if cur.lost != prev.lost-1 {
-				fail(c, cur, rule.Responder, "RCV-NXT is filled and lost-cnt does not go down by one")
-			}
-		})
-}
-
-func overflowFreezes() rule.Rule {
-	return state("FASR-LC-005", "lost-cnt stays within three bits; beyond, it overflows, and does not change until the recovery is over",
-		"FASR III-D", "Once the receiver's lost-cnt overflows, it remains unchanged until the packet loss recovery is completed.",
-		"nine lost packets in a row",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if cur.over != 0 {
-				c.Met()
-			}
+var nothingWithoutLoss = define(rule.Rule{
+	ID: "FASR-NRM-001", Level: rule.Must,
+	Title:  "Without loss no SR state unit and no bitmap block is allocated",
+	Source: rule.Source{Ref: "FASR III-C1", Requirement: "When there is no packet loss in the QP, this pointer is set to null."},
+	Needs:  rule.TapResponder | responderState, Sees: rule.RequestIn, Stimulus: "a run without loss",
+	New: func(c *rule.Context) rule.Check {
+		early, arrived := false, false
+		w := newWatcher(c, false)
+		w.step = func(_, cur *snapshot) {
 			switch {
-			case cur.lost < 0 || cur.lost > maxLost:
-				fail(c, cur, rule.Responder, "lost-cnt is beyond three bits")
-			case prev.over != 0 && cur.path != normal && (cur.over == 0 || cur.lost != prev.lost):
-				fail(c, cur, rule.Responder, "lost-cnt changes after an overflow, before the recovery is over")
-			}
-		})
-}
-
-func fastHoldsNoBlock() rule.Rule {
-	return state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap block is held: packets out of order move sack-high alone",
-		"FASR III-B1", "When lost-cnt equals 1, only RCV-NXT is lost and fast path is selected. Only sack-high will be updated if FaSR "+
-			"receives an OoO packet.", "one lost packet",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if cur.path == normal || cur.lost != 1 || cur.over != 0 {
-				return
-			}
-			c.Met()
-			if cur.blocks != 0 || cur.path != fast {
-				fail(c, cur, rule.Responder, "a bitmap is held with a lost-cnt of 1")
-			}
-		})
-}
-
-func fastJumps() rule.Rule {
-	return state("FASR-FAST-002", "On the fast path the retransmission takes RCV-NXT behind sack-high at once, and recovery is over",
-		"FASR III-B1", "When a retransmission packet (PSN=RCV-NXT) is received, the loss-recovery state is exited, and RCV-NXT is directly "+
-			"updated to sack-high + 1.", "one lost packet",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if prev.path != fast || prev.next == cur.next {
-				return
-			}
-			c.Met()
-			if cur.next != prev.high.Next() || cur.path != normal {
-				fail(c, cur, rule.Responder, "RCV-NXT goes to "+c.Rel(cur.next)+", sack-high was "+c.Rel(prev.high))
-			}
-		})
-}
-
-func slowEndsAtOne() rule.Rule {
-	return state("FASR-SLOW-002", "The slow path ends exactly when lost-cnt is 1 again, and all blocks are released then",
-		"FASR III-B1", "Once lost-cnt decreases to 1 again, FaSR switches from the slow path to the fast path, and the bitmap is disabled.",
-		"two lost packets in a row",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if prev.path != slow || prev.over != 0 || cur.path == normal {
-				return
-			}
-			c.Met()
-			if one := cur.lost == 1 && cur.over == 0; one != (cur.path == fast) || one && cur.blocks != 0 {
-				fail(c, cur, rule.Responder, "lost-cnt and path do not agree, or blocks are kept")
-			}
-		})
-}
-
-func compression() rule.Rule {
-	return state("FASR-SLOW-003", "From fast to slow, an offset of a block or more becomes the compression-cnt; a shorter one makes it zero",
-		"FASR III-D", "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow "+
-			"path, the compression-cnt is set to zero.", "two losses, and fewer or more packets than a block between them",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if prev.path != fast || cur.path != slow {
-				return
-			}
-			c.Met()
-			want := int64(prev.high.Sub(prev.next))
-			if want < int64(parameter(c, "block_bits", 10)) {
-				want = 0
-			}
-			if cur.compression != min(want, 1023) {
-				fail(c, cur, rule.Responder, "the compression-cnt is not the old offset, or not zero below a block")
-			}
-		})
-}
-
-func blocksFollow() rule.Rule {
-	return state("FASR-SLOW-004", "Blocks are taken at the tail as the list grows, and freed at the head as soon as they are passed",
-		"FASR III-C2", "When a retransmitted packet is received, the bitmap block is released from the head of the linked list.",
-		"a long burst of lost packets",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if cur.path != slow {
-				return
-			}
-			bits := int64(parameter(c, "block_bits", 10))
-			n := cur.recorded - cur.compression
-			// n bits that begin anywhere in a block lie in so many blocks at least and at most.
-			least, most := (n+bits-1)/bits, (n+2*bits-2)/bits
-			if cur.blocks < prev.blocks {
+			case early:
+			case cur.path != normal || cur.blocks != 0:
+				fail(c, cur, rule.Responder, "SR state is held although every packet came in its turn")
+			case arrived:
 				c.Met()
 			}
-			if cur.blocks < least || cur.blocks > most {
-				fail(c, cur, rule.Responder, "the blocks held are not those of the packets between RCV-NXT and sack-high")
-			}
-			if cur.recorded != int64(cur.high.Sub(cur.next)) {
-				fail(c, cur, rule.Responder, "the bitmap does not reach from RCV-NXT to sack-high")
-			}
-		})
-}
+		}
+		return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
+			arrived = arrived || s.Relation == rule.InOrder
+			early = early || s.Relation == rule.Ahead
+		}}
+	},
+})
 
-func countIsReceivers() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-SND-005", Level: rule.MustNot,
-		Title: "The sender does not change lost-cnt by itself: it is that of the last SACK, or zero outside recovery",
-		Source: rule.Source{Ref: "FASR III-B2", Requirement: "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt " +
-			"transmitted by the receiver."},
-		Needs: rule.TapRequester | responderState, Sees: rule.ResponseIn, Stimulus: "several lost packets",
-		New: func(c *rule.Context) rule.Check {
-			var heard []int64
-			w := newWatcher(c, true)
-			w.step = func(prev, cur *snapshot) {
-				if cur.sndLost == prev.sndLost || cur.sndLost == 0 || switched(c, "lostcnt_credit") {
+var fillCounts = state("FASR-LC-003", "A retransmission that is accepted on the slow path takes one off lost-cnt",
+	"FASR III-B1", "lost-cnt [...] will decrease after receiving the retransmitted data packet.", "three lost packets in a row",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if prev.path != slow || cur.path == normal || prev.over != 0 || !prev.next.Less(cur.next) || cur.high != prev.high {
+			return
+		}
+		c.Met()
+		if cur.lost != prev.lost-1 {
+			fail(c, cur, rule.Responder, "RCV-NXT is filled and lost-cnt does not go down by one")
+		}
+	})
+
+var overflowFreezes = state("FASR-LC-005", "lost-cnt stays within three bits; beyond, it overflows, and does not change until the recovery is over",
+	"FASR III-D", "Once the receiver's lost-cnt overflows, it remains unchanged until the packet loss recovery is completed.",
+	"nine lost packets in a row",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if cur.over != 0 {
+			c.Met()
+		}
+		switch {
+		case cur.lost < 0 || cur.lost > maxLost:
+			fail(c, cur, rule.Responder, "lost-cnt is beyond three bits")
+		case prev.over != 0 && cur.path != normal && (cur.over == 0 || cur.lost != prev.lost):
+			fail(c, cur, rule.Responder, "lost-cnt changes after an overflow, before the recovery is over")
+		}
+	})
+
+var fastHoldsNoBlock = state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap block is held: packets out of order move sack-high alone",
+	"FASR III-B1", "When lost-cnt equals 1, only RCV-NXT is lost and fast path is selected. Only sack-high will be updated if FaSR "+
+		"receives an OoO packet.", "one lost packet",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if cur.path == normal || cur.lost != 1 || cur.over != 0 {
+			return
+		}
+		c.Met()
+		if cur.blocks != 0 || cur.path != fast {
+			fail(c, cur, rule.Responder, "a bitmap is held with a lost-cnt of 1")
+		}
+	})
+
+var fastJumps = state("FASR-FAST-002", "On the fast path the retransmission takes RCV-NXT behind sack-high at once, and recovery is over",
+	"FASR III-B1", "When a retransmission packet (PSN=RCV-NXT) is received, the loss-recovery state is exited, and RCV-NXT is directly "+
+		"updated to sack-high + 1.", "one lost packet",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if prev.path != fast || prev.next == cur.next {
+			return
+		}
+		c.Met()
+		if cur.next != prev.high.Next() || cur.path != normal {
+			fail(c, cur, rule.Responder, "RCV-NXT goes to "+c.Rel(cur.next)+", sack-high was "+c.Rel(prev.high))
+		}
+	})
+
+var slowEndsAtOne = state("FASR-SLOW-002", "The slow path ends exactly when lost-cnt is 1 again, and all blocks are released then",
+	"FASR III-B1", "Once lost-cnt decreases to 1 again, FaSR switches from the slow path to the fast path, and the bitmap is disabled.",
+	"two lost packets in a row",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if prev.path != slow || prev.over != 0 || cur.path == normal {
+			return
+		}
+		c.Met()
+		if one := cur.lost == 1 && cur.over == 0; one != (cur.path == fast) || one && cur.blocks != 0 {
+			fail(c, cur, rule.Responder, "lost-cnt and path do not agree, or blocks are kept")
+		}
+	})
+
+var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a block or more becomes the compression-cnt; a shorter one makes it zero",
+	"FASR III-D", "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow "+
+		"path, the compression-cnt is set to zero.", "two losses, and fewer or more packets than a block between them",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if prev.path != fast || cur.path != slow {
+			return
+		}
+		c.Met()
+		want := int64(prev.high.Sub(prev.next))
+		if want < int64(parameter(c, "block_bits", 10)) {
+			want = 0
+		}
+		if cur.compression != min(want, 1023) {
+			fail(c, cur, rule.Responder, "the compression-cnt is not the old offset, or not zero below a block")
+		}
+	})
+
+var blocksFollow = state("FASR-SLOW-004", "Blocks are taken at the tail as the list grows, and freed at the head as soon as they are passed",
+	"FASR III-C2", "When a retransmitted packet is received, the bitmap block is released from the head of the linked list.",
+	"a long burst of lost packets",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if cur.path != slow {
+			return
+		}
+		bits := int64(parameter(c, "block_bits", 10))
+		n := cur.recorded - cur.compression
+		// n bits that begin anywhere in a block lie in so many blocks at least and at most.
+		least, most := (n+bits-1)/bits, (n+2*bits-2)/bits
+		if cur.blocks < prev.blocks {
+			c.Met()
+		}
+		if cur.blocks < least || cur.blocks > most {
+			fail(c, cur, rule.Responder, "the blocks held are not those of the packets between RCV-NXT and sack-high")
+		}
+		if cur.recorded != int64(cur.high.Sub(cur.next)) {
+			fail(c, cur, rule.Responder, "the bitmap does not reach from RCV-NXT to sack-high")
+		}
+	})
+
+var countIsReceivers = define(rule.Rule{
+	ID: "FASR-SND-005", Level: rule.MustNot,
+	Title: "The sender does not change lost-cnt by itself: it is that of the last SACK, or zero outside recovery",
+	Source: rule.Source{Ref: "FASR III-B2", Requirement: "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt " +
+		"transmitted by the receiver."},
+	Needs: rule.TapRequester | responderState, Sees: rule.ResponseIn, Stimulus: "several lost packets",
+	New: func(c *rule.Context) rule.Check {
+		var heard []int64
+		w := newWatcher(c, true)
+		w.step = func(prev, cur *snapshot) {
+			if cur.sndLost == prev.sndLost || cur.sndLost == 0 || switched(c, "lostcnt_credit") {
+				return
+			}
+			c.Met()
+			for i, n := range heard {
+				if n == cur.sndLost {
+					heard = heard[i:]
 					return
 				}
-				c.Met()
-				for i, n := range heard {
-					if n == cur.sndLost {
-						heard = heard[i:]
-						return
-					}
-				}
-				fail(c, cur, rule.Requester, "the sender's lost-cnt is not that of a SACK")
 			}
-			return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
-				if isSACK(s.Pkt) && s.Intact() {
-					if n := len(heard); n == 0 || heard[n-1] != int64(s.Pkt.SACK.LostCnt) {
-						heard = append(heard[max(0, n-64):], int64(s.Pkt.SACK.LostCnt))
-					}
+			fail(c, cur, rule.Requester, "the sender's lost-cnt is not that of a SACK")
+		}
+		return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
+			if isSACK(s.Pkt) && s.Intact() {
+				if n := len(heard); n == 0 || heard[n-1] != int64(s.Pkt.SACK.LostCnt) {
+					heard = append(heard[max(0, n-64):], int64(s.Pkt.SACK.LostCnt))
 				}
-			}}
-		},
+			}
+		}}
+	},
+})
+
+var unitsInUse = state("FASR-POOL-001", "A QP holds one SR state unit while any of its places is in recovery, and none otherwise",
+	"FASR III-C1", "When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is set to 0, and can be "+
+		"used by other QPs.", "loss on several QPs",
+	func(c *rule.Context, prev, cur *snapshot) {
+		recovering := false
+		for _, p := range cur.paths {
+			recovering = recovering || p != normal
+		}
+		if prev.unit != 0 && cur.unit == 0 {
+			c.Met()
+		}
+		if recovering != (cur.unit != 0) {
+			fail(c, cur, rule.Responder, "the SR state pointer does not say whether the QP is in recovery")
+		}
+		if cur.unit != 0 && cur.pool["pool_units"] < 1 {
+			fail(c, cur, rule.Responder, "a unit is held that the pool does not count")
+		}
 	})
-}
 
-func unitsInUse() rule.Rule {
-	return state("FASR-POOL-001", "A QP holds one SR state unit while any of its places is in recovery, and none otherwise",
-		"FASR III-C1", "When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is set to 0, and can be "+
-			"used by other QPs.", "loss on several QPs",
-		func(c *rule.Context, prev, cur *snapshot) {
-			recovering := false
-			for _, p := range cur.paths {
-				recovering = recovering || p != normal
-			}
-			if prev.unit != 0 && cur.unit == 0 {
-				c.Met()
-			}
-			if recovering != (cur.unit != 0) {
-				fail(c, cur, rule.Responder, "the SR state pointer does not say whether the QP is in recovery")
-			}
-			if cur.unit != 0 && cur.pool["pool_units"] < 1 {
-				fail(c, cur, rule.Responder, "a unit is held that the pool does not count")
-			}
-		})
-}
+var poolSize = state("FASR-POOL-002", "The pool is 38 bytes per unit and, per block, its bits and a pointer: 20 and 70 of ten bits are 917.5 bytes",
+	"FASR III-D", "20 SR state units with a size of 38B [...] and 70 bitmap blocks with a size of 10 bits [...]. The total memory overhead "+
+		"is 0.92 KB.", "any run",
+	func(c *rule.Context, _, cur *snapshot) {
+		got, reported := cur.pool["pool_bits"]
+		if !reported {
+			return
+		}
+		c.Met()
+		blocks, pointer := parameter(c, "blocks", 70), 8
+		if blocks > 255 {
+			pointer = 16
+		}
+		if want := parameter(c, "units", 20)*38*8 + blocks*(parameter(c, "block_bits", 10)+pointer); got != int64(want) {
+			fail(c, cur, rule.Responder, "the pool's size is not that of its units and blocks")
+		}
+		delete(cur.pool, "pool_bits") // once
+	})
 
-func poolSize() rule.Rule {
-	return state("FASR-POOL-002", "The pool is 38 bytes per unit and, per block, its bits and a pointer: 20 and 70 of ten bits are 917.5 bytes",
-		"FASR III-D", "20 SR state units with a size of 38B [...] and 70 bitmap blocks with a size of 10 bits [...]. The total memory overhead "+
-			"is 0.92 KB.", "any run",
-		func(c *rule.Context, _, cur *snapshot) {
-			got, reported := cur.pool["pool_bits"]
-			if !reported {
-				return
-			}
-			c.Met()
-			blocks, pointer := parameter(c, "blocks", 70), 8
-			if blocks > 255 {
-				pointer = 16
-			}
-			if want := parameter(c, "units", 20)*38*8 + blocks*(parameter(c, "block_bits", 10)+pointer); got != int64(want) {
-				fail(c, cur, rule.Responder, "the pool's size is not that of its units and blocks")
-			}
-			delete(cur.pool, "pool_bits") // once
-		})
-}
+var recordedKept = state("FASR-POOL-004", "What was recorded before the pool was exhausted is kept: recovery ends behind it",
+	"FASR III-D", "After the QP returns to GBN, the recorded OoO will not be deleted.", "a pool without blocks and two losses in one recovery",
+	func(c *rule.Context, prev, cur *snapshot) {
+		if prev.fallback == 0 || prev.path == normal {
+			return
+		}
+		c.Met()
+		if cur.path == normal && cur.next.LessEq(prev.high) {
+			fail(c, cur, rule.Responder, "recorded packets up to "+c.Rel(prev.high)+" are given up, RCV-NXT is "+c.Rel(cur.next))
+		}
+	})
 
-func recordedKept() rule.Rule {
-	return state("FASR-POOL-004", "What was recorded before the pool was exhausted is kept: recovery ends behind it",
-		"FASR III-D", "After the QP returns to GBN, the recorded OoO will not be deleted.", "a pool without blocks and two losses in one recovery",
-		func(c *rule.Context, prev, cur *snapshot) {
-			if prev.fallback == 0 || prev.path == normal {
-				return
-			}
-			c.Met()
-			if cur.path == normal && cur.next.LessEq(prev.high) {
-				fail(c, cur, rule.Responder, "recorded packets up to "+c.Rel(prev.high)+" are given up, RCV-NXT is "+c.Rel(cur.next))
-			}
-		})
-}
+var poolSuffices = advice(state("FASR-POOL-005", "Twenty units and seventy blocks suffice for one QP with a window of 500 packets and two per cent of loss",
+	"FASR III-D, V-D3", "FaSR supports OoO records with a packet loss rate of 0.02.", "one QP, two per cent of random loss",
+	func(c *rule.Context, _, cur *snapshot) {
+		if parameter(c, "units", 20) < 20 || parameter(c, "blocks", 70) < 70 || cur.pool["pool_units"] > 1 || cur.path == normal {
+			return
+		}
+		c.Met()
+		if cur.pool["pool_exhausted"] > 0 {
+			fail(c, cur, rule.Responder, "the pool is exhausted")
+		}
+	}))
 
-func poolSuffices() rule.Rule {
-	r := state("FASR-POOL-005", "Twenty units and seventy blocks suffice for one QP with a window of 500 packets and two per cent of loss",
-		"FASR III-D, V-D3", "FaSR supports OoO records with a packet loss rate of 0.02.", "one QP, two per cent of random loss",
-		func(c *rule.Context, _, cur *snapshot) {
-			if parameter(c, "units", 20) < 20 || parameter(c, "blocks", 70) < 70 || cur.pool["pool_units"] > 1 || cur.path == normal {
-				return
-			}
-			c.Met()
-			if cur.pool["pool_exhausted"] > 0 {
-				fail(c, cur, rule.Responder, "the pool is exhausted")
-			}
-		})
+// advice makes a rule one of how much there is, which nobody has to keep.
+func advice(r rule.Rule) rule.Rule {
 	r.Level, r.Rests = rule.Should, validity.Everything
 	return r
 }
 
 // placeable and readAcknowledged are about the packets themselves.
 
-func placeable() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-PLC-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its receive and its offset",
-		Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
-			"payload offset [...]. All WRITE packets carry their target remote memory address, which costs 8 bytes."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets",
-		New: func(c *rule.Context) rule.Check {
-			p := places{c: c}
-			return rule.Check{Sight: p.sight}
-		},
-	})
-}
+var placeable = define(rule.Rule{
+	ID: "FASR-PLC-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its receive and its offset",
+	Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
+		"payload offset [...]. All WRITE packets carry their target remote memory address, which costs 8 bytes."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets",
+	New: func(c *rule.Context) rule.Check {
+		p := places{c: c}
+		return rule.Check{Sight: p.sight}
+	},
+})
 
 // places follows where the packets of the current message belong.
 type places struct {
@@ -452,18 +428,16 @@ func (p *places) numbered(pkt *roce.Packet) {
 	p.known, p.number = true, pkt.SO.SN
 }
 
-func readAcknowledged() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-RD-001", Level: rule.Must,
-		Title: "READ requests are acknowledged, and one that is not is sent again on timeout",
-		Source: rule.Source{Ref: "FASR IV-D, IV-B", Requirement: "For READ, an acknowledgment mechanism is introduced to the READ requests [...]. If an RD " +
-			"request times out, it will be resubmitted."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses, Stimulus: "READs, and a lost READ request",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: newRequests(c).sight}
-		},
-	})
-}
+var readAcknowledged = define(rule.Rule{
+	ID: "FASR-RD-001", Level: rule.Must,
+	Title: "READ requests are acknowledged, and one that is not is sent again on timeout",
+	Source: rule.Source{Ref: "FASR IV-D, IV-B", Requirement: "For READ, an acknowledgment mechanism is introduced to the READ requests [...]. If an RD " +
+		"request times out, it will be resubmitted."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses, Stimulus: "READs, and a lost READ request",
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: newRequests(c).sight}
+	},
+})
 
 // requests follows one READ request at a time, from its arrival to its acknowledgement, or from its loss to its repetition.
 type requests struct {

@@ -134,176 +134,160 @@ func wrongCount(which func(cause) bool) func(*rule.Context) rule.Check {
 	})
 }
 
-func enterCounts() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-LC-001", Level: rule.Must,
-		Title: "The first packet out of order makes lost-cnt the distance from RCV-NXT to it",
-		Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the normal state, lost-cnt will increase according to the interval between " +
-			"PSN and RCV-NXT."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "one to eight lost packets in a row",
-		New: wrongCount(func(w cause) bool { return w == enters }),
-	})
-}
+var enterCounts = define(rule.Rule{
+	ID: "FASR-LC-001", Level: rule.Must,
+	Title: "The first packet out of order makes lost-cnt the distance from RCV-NXT to it",
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the normal state, lost-cnt will increase according to the interval between " +
+		"PSN and RCV-NXT."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "one to eight lost packets in a row",
+	New: wrongCount(func(w cause) bool { return w == enters }),
+})
 
-func gapCounts() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-LC-002", Level: rule.Must,
-		Title: "In recovery, a new highest PSN adds to lost-cnt what lies between it and sack-high",
-		Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the loss recovery state, lost-cnt will increase according to the interval " +
-			"between PSN and sack-high."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "two separate losses in one recovery",
-		New: wrongCount(func(w cause) bool { return w == gaps }),
-	})
-}
+var gapCounts = define(rule.Rule{
+	ID: "FASR-LC-002", Level: rule.Must,
+	Title: "In recovery, a new highest PSN adds to lost-cnt what lies between it and sack-high",
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the loss recovery state, lost-cnt will increase according to the interval " +
+		"between PSN and sack-high."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "two separate losses in one recovery",
+	New: wrongCount(func(w cause) bool { return w == gaps }),
+})
 
-func sackCarriesCount() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-LC-004", Level: rule.Must,
-		Title: "Every packet out of order that is recorded draws a SACK with the lost-cnt after it",
-		Source: rule.Source{Ref: "FASR III-B1", Requirement: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to " +
-			"the sender."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets followed by others",
-		New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-			if !want.Why.recorded() {
-				return
-			}
+var sackCarriesCount = define(rule.Rule{
+	ID: "FASR-LC-004", Level: rule.Must,
+	Title: "Every packet out of order that is recorded draws a SACK with the lost-cnt after it",
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to " +
+		"the sender."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets followed by others",
+	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
+		if !want.Why.recorded() {
+			return
+		}
+		c.Met()
+		switch {
+		case sent == nil:
+			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" draws no SACK")
+		case isSACK(sent.Pkt) && int(sent.Pkt.SACK.LostCnt) != want.Why.lost:
+			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; after it %d are missing", c.Rel(want.Named()),
+				sent.Pkt.SACK.LostCnt, want.Why.lost)
+		}
+	}),
+})
+
+var overflowOpcode = define(rule.Rule{
+	ID: "FASR-LC-006", Level: rule.Must,
+	Title:  "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
+	Source: rule.Source{Ref: "FASR IV-D", Requirement: "The lost-cnt overflow flag is marked using the unused op-type value."},
+	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
+	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
+		if sent == nil || !isSACK(sent.Pkt) || want.Why.why == passes {
+			return
+		}
+		over := sent.Pkt.Opcode == roce.FaSRSackOverflow
+		if want.Why.over {
 			c.Met()
+		}
+		if over != want.Why.over {
+			c.Failf(rule.Responder, "%v of %s; missing are %d, overflow is %v", sent.Pkt.Opcode, c.Rel(want.Named()), want.Why.lost, want.Why.over)
+		}
+	}),
+})
+
+var slowRecords = define(rule.Rule{
+	ID: "FASR-SLOW-001", Level: rule.Must,
+	Title: "On the slow path packets out of order are recorded, and a fill takes RCV-NXT to the first that is not",
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "After receiving a retransmission packet, the bitmap is still queried to obtain the " +
+		"updated value of RCV-NXT."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "several lost packets with others between them",
+	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
+		if sent == nil {
+			return
+		}
+		said, is := sent.Pkt.PSN, want.Next
+		switch {
+		case want.Why.why == fillsSlow && rule.IsACK(sent.Pkt):
+			is = is.Prev()
+		case want.Why.lost <= 1 || !isSACK(sent.Pkt):
+			return
+		}
+		if c.Met(); said.Less(is) || isSACK(sent.Pkt) && said != is {
+			c.Failf(rule.Responder, "the answer to %s says %s; RCV-NXT makes it %s", c.Rel(want.Named()), c.Rel(said), c.Rel(is))
+		}
+	}),
+})
+
+var fillAcknowledged = define(rule.Rule{
+	ID: "FASR-ACK-001", Level: rule.Must,
+	Title: "The packet that fills RCV-NXT in recovery is answered with an ACK, not with a SACK",
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK " +
+		"(AACK)."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet that is sent again",
+	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
+		switch name := c.Rel(want.Named()); {
+		case !want.Why.filled():
+		case sent == nil:
+			c.FailAt(want.At, want.Index, rule.Responder, name+" fills RCV-NXT and draws no ACK")
+		case isSACK(sent.Pkt):
+			c.Failf(rule.Responder, "a SACK answers the fill of %s; an ACK expected", name)
+		default:
+			c.Met()
+		}
+	}),
+})
+
+var fnackNames = define(rule.Rule{
+	ID: "FASR-FNK-001", Level: rule.Must,
+	Title: "A packet between RCV-NXT and sack-high is dropped and answered with an FNACK that carries its PSN",
+	Source: rule.Source{Ref: "FASR III-D", Requirement: "If the receiver receives a packet with a PSN smaller than sack-high and larger than " +
+		"RCV-NXT, one retransmitted packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "the first of several retransmissions lost",
+	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
+		switch {
+		case want.Why.why != passes:
+			if sent != nil && sent.Pkt.Opcode == roce.FNACK {
+				c.Failf(rule.Responder, "FNACK of %s, which is not below sack-high", c.Rel(want.Named()))
+			}
+		case sent == nil:
+			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is below sack-high and draws no FNACK")
+		case sent.Pkt.Opcode != roce.FNACK:
+			c.Failf(rule.Responder, "%s is below sack-high and draws %v", c.Rel(want.Named()), sent.Pkt.Opcode)
+		default:
+			c.Met()
+		}
+	}),
+})
+
+var exhaustedGoesBack = define(rule.Rule{
+	ID: "FASR-POOL-003", Level: rule.Must,
+	Title: "A responder whose pool is exhausted goes back N: one NAK, and no SACK until the recovery is over",
+	Source: rule.Source{Ref: "FASR III-D", Requirement: "When the bitmap is exhausted, FaSR automatically switches to GBN. [...] QP will not be " +
+		"returned to SR until the loss recovery is completed."},
+	Needs: rule.TapResponder, Sees: sightsOfReceiver, Stimulus: "a pool of one unit and two QPs that lose",
+	New: func(c *rule.Context) rule.Check {
+		var newest, asked, begun psn.PSN
+		seen, back, acked := false, false, false
+		return rule.Check{Sight: func(s *rule.Sight) {
+			p := s.Pkt
 			switch {
-			case sent == nil:
-				c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" draws no SACK")
-			case isSACK(sent.Pkt) && int(sent.Pkt.SACK.LostCnt) != want.Why.lost:
-				c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; after it %d are missing", c.Rel(want.Named()),
-					sent.Pkt.SACK.LostCnt, want.Why.lost)
-			}
-		}),
-	})
-}
-
-func overflowOpcode() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-LC-006", Level: rule.Must,
-		Title:  "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
-		Source: rule.Source{Ref: "FASR IV-D", Requirement: "The lost-cnt overflow flag is marked using the unused op-type value."},
-		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
-		New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-			if sent == nil || !isSACK(sent.Pkt) || want.Why.why == passes {
-				return
-			}
-			over := sent.Pkt.Opcode == roce.FaSRSackOverflow
-			if want.Why.over {
-				c.Met()
-			}
-			if over != want.Why.over {
-				c.Failf(rule.Responder, "%v of %s; missing are %d, overflow is %v", sent.Pkt.Opcode, c.Rel(want.Named()), want.Why.lost, want.Why.over)
-			}
-		}),
-	})
-}
-
-func slowRecords() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-SLOW-001", Level: rule.Must,
-		Title: "On the slow path packets out of order are recorded, and a fill takes RCV-NXT to the first that is not",
-		Source: rule.Source{Ref: "FASR III-B1", Requirement: "After receiving a retransmission packet, the bitmap is still queried to obtain the " +
-			"updated value of RCV-NXT."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "several lost packets with others between them",
-		New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-			if sent == nil {
-				return
-			}
-			said, is := sent.Pkt.PSN, want.Next
-			switch {
-			case want.Why.why == fillsSlow && rule.IsACK(sent.Pkt):
-				is = is.Prev()
-			case want.Why.lost <= 1 || !isSACK(sent.Pkt):
-				return
-			}
-			if c.Met(); said.Less(is) || isSACK(sent.Pkt) && said != is {
-				c.Failf(rule.Responder, "the answer to %s says %s; RCV-NXT makes it %s", c.Rel(want.Named()), c.Rel(said), c.Rel(is))
-			}
-		}),
-	})
-}
-
-func fillAcknowledged() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-ACK-001", Level: rule.Must,
-		Title: "The packet that fills RCV-NXT in recovery is answered with an ACK, not with a SACK",
-		Source: rule.Source{Ref: "FASR III-B1", Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK " +
-			"(AACK)."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet that is sent again",
-		New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-			switch name := c.Rel(want.Named()); {
-			case !want.Why.filled():
-			case sent == nil:
-				c.FailAt(want.At, want.Index, rule.Responder, name+" fills RCV-NXT and draws no ACK")
-			case isSACK(sent.Pkt):
-				c.Failf(rule.Responder, "a SACK answers the fill of %s; an ACK expected", name)
-			default:
-				c.Met()
-			}
-		}),
-	})
-}
-
-func fnackNames() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-FNK-001", Level: rule.Must,
-		Title: "A packet between RCV-NXT and sack-high is dropped and answered with an FNACK that carries its PSN",
-		Source: rule.Source{Ref: "FASR III-D", Requirement: "If the receiver receives a packet with a PSN smaller than sack-high and larger than " +
-			"RCV-NXT, one retransmitted packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "the first of several retransmissions lost",
-		New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-			switch {
-			case want.Why.why != passes:
-				if sent != nil && sent.Pkt.Opcode == roce.FNACK {
-					c.Failf(rule.Responder, "FNACK of %s, which is not below sack-high", c.Rel(want.Named()))
+			case s.Point == trace.ResponderIn && s.Intact() && s.Relation == rule.Ahead:
+				// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of them have
+				// come: that begins another, although the answers of the one before may still be in the port.
+				if !seen || newest.Less(c.EPSN) {
+					seen, back, begun, newest = true, false, c.EPSN, p.PSN
 				}
-			case sent == nil:
-				c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is below sack-high and draws no FNACK")
-			case sent.Pkt.Opcode != roce.FNACK:
-				c.Failf(rule.Responder, "%s is below sack-high and draws %v", c.Rel(want.Named()), sent.Pkt.Opcode)
-			default:
+				newest = psn.Max(newest, p.PSN)
+			case s.Point != trace.ResponderOut:
+			case rule.IsNAK(p):
 				c.Met()
-			}
-		}),
-	})
-}
-
-func exhaustedGoesBack() rule.Rule {
-	return define(rule.Rule{
-		ID: "FASR-POOL-003", Level: rule.Must,
-		Title: "A responder whose pool is exhausted goes back N: one NAK, and no SACK until the recovery is over",
-		Source: rule.Source{Ref: "FASR III-D", Requirement: "When the bitmap is exhausted, FaSR automatically switches to GBN. [...] QP will not be " +
-			"returned to SR until the loss recovery is completed."},
-		Needs: rule.TapResponder, Sees: sightsOfReceiver, Stimulus: "a pool of one unit and two QPs that lose",
-		New: func(c *rule.Context) rule.Check {
-			var newest, asked, begun psn.PSN
-			seen, back, acked := false, false, false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				switch {
-				case s.Point == trace.ResponderIn && s.Intact() && s.Relation == rule.Ahead:
-					// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of them have
-					// come: that begins another, although the answers of the one before may still be in the port.
-					if !seen || newest.Less(c.EPSN) {
-						seen, back, begun, newest = true, false, c.EPSN, p.PSN
-					}
-					newest = psn.Max(newest, p.PSN)
-				case s.Point != trace.ResponderOut:
-				case rule.IsNAK(p):
-					c.Met()
-					if back && !acked && p.PSN == asked {
-						c.Failf(rule.Responder, "a second NAK of %s in one fallback; one expected", c.Rel(asked))
-					}
-					back, acked, asked = !seen || begun.LessEq(p.PSN), false, p.PSN
-				case rule.IsACK(p):
-					acked = acked || !p.PSN.Less(asked)
-					back = back && p.PSN.Less(newest)
-				case back && isSACK(p):
-					c.Failf(rule.Responder, "SACK of %s in fallback to go-back-N; a NAK expected", c.Rel(p.SACK.PSN))
+				if back && !acked && p.PSN == asked {
+					c.Failf(rule.Responder, "a second NAK of %s in one fallback; one expected", c.Rel(asked))
 				}
-			}}
-		},
-	})
-}
+				back, acked, asked = !seen || begun.LessEq(p.PSN), false, p.PSN
+			case rule.IsACK(p):
+				acked = acked || !p.PSN.Less(asked)
+				back = back && p.PSN.Less(newest)
+			case back && isSACK(p):
+				c.Failf(rule.Responder, "SACK of %s in fallback to go-back-N; a NAK expected", c.Rel(p.SACK.PSN))
+			}
+		}}
+	},
+})

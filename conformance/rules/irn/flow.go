@@ -7,44 +7,40 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func capHolds() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-FC-001", Level: rule.MustNot,
-		Title: "No new packet is sent with as many in flight as the cap allows; those acknowledged selectively count",
-		Source: rule.Source{Ref: bdp, Requirement: "A new packet is transmitted only if the number of packets in flight, computed as the difference between the " +
-			"current packet's sequence number and last acknowledged sequence number, is less than this BDP cap."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a flow that fills the window",
-		New: func(c *rule.Context) rule.Check {
-			limit := capOf(c)
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.First {
-					return
-				}
-				switch flight := s.Pkt.PSN.Sub(c.UNA); {
-				case flight >= limit:
-					c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d", c.Rel(s.Pkt.PSN), flight, limit)
-				case flight == limit-1:
-					c.Met()
-				}
-			}}
-		},
-	})
-}
+var capHolds = define(rule.Rule{
+	ID: "IRN-FC-001", Level: rule.MustNot,
+	Title: "No new packet is sent with as many in flight as the cap allows; those acknowledged selectively count",
+	Source: rule.Source{Ref: bdp, Requirement: "A new packet is transmitted only if the number of packets in flight, computed as the difference between the " +
+		"current packet's sequence number and last acknowledged sequence number, is less than this BDP cap."},
+	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a flow that fills the window",
+	New: func(c *rule.Context) rule.Check {
+		limit := capOf(c)
+		return rule.Check{Sight: func(s *rule.Sight) {
+			if s.Relation != rule.First {
+				return
+			}
+			switch flight := s.Pkt.PSN.Sub(c.UNA); {
+			case flight >= limit:
+				c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d", c.Rel(s.Pkt.PSN), flight, limit)
+			case flight == limit-1:
+				c.Met()
+			}
+		}}
+	},
+})
 
-func newDataInRecovery() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-REC-006", Level: rule.Must,
-		Title: "With no hole left to send again, new packets go on during recovery as far as the cap allows",
-		Source: rule.Source{Ref: recovery, Requirement: "When there are no more lost packets to be retransmitted, the sender continues to transmit new packets " +
-			"(if allowed by BDP-FC)."},
-		Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
-		New: func(c *rule.Context) rule.Check {
-			f := flow{c: c, requests: newRequests(c), idle: vtime.Never}
-			f.judgeOnly()
-			return rule.Check{Sight: f.sight, Event: f.event, End: f.stalled}
-		},
-	})
-}
+var newDataInRecovery = define(rule.Rule{
+	ID: "IRN-REC-006", Level: rule.Must,
+	Title: "With no hole left to send again, new packets go on during recovery as far as the cap allows",
+	Source: rule.Source{Ref: recovery, Requirement: "When there are no more lost packets to be retransmitted, the sender continues to transmit new packets " +
+		"(if allowed by BDP-FC)."},
+	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
+	New: func(c *rule.Context) rule.Check {
+		f := flow{c: c, requests: newRequests(c), idle: vtime.Never}
+		f.judgeOnly()
+		return rule.Check{Sight: f.sight, Event: f.event, End: f.stalled}
+	},
+})
 
 // flow watches a sender in recovery that has nothing to send again, room in its window, and work: it may be silent for as
 // long as its host may, and not longer. Work is counted in packets; READs wait for others, so a requester that posts any

@@ -21,15 +21,15 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		bitmapEncoding(), holeFilled(), beyondDropped(),
-		completionParked(),
-		capHolds(), capSparesRetransmissions(),
-		differential(),
-		writePlaceable(), sendPlaceable(), homelessDropped(),
-		readNumbering(), readAcknowledged(), readRetransmits(), readOrder(),
-		recoveryEntered(), headFirst(), holesOnly(), holesOnce(), recoveryLeft(), newDataInRecovery(), sackCancels(), partialACK(),
-		timeoutLowHigh(), timeoutHeadFirst(),
-		earlyNACKed(), inOrderACKed(), duplicateACKed(), earlyTwiceNACKed(),
+		bitmapEncoding, holeFilled, beyondDropped,
+		completionParked,
+		capHolds, capSparesRetransmissions,
+		differential,
+		writePlaceable, sendPlaceable, homelessDropped,
+		readNumbering, readAcknowledged, readRetransmits, readOrder,
+		recoveryEntered, headFirst, holesOnly, holesOnce, recoveryLeft, newDataInRecovery, sackCancels, partialACK,
+		timeoutLowHigh, timeoutHeadFirst,
+		earlyNACKed, inOrderACKed, duplicateACKed, earlyTwiceNACKed,
 	}
 }
 

@@ -9,52 +9,48 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-func writePlaceable() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "Every WRITE packet is placeable alone: it has a RETH, with the address of its own first byte",
-		Source: rule.Source{Ref: early, Requirement: "The RETH header (containing the remote memory location) is carried only by the first packet of a Write " +
-			"message. IRN requires adding it to every packet."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "WRITEs of several packets",
-		New: func(c *rule.Context) rule.Check {
-			var va uint64 // of the next packet of the open message
-			inside := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				if !p.Opcode.IsWrite() || s.Relation != rule.First || s.Defect() != "" {
-					return
-				}
-				switch {
-				case p.Opcode.Layout()&roce.LayoutRETH == 0:
-					c.Failf(rule.Requester, "%v %s has no RETH; one expected", p.Opcode, c.Rel(p.PSN))
-					return
-				case p.Opcode.StartsMessage():
-					va = p.RETH.VA
-				case inside && p.RETH.VA != va:
-					c.Failf(rule.Requester, "%s says that it belongs at %#x, which is %#x", c.Rel(p.PSN), p.RETH.VA, va)
-				case inside:
-					c.Met()
-				}
-				va += uint64(p.Len)
-				inside = !p.Opcode.EndsMessage()
-			}}
-		},
-	})
-}
+var writePlaceable = define(rule.Rule{
+	ID: "IRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "Every WRITE packet is placeable alone: it has a RETH, with the address of its own first byte",
+	Source: rule.Source{Ref: early, Requirement: "The RETH header (containing the remote memory location) is carried only by the first packet of a Write " +
+		"message. IRN requires adding it to every packet."},
+	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "WRITEs of several packets",
+	New: func(c *rule.Context) rule.Check {
+		var va uint64 // of the next packet of the open message
+		inside := false
+		return rule.Check{Sight: func(s *rule.Sight) {
+			p := s.Pkt
+			if !p.Opcode.IsWrite() || s.Relation != rule.First || s.Defect() != "" {
+				return
+			}
+			switch {
+			case p.Opcode.Layout()&roce.LayoutRETH == 0:
+				c.Failf(rule.Requester, "%v %s has no RETH; one expected", p.Opcode, c.Rel(p.PSN))
+				return
+			case p.Opcode.StartsMessage():
+				va = p.RETH.VA
+			case inside && p.RETH.VA != va:
+				c.Failf(rule.Requester, "%s says that it belongs at %#x, which is %#x", c.Rel(p.PSN), p.RETH.VA, va)
+			case inside:
+				c.Met()
+			}
+			va += uint64(p.Len)
+			inside = !p.Opcode.EndsMessage()
+		}}
+	},
+})
 
-func sendPlaceable() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-PLC-002", Level: rule.Must,
-		Title: "Every SEND packet carries the number of its receive and its offset in it, and completes that receive",
-		Source: rule.Source{Ref: early, Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder identifies the Receive WQE, and " +
-			"the offset in it; a Write with Immediate carries the recv_WQE_SN in its last packet."},
-		Needs: rule.Both | rule.Completions, Sees: rule.RequestOut, Stimulus: "SENDs of several packets that overtake each other",
-		New: func(c *rule.Context) rule.Check {
-			p := places{c: c, sn: map[psn.PSN]uint32{}}
-			return rule.Check{Sight: p.sight, Event: p.event}
-		},
-	})
-}
+var sendPlaceable = define(rule.Rule{
+	ID: "IRN-PLC-002", Level: rule.Must,
+	Title: "Every SEND packet carries the number of its receive and its offset in it, and completes that receive",
+	Source: rule.Source{Ref: early, Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder identifies the Receive WQE, and " +
+		"the offset in it; a Write with Immediate carries the recv_WQE_SN in its last packet."},
+	Needs: rule.Both | rule.Completions, Sees: rule.RequestOut, Stimulus: "SENDs of several packets that overtake each other",
+	New: func(c *rule.Context) rule.Check {
+		p := places{c: c, sn: map[psn.PSN]uint32{}}
+		return rule.Check{Sight: p.sight, Event: p.event}
+	},
+})
 
 // places follows the numbers of receives: as the requester counts them, and as the responder completes them.
 type places struct {
@@ -121,33 +117,31 @@ func (x *places) event(e *trace.Event) {
 	}
 }
 
-func completionParked() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-CQE-001", Level: rule.MustNot,
-		Title: "No receive completes before all earlier packets have arrived",
-		Source: rule.Source{Ref: early, Requirement: "The responder stores a premature CQE until all packets up to that one have arrived, and only then is the " +
-			"completion raised."},
-		Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts, Stimulus: "a lost packet, and a later SEND that is complete",
-		New: func(c *rule.Context) rule.Check {
-			parked := map[psn.PSN]bool{}
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					if s.Kept && kindOf(s.Pkt.Opcode) == lastCQE {
-						parked[s.Pkt.PSN] = true
-					}
-				},
-				Event: func(e *trace.Event) {
-					if e.Kind != trace.Recv || c.Mine(e) || e.Body.Status != engine.StatusSuccess {
-						return
-					}
-					if !e.Body.PSN.Less(c.EPSN) {
-						c.Failf(rule.Responder, "the receive wr=%d completes with %s, while %s is missing", e.Body.ID, c.Rel(e.Body.PSN), c.Rel(c.EPSN))
-					} else if parked[e.Body.PSN] {
-						c.Met()
-					}
-					delete(parked, e.Body.PSN)
-				},
-			}
-		},
-	})
-}
+var completionParked = define(rule.Rule{
+	ID: "IRN-CQE-001", Level: rule.MustNot,
+	Title: "No receive completes before all earlier packets have arrived",
+	Source: rule.Source{Ref: early, Requirement: "The responder stores a premature CQE until all packets up to that one have arrived, and only then is the " +
+		"completion raised."},
+	Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts, Stimulus: "a lost packet, and a later SEND that is complete",
+	New: func(c *rule.Context) rule.Check {
+		parked := map[psn.PSN]bool{}
+		return rule.Check{
+			Sight: func(s *rule.Sight) {
+				if s.Kept && kindOf(s.Pkt.Opcode) == lastCQE {
+					parked[s.Pkt.PSN] = true
+				}
+			},
+			Event: func(e *trace.Event) {
+				if e.Kind != trace.Recv || c.Mine(e) || e.Body.Status != engine.StatusSuccess {
+					return
+				}
+				if !e.Body.PSN.Less(c.EPSN) {
+					c.Failf(rule.Responder, "the receive wr=%d completes with %s, while %s is missing", e.Body.ID, c.Rel(e.Body.PSN), c.Rel(c.EPSN))
+				} else if parked[e.Body.PSN] {
+					c.Met()
+				}
+				delete(parked, e.Body.PSN)
+			},
+		}
+	},
+})

@@ -13,19 +13,17 @@ import (
 // isRead reports a request whose answers are numbered apart: a READ, or an atomic.
 func isRead(o roce.Opcode) bool { return o.IsRead() || o.IsAtomic() }
 
-func readNumbering() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-RD-001", Level: rule.Must,
-		Title: "A READ request takes one PSN of the requests, and its responses are numbered apart, without a gap",
-		Source: rule.Source{Ref: transport + ", 5.4", Requirement: "IRN splits the PSN space into two different ones: sPSN to track the request packets " +
-			"sent by the requester, and rPSN to track the response packets received by the requester."},
-		Needs: rule.Both, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "READs of several packets",
-		New: func(c *rule.Context) rule.Check {
-			n := numbering{c: c, sent: map[psn.PSN]roce.SOETH{}}
-			return rule.Check{Sight: n.sight}
-		},
-	})
-}
+var readNumbering = define(rule.Rule{
+	ID: "IRN-RD-001", Level: rule.Must,
+	Title: "A READ request takes one PSN of the requests, and its responses are numbered apart, without a gap",
+	Source: rule.Source{Ref: transport + ", 5.4", Requirement: "IRN splits the PSN space into two different ones: sPSN to track the request packets " +
+		"sent by the requester, and rPSN to track the response packets received by the requester."},
+	Needs: rule.Both, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "READs of several packets",
+	New: func(c *rule.Context) rule.Check {
+		n := numbering{c: c, sent: map[psn.PSN]roce.SOETH{}}
+		return rule.Check{Sight: n.sight}
+	},
+})
 
 // numbering follows the PSNs of requests behind READs, and remembers what each rPSN was given to.
 type numbering struct {
@@ -66,37 +64,35 @@ func (n *numbering) first(p *roce.Packet) {
 	n.sent[p.PSN] = p.SO
 }
 
-func readAcknowledged() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-RD-002", Level: rule.Must,
-		Title: "The requester answers READ responses with READ_(N)ACKs: each that comes out of order by name",
-		Source: rule.Source{Ref: transport, Requirement: "IRN introduces packets for read (N)ACKs that are sent by a requester for each Read response " +
-			"packet."},
-		Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
-		New: func(c *rule.Context) rule.Check {
-			r := selective.OfData(c, func(s *rule.Sight) (selective.Kind, cause) {
-				switch {
-				case s.Rec.Fate == trace.Injected:
-					return selective.Unknown, plain // what the harness makes answers no READ
-				case s.Relation == rule.Ahead:
-					return selective.Name, ahead
-				}
-				return selective.ACK, ordered
-			})
-			r.Match = func(want *answer, sent *rule.Sight) { dataAnswered(c, want, sent) }
-			return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
-				p, fits := s.Pkt, r.Sight(s)
-				switch pure := p.SACK.PSN == p.PSN; {
-				case !p.Opcode.IsReadAck() || r.Blind:
-				case pure && c.Reads.EPSN.Less(p.PSN):
-					c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(c.Reads.EPSN))
-				case !pure && !fits:
-					c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
-				}
-			}}
-		},
-	})
-}
+var readAcknowledged = define(rule.Rule{
+	ID: "IRN-RD-002", Level: rule.Must,
+	Title: "The requester answers READ responses with READ_(N)ACKs: each that comes out of order by name",
+	Source: rule.Source{Ref: transport, Requirement: "IRN introduces packets for read (N)ACKs that are sent by a requester for each Read response " +
+		"packet."},
+	Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
+	New: func(c *rule.Context) rule.Check {
+		r := selective.OfData(c, func(s *rule.Sight) (selective.Kind, cause) {
+			switch {
+			case s.Rec.Fate == trace.Injected:
+				return selective.Unknown, plain // what the harness makes answers no READ
+			case s.Relation == rule.Ahead:
+				return selective.Name, ahead
+			}
+			return selective.ACK, ordered
+		})
+		r.Match = func(want *answer, sent *rule.Sight) { dataAnswered(c, want, sent) }
+		return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
+			p, fits := s.Pkt, r.Sight(s)
+			switch pure := p.SACK.PSN == p.PSN; {
+			case !p.Opcode.IsReadAck() || r.Blind:
+			case pure && c.Reads.EPSN.Less(p.PSN):
+				c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(c.Reads.EPSN))
+			case !pure && !fits:
+				c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
+			}
+		}}
+	},
+})
 
 // dataAnswered judges what answers a READ response.
 func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
@@ -111,22 +107,20 @@ func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
 	}
 }
 
-func readRetransmits() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-RD-003", Level: rule.Must,
-		Title: "The responder sends only the missing READ responses again, and on its own timer when no READ_(N)ACK comes",
-		Source: rule.Source{Ref: transport, Requirement: "IRN also requires the Read responder (which is the data source) to implement timeouts; what the " +
-			"read (N)ACKs show to be missing it retransmits as a requester does."},
-		Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
-		Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
-		New: func(c *rule.Context) rule.Check {
-			r := data{c: c, sender: newSender(c, rule.Responder)}
-			r.limit = 0
-			r.judgeOnly(firstIsHead, onlyHoles, holeOnce, partial, timeoutHead, fromNothing)
-			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
-		},
-	})
-}
+var readRetransmits = define(rule.Rule{
+	ID: "IRN-RD-003", Level: rule.Must,
+	Title: "The responder sends only the missing READ responses again, and on its own timer when no READ_(N)ACK comes",
+	Source: rule.Source{Ref: transport, Requirement: "IRN also requires the Read responder (which is the data source) to implement timeouts; what the " +
+		"read (N)ACKs show to be missing it retransmits as a requester does."},
+	Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
+	Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
+	New: func(c *rule.Context) rule.Check {
+		r := data{c: c, sender: newSender(c, rule.Responder)}
+		r.limit = 0
+		r.judgeOnly(firstIsHead, onlyHoles, holeOnce, partial, timeoutHead, fromNothing)
+		return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+	},
+})
 
 // data runs the reference sender over the READ responses. How often the timer expired is read from the variable
 // rd_timeouts when there are variables.
@@ -178,19 +172,17 @@ func (d *data) end(at vtime.Time) {
 	}
 }
 
-func readOrder() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-RD-004", Level: rule.Must, Rests: validity.Sequence,
-		Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
-		Source: rule.Source{Ref: early, Requirement: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
-			"and is executed only after all before it."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
-		New: func(c *rule.Context) rule.Check {
-			e := execution{c: c}
-			return rule.Check{Sight: e.sight}
-		},
-	})
-}
+var readOrder = define(rule.Rule{
+	ID: "IRN-RD-004", Level: rule.Must, Rests: validity.Sequence,
+	Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
+	Source: rule.Source{Ref: early, Requirement: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
+		"and is executed only after all before it."},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
+	New: func(c *rule.Context) rule.Check {
+		e := execution{c: c}
+		return rule.Check{Sight: e.sight}
+	},
+})
 
 // execution follows the answers to READs and atomics by the number of what they answer.
 type execution struct {

@@ -130,138 +130,121 @@ func droppedWhen(why cause) func(c *rule.Context, want *answer, sent *rule.Sight
 	}
 }
 
-func earlyNACKed() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-SACK-001", Level: rule.Must,
-		Title: "Every out-of-order arrival draws a NACK with the expected PSN and its own",
-		Source: rule.Source{Ref: recovery, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both " +
-			"the cumulative acknowledgment (indicating its expected sequence number) and the sequence number of the packet that triggered " +
-			"the NACK."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet with others behind it", New: nackedWhen(ahead),
-	})
-}
+var earlyNACKed = define(rule.Rule{
+	ID: "IRN-SACK-001", Level: rule.Must,
+	Title: "Every out-of-order arrival draws a NACK with the expected PSN and its own",
+	Source: rule.Source{Ref: recovery, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both " +
+		"the cumulative acknowledgment (indicating its expected sequence number) and the sequence number of the packet that triggered " +
+		"the NACK."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet with others behind it", New: nackedWhen(ahead),
+})
 
-func inOrderACKed() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-SACK-002", Level: rule.Must,
-		Title:  "An in-order arrival draws an ACK, even while higher packets are kept",
-		Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet with the expected number is answered with an ACK, whatever the bitmap holds."},
-		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets with others behind them", New: ackedWhen(ordered, fills),
-	})
-}
+var inOrderACKed = define(rule.Rule{
+	ID: "IRN-SACK-002", Level: rule.Must,
+	Title:  "An in-order arrival draws an ACK, even while higher packets are kept",
+	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet with the expected number is answered with an ACK, whatever the bitmap holds."},
+	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets with others behind them", New: ackedWhen(ordered, fills),
+})
 
-func duplicateACKed() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-SACK-003", Level: rule.Must,
-		Title:  "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
-		Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
-		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice", New: ackedWhen(old),
-	})
-}
+var duplicateACKed = define(rule.Rule{
+	ID: "IRN-SACK-003", Level: rule.Must,
+	Title:  "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
+	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
+	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice", New: ackedWhen(old),
+})
 
-func earlyTwiceNACKed() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-SACK-004", Level: rule.Must,
-		Title:  "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
-		Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
-		Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice", New: nackedWhen(repeated),
-	})
-}
+var earlyTwiceNACKed = define(rule.Rule{
+	ID: "IRN-SACK-004", Level: rule.Must,
+	Title:  "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
+	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice", New: nackedWhen(repeated),
+})
 
-func beyondDropped() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-BMP-003", Level: rule.Must,
-		Title: "A packet that is the cap or more ahead of the expected one is dropped",
-		Source: rule.Source{Ref: bdp, Requirement: "The number of packets in flight is bounded by the BDP, and the bitmaps have that length: what lies " +
-			"beyond has no place in them."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that lies beyond the bitmap", New: answers(droppedWhen(beyond)),
-	})
-}
+var beyondDropped = define(rule.Rule{
+	ID: "IRN-BMP-003", Level: rule.Must,
+	Title: "A packet that is the cap or more ahead of the expected one is dropped",
+	Source: rule.Source{Ref: bdp, Requirement: "The number of packets in flight is bounded by the BDP, and the bitmaps have that length: what lies " +
+		"beyond has no place in them."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that lies beyond the bitmap", New: answers(droppedWhen(beyond)),
+})
 
-func homelessDropped() rule.Rule {
-	dropped := droppedWhen(homeless)
-	return define(rule.Rule{
-		ID: "IRN-PLC-003", Level: rule.Must,
-		Title: "An out-of-order SEND without a posted receive is dropped in silence; the one whose turn it is draws an RNR NAK",
-		Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped silently; the in-order one draws the " +
-			"RNR NACK."},
-		Needs: answersTap | rule.Completions, Sees: sightsOfReceiver, Stimulus: "more SENDs than receives, and a lost packet",
-		New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-			switch dropped(c, want, sent); {
-			case want.Why != notReady:
-			case sent == nil:
-				c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" has no receive and draws no RNR NAK")
-			case !rule.IsRNR(sent.Pkt):
-				c.Failf(rule.Responder, "%s has no receive and draws %v", c.Rel(want.Named()), sent.Pkt.Opcode)
-			default:
+var homelessDropped = define(rule.Rule{
+	ID: "IRN-PLC-003", Level: rule.Must,
+	Title: "An out-of-order SEND without a posted receive is dropped in silence; the one whose turn it is draws an RNR NAK",
+	Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped silently; the in-order one draws the " +
+		"RNR NACK."},
+	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver, Stimulus: "more SENDs than receives, and a lost packet",
+	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
+		switch droppedWhen(homeless)(c, want, sent); {
+		case want.Why != notReady:
+		case sent == nil:
+			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" has no receive and draws no RNR NAK")
+		case !rule.IsRNR(sent.Pkt):
+			c.Failf(rule.Responder, "%s has no receive and draws %v", c.Rel(want.Named()), sent.Pkt.Opcode)
+		default:
+			c.Met()
+		}
+	}),
+})
+
+var differential = define(rule.Rule{
+	ID: "IRN-NRM-001", Level: rule.Must,
+	Title: "Fed the same packets, the receiver gives the answers of the reference receiver, and no others",
+	Source: rule.Source{Ref: hls, Requirement: "receiveData: ACK at or below the expected number, NACK above it, with the expected number after the " +
+		"packet."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "losses, and packets that come twice",
+	New: func(c *rule.Context) rule.Check {
+		foreign := func(s *rule.Sight) {
+			c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected", s.Pkt.Opcode)
+		}
+		r := newReceiver(c)
+		r.Match = func(want *answer, sent *rule.Sight) {
+			switch named := want.Kind == selective.Name; {
+			case sent == nil && want.Kind != selective.Silence:
+				c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is not answered as by the reference")
+			case sent != nil && rule.Selective(sent.Pkt) && (!named || sent.Pkt.PSN != want.Next), sent != nil && named && acknowledges(sent.Pkt):
+				foreign(sent)
+			case want.Why == ahead || want.Why == old:
 				c.Met()
 			}
-		}),
-	})
-}
-
-func differential() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-NRM-001", Level: rule.Must,
-		Title: "Fed the same packets, the receiver gives the answers of the reference receiver, and no others",
-		Source: rule.Source{Ref: hls, Requirement: "receiveData: ACK at or below the expected number, NACK above it, with the expected number after the " +
-			"packet."},
-		Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "losses, and packets that come twice",
-		New: func(c *rule.Context) rule.Check {
-			foreign := func(s *rule.Sight) {
-				c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected", s.Pkt.Opcode)
+		}
+		return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
+			if !r.Sight(s) {
+				foreign(s)
 			}
-			r := newReceiver(c)
-			r.Match = func(want *answer, sent *rule.Sight) {
-				switch named := want.Kind == selective.Name; {
-				case sent == nil && want.Kind != selective.Silence:
-					c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is not answered as by the reference")
-				case sent != nil && rule.Selective(sent.Pkt) && (!named || sent.Pkt.PSN != want.Next), sent != nil && named && acknowledges(sent.Pkt):
-					foreign(sent)
-				case want.Why == ahead || want.Why == old:
-					c.Met()
-				}
-			}
-			return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
-				if !r.Sight(s) {
-					foreign(s)
-				}
-			}}
-		},
-	})
-}
+		}}
+	},
+})
 
-func holeFilled() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-BMP-002", Level: rule.Must,
-		Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end in it, and completes " +
-			"the receives of those that have one",
-		Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are the last of their message, and the " +
-			"CQEs of those that have one are released."},
-		Needs: answersTap | rule.Completions, Sees: sightsOfReceiver | rule.ReleaseIn, Stimulus: "a lost packet with messages that end behind it",
-		New: func(c *rule.Context) rule.Check {
-			r, done := newReceiver(c), c.Owes(rule.Responder, "a hole is filled, and not all receives behind it complete: that of %s is missing")
-			done.Unless = func(rule.Debt) bool { return c.Failed || r.Blind }
-			r.Match = func(want *answer, sent *rule.Sight) { ranOver(c, want, sent) }
-			var filled rule.Debt // by the latest request in order
-			return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
-				switch r.Sight(s); {
-				case r.Blind || rule.IsRNR(s.Pkt):
-					done.Excuse(nil)
-				case s.Relation == rule.InOrder:
-					filled = rule.Debt{At: s.At, Since: s.At, Index: s.Index}
-				case s.Relation == rule.Released && kindOf(s.Pkt.Opcode) == lastCQE:
-					filled.PSN = s.Pkt.PSN
-					done.Owe(filled)
-				}
-			}, Event: func(e *trace.Event) {
-				if e.Kind == trace.Recv && !c.Mine(e) {
-					done.Discharge(func(d rule.Debt) bool { return d.PSN == e.Body.PSN })
-				}
-			}}
-		},
-	})
-}
+var holeFilled = define(rule.Rule{
+	ID: "IRN-BMP-002", Level: rule.Must,
+	Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end in it, and completes " +
+		"the receives of those that have one",
+	Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are the last of their message, and the " +
+		"CQEs of those that have one are released."},
+	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver | rule.ReleaseIn, Stimulus: "a lost packet with messages that end behind it",
+	New: func(c *rule.Context) rule.Check {
+		r, done := newReceiver(c), c.Owes(rule.Responder, "a hole is filled, and not all receives behind it complete: that of %s is missing")
+		done.Unless = func(rule.Debt) bool { return c.Failed || r.Blind }
+		r.Match = func(want *answer, sent *rule.Sight) { ranOver(c, want, sent) }
+		var filled rule.Debt // by the latest request in order
+		return rule.Check{End: r.End, Sight: func(s *rule.Sight) {
+			switch r.Sight(s); {
+			case r.Blind || rule.IsRNR(s.Pkt):
+				done.Excuse(nil)
+			case s.Relation == rule.InOrder:
+				filled = rule.Debt{At: s.At, Since: s.At, Index: s.Index}
+			case s.Relation == rule.Released && kindOf(s.Pkt.Opcode) == lastCQE:
+				filled.PSN = s.Pkt.PSN
+				done.Owe(filled)
+			}
+		}, Event: func(e *trace.Event) {
+			if e.Kind == trace.Recv && !c.Mine(e) {
+				done.Discharge(func(d rule.Debt) bool { return d.PSN == e.Body.PSN })
+			}
+		}}
+	},
+})
 
 // ranOver judges the ACK of what filled a hole.
 func ranOver(c *rule.Context, want *answer, sent *rule.Sight) {

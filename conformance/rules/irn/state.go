@@ -86,87 +86,81 @@ func (w *watcher) fail(text string) {
 
 const senderState = rule.TapRequester | rule.Probes | rule.Attributes
 
-func recoveryEntered() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-REC-001", Level: rule.Must,
-		Title: "Recovery is entered when the oldest packet is sent again, after a NACK or a timeout, and by nothing else",
-		Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When a NACK is received or when a timeout occurs, the sender enters loss recovery mode; " +
-			"txFree: sending the retransmission of lastAcked sets inRecovery."},
-		Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
-		New: func(c *rule.Context) rule.Check {
-			w := newWatcher(c)
-			w.step = func(prev, cur *snapshot) {
-				switch {
-				case prev.inRecovery || !cur.inRecovery:
-				case !prev.pending || prev.retransmit != prev.acked:
-					w.fail("recovery is entered, and no retransmission of the oldest packet was due")
-				default:
-					c.Met()
-				}
+var recoveryEntered = define(rule.Rule{
+	ID: "IRN-REC-001", Level: rule.Must,
+	Title: "Recovery is entered when the oldest packet is sent again, after a NACK or a timeout, and by nothing else",
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When a NACK is received or when a timeout occurs, the sender enters loss recovery mode; " +
+		"txFree: sending the retransmission of lastAcked sets inRecovery."},
+	Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
+	New: func(c *rule.Context) rule.Check {
+		w := newWatcher(c)
+		w.step = func(prev, cur *snapshot) {
+			switch {
+			case prev.inRecovery || !cur.inRecovery:
+			case !prev.pending || prev.retransmit != prev.acked:
+				w.fail("recovery is entered, and no retransmission of the oldest packet was due")
+			default:
+				c.Met()
 			}
-			r := newRequests(c)
-			r.judgeOnly(fromNothing)
-			return rule.Check{End: func(vtime.Time) { w.flush() }, Event: func(e *trace.Event) {
-				w.event(e)
-				r.event(e)
-			}, Sight: func(s *rule.Sight) {
-				w.flush()
-				r.sight(s)
-				if s.Relation == rule.Again && s.Pkt.PSN == w.cur.acked && s.Pkt.PSN == c.UNA && !w.cur.inRecovery {
-					c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected", c.Rel(s.Pkt.PSN))
-				}
-			}}
-		},
-	})
-}
-
-func recoveryLeft() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-REC-005", Level: rule.Must,
-		Title: "recoverSN is the newest packet sent at each retransmission; recovery ends when it is acknowledged, and not before",
-		Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "A sender exits loss recovery when a cumulative acknowledgement greater than the " +
-			"recovery sequence is received, where the recovery sequence corresponds to the last regular packet that was sent before the " +
-			"retransmission of a lost packet."},
-		Needs: senderState, Sees: rule.RequestOut, Stimulus: "losses while another is repaired",
-		New: func(c *rule.Context) rule.Check {
-			w := newWatcher(c)
-			w.step = func(prev, cur *snapshot) {
-				left := prev.inRecovery && !cur.inRecovery
-				switch {
-				case left && cur.acked.LessEq(prev.recov):
-					w.fail("recovery is left, and " + c.Rel(prev.recov) + ", which is recoverSN, is not acknowledged")
-				case cur.inRecovery && cur.recov.Less(cur.acked):
-					w.fail("recovery goes on, and " + c.Rel(cur.recov) + ", which is recoverSN, is acknowledged")
-				case left:
-					c.Met()
-				}
+		}
+		r := newRequests(c)
+		r.judgeOnly(fromNothing)
+		return rule.Check{End: func(vtime.Time) { w.flush() }, Event: func(e *trace.Event) {
+			w.event(e)
+			r.event(e)
+		}, Sight: func(s *rule.Sight) {
+			w.flush()
+			r.sight(s)
+			if s.Relation == rule.Again && s.Pkt.PSN == w.cur.acked && s.Pkt.PSN == c.UNA && !w.cur.inRecovery {
+				c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected", c.Rel(s.Pkt.PSN))
 			}
-			return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
-				w.flush()
-				if s.Relation == rule.Again && w.cur.inRecovery && w.cur.recov.Less(c.MAX.Prev()) {
-					c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN), c.Rel(w.cur.recov),
-						c.Rel(c.MAX.Prev()))
-				}
-			}}
-		},
-	})
-}
+		}}
+	},
+})
 
-func bitmapEncoding() rule.Rule {
-	return define(rule.Rule{
-		ID: "IRN-BMP-001", Level: rule.Must,
-		Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a receive completes with it",
-		Source: rule.Source{Ref: early, Requirement: "A 2-bitmap tracks whether a packet arrived or not, and whether it is the last packet of a message that " +
-			"will trigger an MSN update and in certain cases, in addition, a CQE."},
-		Needs: rule.TapResponder | rule.Probes | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
-		Stimulus: "SENDs, WRITEs and READs behind a lost packet",
-		New: func(c *rule.Context) rule.Check {
-			b := bitmaps{c: c, r: newReceiver(c), kinds: map[psn.PSN]kind{}}
-			b.r.Match = func(*answer, *rule.Sight) {}
-			return rule.Check{Sight: b.sight, Event: b.event}
-		},
-	})
-}
+var recoveryLeft = define(rule.Rule{
+	ID: "IRN-REC-005", Level: rule.Must,
+	Title: "recoverSN is the newest packet sent at each retransmission; recovery ends when it is acknowledged, and not before",
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "A sender exits loss recovery when a cumulative acknowledgement greater than the " +
+		"recovery sequence is received, where the recovery sequence corresponds to the last regular packet that was sent before the " +
+		"retransmission of a lost packet."},
+	Needs: senderState, Sees: rule.RequestOut, Stimulus: "losses while another is repaired",
+	New: func(c *rule.Context) rule.Check {
+		w := newWatcher(c)
+		w.step = func(prev, cur *snapshot) {
+			left := prev.inRecovery && !cur.inRecovery
+			switch {
+			case left && cur.acked.LessEq(prev.recov):
+				w.fail("recovery is left, and " + c.Rel(prev.recov) + ", which is recoverSN, is not acknowledged")
+			case cur.inRecovery && cur.recov.Less(cur.acked):
+				w.fail("recovery goes on, and " + c.Rel(cur.recov) + ", which is recoverSN, is acknowledged")
+			case left:
+				c.Met()
+			}
+		}
+		return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
+			w.flush()
+			if s.Relation == rule.Again && w.cur.inRecovery && w.cur.recov.Less(c.MAX.Prev()) {
+				c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN), c.Rel(w.cur.recov),
+					c.Rel(c.MAX.Prev()))
+			}
+		}}
+	},
+})
+
+var bitmapEncoding = define(rule.Rule{
+	ID: "IRN-BMP-001", Level: rule.Must,
+	Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a receive completes with it",
+	Source: rule.Source{Ref: early, Requirement: "A 2-bitmap tracks whether a packet arrived or not, and whether it is the last packet of a message that " +
+		"will trigger an MSN update and in certain cases, in addition, a CQE."},
+	Needs: rule.TapResponder | rule.Probes | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
+	Stimulus: "SENDs, WRITEs and READs behind a lost packet",
+	New: func(c *rule.Context) rule.Check {
+		b := bitmaps{c: c, r: newReceiver(c), kinds: map[psn.PSN]kind{}}
+		b.r.Match = func(*answer, *rule.Sight) {}
+		return rule.Check{Sight: b.sight, Event: b.event}
+	},
+})
 
 // kind is what the two bits of the 2-bitmap say of a packet: "the 2-bitmap tracks whether a packet arrived and whether it is
 // the last packet of a message that will trigger (1) an MSN update and in certain cases (2) a CQE" (IRN 5.3.3).

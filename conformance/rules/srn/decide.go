@@ -10,18 +10,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func decisions() rule.Rule {
-	return define(rule.Rule{
-		ID: "SRN-RTX-001", Level: rule.Must,
-		Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
-		Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
-		Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
-		New: func(c *rule.Context) rule.Check {
-			d := decider{c: c, intake: rule.NewIntake(c), off: dropsAnswers(c), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
-			return rule.Check{Sight: d.sight, Event: d.event, End: d.end}
-		},
-	})
-}
+var decisions = define(rule.Rule{
+	ID: "SRN-RTX-001", Level: rule.Must,
+	Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
+	Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
+	Needs:  rule.TapRequester, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
+	New: func(c *rule.Context) rule.Check {
+		d := decider{c: c, intake: rule.NewIntake(c), off: dropsAnswers(c), sacked: map[psn.PSN]hearing{}, again: map[psn.PSN]bool{}}
+		return rule.Check{Sight: d.sight, Event: d.event, End: d.end}
+	},
+})
 
 const (
 	// lag is how many packets may leave before an endpoint has certainly acted on an answer: what it had handed to its port.

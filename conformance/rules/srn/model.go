@@ -10,19 +10,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-func throughputLoss() rule.Rule {
-	return define(rule.Rule{
-		ID: "SRN-MOD-001", Level: rule.Should, Rests: validity.Everything,
-		Title: "A flow that keeps the pipeline busy loses k p T_q / (t + k p T_q) of its throughput, within 2 %",
-		Source: rule.Source{Ref: "FASR II-A, Figure 2", Requirement: "Every time the pipeline waits for the result of a software SR query, the backlog of " +
-			"packets waiting to be processed will also increase, and the loss of throughput at 1% packet loss on 400Gbps bandwidth can be as high as 40%."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "random loss in a flow of one QP at the rate of the pipeline",
-		New: func(c *rule.Context) rule.Check {
-			f := flow{c: c, pipe: pipeOf(c), last: vtime.Never}
-			return rule.Check{Sight: f.sight, End: f.end}
-		},
-	})
-}
+var throughputLoss = define(rule.Rule{
+	ID: "SRN-MOD-001", Level: rule.Should, Rests: validity.Everything,
+	Title: "A flow that keeps the pipeline busy loses k p T_q / (t + k p T_q) of its throughput, within 2 %",
+	Source: rule.Source{Ref: "FASR II-A, Figure 2", Requirement: "Every time the pipeline waits for the result of a software SR query, the backlog of " +
+		"packets waiting to be processed will also increase, and the loss of throughput at 1% packet loss on 400Gbps bandwidth can be as high as 40%."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "random loss in a flow of one QP at the rate of the pipeline",
+	New: func(c *rule.Context) rule.Check {
+		f := flow{c: c, pipe: pipeOf(c), last: vtime.Never}
+		return rule.Check{Sight: f.sight, End: f.end}
+	},
+})
 
 // What makes a flow one to be measured.
 const (

@@ -9,7 +9,7 @@ import "github.com/rdma-gauntlet/gauntlet/conformance/rule"
 
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
-	return []rule.Rule{throughputLoss(), placeable(), stateSize(), decisions(), stalls(), noStall()}
+	return []rule.Rule{throughputLoss, placeable, stateSize, decisions, stalls, noStall}
 }
 
 // define fills in what all rules of the family share.

@@ -14,40 +14,36 @@ import (
 // stateBytes is "12B of state overhead per QP" (FaSR V-A).
 const stateBytes = 12
 
-func stateSize() rule.Rule {
-	return define(rule.Rule{
-		ID: "SRN-QP-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "The SR state of a QP on the chip is 12 bytes, with no bitmap: it does not grow when packets wait",
-		Source: rule.Source{Ref: "FASR V-A", Requirement: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
-			"the bitmaps."},
-		Needs: rule.Probes, Stimulus: "none",
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Event: func(e *trace.Event) {
-				switch {
-				case e.Kind != trace.Probe || e.Name != "qp_sr_bytes" || c.Mine(e):
-				case e.Value != stateBytes:
-					c.Failf(rule.Responder, "the SR state on the chip takes %d bytes, want %d", e.Value, stateBytes)
-				default:
-					c.Met()
-				}
-			}}
-		},
-	})
-}
+var stateSize = define(rule.Rule{
+	ID: "SRN-QP-001", Level: rule.Must, Rests: validity.Sequence,
+	Title: "The SR state of a QP on the chip is 12 bytes, with no bitmap: it does not grow when packets wait",
+	Source: rule.Source{Ref: "FASR V-A", Requirement: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
+		"the bitmaps."},
+	Needs: rule.Probes, Stimulus: "none",
+	New: func(c *rule.Context) rule.Check {
+		return rule.Check{Event: func(e *trace.Event) {
+			switch {
+			case e.Kind != trace.Probe || e.Name != "qp_sr_bytes" || c.Mine(e):
+			case e.Value != stateBytes:
+				c.Failf(rule.Responder, "the SR state on the chip takes %d bytes, want %d", e.Value, stateBytes)
+			default:
+				c.Met()
+			}
+		}}
+	},
+})
 
-func stalls() rule.Rule {
-	return define(rule.Rule{
-		ID: "SRN-STL-001", Level: rule.Must,
-		Title: "Each bitmap query stalls the receive pipeline T_q: a retransmission is answered after its queries",
-		Source: rule.Source{Ref: "FASR II-A", Requirement: "Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after " +
-			"receiving the retransmitted packet."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a lost packet",
-		New: func(c *rule.Context) rule.Check {
-			w := stallWatch{c: c, pipe: pipeOf(c), queries: map[string]int64{}}
-			return rule.Check{Sight: w.sight, Event: w.event}
-		},
-	})
-}
+var stalls = define(rule.Rule{
+	ID: "SRN-STL-001", Level: rule.Must,
+	Title: "Each bitmap query stalls the receive pipeline T_q: a retransmission is answered after its queries",
+	Source: rule.Source{Ref: "FASR II-A", Requirement: "Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after " +
+		"receiving the retransmitted packet."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a lost packet",
+	New: func(c *rule.Context) rule.Check {
+		w := stallWatch{c: c, pipe: pipeOf(c), queries: map[string]int64{}}
+		return rule.Check{Sight: w.sight, Event: w.event}
+	},
+})
 
 // stallWatch holds the answer to a retransmission against the time that its queries take, and the stalls that an engine
 // reports against its queries.
@@ -121,19 +117,17 @@ func blame(half string) rule.Blame {
 	return rule.Responder
 }
 
-func noStall() rule.Rule {
-	return define(rule.Rule{
-		ID: "SRN-STL-002", Level: rule.MustNot,
-		Title: "The pipeline does not stall for a QP that has lost nothing",
-		Source: rule.Source{Ref: "FASR V-C1", Requirement: "SRNIC and FaSR maintain the highest throughput with little change when " +
-			"the number of QPs increases from 16 to 5K, as they keep the QPC of 5K QPs entirely in on-chip memory without cache misses."},
-		Needs: rule.Both | rule.Probes, Sees: rule.RequestIn | rule.Responses | rule.ReadAckIn, Stimulus: "none",
-		New: func(c *rule.Context) rule.Check {
-			w := lossWatch{c: c}
-			return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
-		},
-	})
-}
+var noStall = define(rule.Rule{
+	ID: "SRN-STL-002", Level: rule.MustNot,
+	Title: "The pipeline does not stall for a QP that has lost nothing",
+	Source: rule.Source{Ref: "FASR V-C1", Requirement: "SRNIC and FaSR maintain the highest throughput with little change when " +
+		"the number of QPs increases from 16 to 5K, as they keep the QPC of 5K QPs entirely in on-chip memory without cache misses."},
+	Needs: rule.Both | rule.Probes, Sees: rule.RequestIn | rule.Responses | rule.ReadAckIn, Stimulus: "none",
+	New: func(c *rule.Context) rule.Check {
+		w := lossWatch{c: c}
+		return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
+	},
+})
 
 // lossWatch notes whether anything came out of order, and wants no stall before.
 type lossWatch struct {
