@@ -102,6 +102,9 @@ func (s *Sight) Together(last vtime.Time) bool {
 	return last != vtime.Never && s.At.Sub(last) < instant
 }
 
+// Before reports whether a sight came before then, by more than the resolution of a capture's time stamps.
+func (s *Sight) Before(then vtime.Time) bool { return then.Sub(s.At) >= instant }
+
 // Lags reports whether what leaves the port now may have been made before then, so that its sender had not heard of what its tap saw then.
 func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait() }
 

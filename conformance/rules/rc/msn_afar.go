@@ -24,7 +24,7 @@ type msnAfar struct {
 
 func (m *msnAfar) sight(s *rule.Sight) {
 	switch p := s.Pkt; {
-	case !s.Intact() || m.c.Failed:
+	case !s.Intact() || m.c.Failed || m.c.Fatal: // what a QP in error says is for other rules
 	case p.Opcode.IsRequest():
 		m.request(s)
 	case p.Opcode == roce.Acknowledge && m.any && m.c.Maker(s) == rule.Sealed:

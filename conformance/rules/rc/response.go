@@ -92,7 +92,9 @@ func (r *readStream) sight(s *rule.Sight) {
 		r.acknowledged(p)
 	case o == roce.AtomicAck:
 		r.atomic(p)
-	case !o.IsReadResponse() || c.MTU == 0:
+	case !o.IsReadResponse():
+	case c.MTU == 0: // how long each has to be is not known
+		r.deliver(p)
 	case o.StartsMessage():
 		r.deliver(p)
 		r.start(p)

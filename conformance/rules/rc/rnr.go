@@ -142,7 +142,7 @@ func rnrWait() rule.Rule {
 						until = s.At.Add(roce.RNRTimer(a.Timer()).Duration())
 					}
 				case !waiting || s.Pkt.PSN != p:
-				case s.At < until:
+				case s.Before(until):
 					waiting = false
 					c.Failf(rule.Requester, "%s is retried %v too early", c.Rel(p), until.Sub(s.At))
 				default:
