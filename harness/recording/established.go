@@ -8,7 +8,7 @@ import "net/netip"
 
 // pkey is the P_Key that most packets of a flow carry.
 func (w *flow) pkey() uint16 {
-	key, _ := w.keys.most()
+	key, _ := w.keys.most(anyValue)
 	return uint16(key)
 }
 

@@ -24,7 +24,7 @@ type learner struct {
 	flows    map[flowKey]*flow
 	order    []*flow // as they appeared
 	asked    requests
-	sizes    map[int]int // payload bytes of FIRST and MIDDLE packets
+	sizes    map[int]int // payload bytes of FIRST and MIDDLE packets, where they are a path MTU
 	reqs     map[commID]*roce.REQ
 	met      []trace.Conn // from connection management, sides not yet decided
 	survey   survey
@@ -136,7 +136,9 @@ func (l *learner) frame(f *capture.Frame) {
 	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
 		w.most = max(w.most, p.Len)
 		if !p.Opcode.EndsMessage() && p.Len > 0 {
-			l.sizes[p.Len]++
+			if roce.IsPathMTU(p.Len) {
+				l.sizes[p.Len]++
+			}
 			w.full.add(p.Len)
 		}
 	}
@@ -300,7 +302,7 @@ func (l *learner) tied(h *trace.Header) bool {
 	return true
 }
 
-// mtu is the most frequent payload of packets that must be full; 0 when there were none.
+// mtu is the path MTU that most packets have which must be full; 0 when none has one.
 func (l *learner) mtu() int {
 	best, count := 0, 0
 	for size, n := range l.sizes {

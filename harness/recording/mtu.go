@@ -1,5 +1,7 @@
 package recording
 
+import "github.com/rdma-gauntlet/gauntlet/harness/roce"
+
 // counts counts the values of something that should have one: a few values, with how often each was seen.
 type counts [4]struct{ value, n int32 }
 
@@ -32,25 +34,35 @@ func (z *counts) merge(o *counts) {
 	}
 }
 
-// most returns the value seen most often, of several the largest, and how often; n is 0 when nothing was counted.
-func (z *counts) most() (value, n int) {
+// most returns the value seen most often among those that fit, of several the largest, and how often; n is 0 when none was counted.
+func (z *counts) most(fits func(value int) bool) (value, n int) {
 	for _, x := range z {
-		if int(x.n) > n || x.n > 0 && int(x.n) == n && int(x.value) > value {
+		if x.n == 0 || !fits(int(x.value)) {
+			continue
+		}
+		if int(x.n) > n || int(x.n) == n && int(x.value) > value {
 			value, n = int(x.value), int(x.n)
 		}
 	}
 	return value, n
 }
 
-// mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in either direction. A
-// connection without such packets has that of the others, unless a packet of its own shows that it has another one.
+// anyValue fits whatever was counted.
+func anyValue(int) bool { return true }
+
+// mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in either direction, among
+// those that a path can have, if there is one. A connection without such packets has that of the others, unless a packet of its own shows that it has another one.
 func (w *flow) mtu(others int) int {
 	both, largest := w.full, w.most
 	if r := w.peer; r != nil {
 		largest = max(largest, r.most)
 		both.merge(&r.full)
 	}
-	switch mtu, n := both.most(); {
+	mtu, n := both.most(roce.IsPathMTU)
+	if n == 0 {
+		mtu, n = both.most(anyValue)
+	}
+	switch {
 	case n > 0:
 		return mtu
 	case largest > others:

@@ -2,6 +2,7 @@ package roce
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
@@ -9,6 +10,12 @@ import (
 // MaxPayload is the largest payload in bytes that the encoder writes: with every header it still fits an IP packet.
 // Longer payloads are cut. The largest path MTU is far below it.
 const MaxPayload = 65400
+
+// PathMTUs are the MTUs that a path can have, in bytes of payload (IBTA 8.2.1).
+var PathMTUs = [...]int{256, 512, 1024, 2048, 4096}
+
+// IsPathMTU reports whether a path can have an MTU of n bytes.
+func IsPathMTU(n int) bool { return slices.Contains(PathMTUs[:], n) }
 
 const (
 	bthLen    = 12

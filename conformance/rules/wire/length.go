@@ -23,9 +23,9 @@ var payloadLength = rule.Rule{
 			return
 		case !o.HasPayload() || o == roce.LoWAR || o.Class() != roce.ClassRC && !o.IsRequest() && !o.IsResponse():
 			return
-		case slices.Contains(pathMTUs, c.MTU):
-		case !p.Opcode.EndsMessage() && !slices.Contains(pathMTUs, p.Len):
-			c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode, p.Len, pathMTUs)
+		case roce.IsPathMTU(c.MTU):
+		case !p.Opcode.EndsMessage() && !roce.IsPathMTU(p.Len):
+			c.Failf(sender(s), "%v with %d bytes, which is no path MTU; one of %v expected", p.Opcode, p.Len, roce.PathMTUs)
 			return
 		case c.MTU == 0:
 			return
@@ -46,7 +46,7 @@ var payloadLength = rule.Rule{
 
 // datagramLength judges a datagram, which has the MTU of the port for its limit: nobody tells it, and it may be larger than that of a path.
 func datagramLength(c *rule.Context, s *rule.Sight) {
-	switch n, most := s.Pkt.Len, slices.Max(pathMTUs); {
+	switch n, most := s.Pkt.Len, slices.Max(roce.PathMTUs[:]); {
 	case s.Defect() != "":
 	case n > most:
 		c.Failf(rule.Requester, "%v with %d bytes; %d at most, whatever the MTU is", s.Pkt.Opcode, n, most)
@@ -54,9 +54,6 @@ func datagramLength(c *rule.Context, s *rule.Sight) {
 		c.Doubt("a datagram is longer than the path MTU that the capture shows: the MTU of the port is not known")
 	}
 }
-
-// pathMTUs are those that there are (IBTA 8.2.1).
-var pathMTUs = []int{256, 512, 1024, 2048, 4096}
 
 // packetCount counts first transmissions, so that recovery is not taken for segmentation.
 var packetCount = rule.Rule{
