@@ -202,7 +202,9 @@ func TestSettle(t *testing.T) {
 		reason       string
 	}{
 		{nil, nil, nil, rule.Pass, ""},
-		{verdict(rule.Inconclusive, true), nil, nil, rule.Pass, ""},
+		{verdict(rule.Pass, true), nil, nil, rule.Pass, ""},
+		{verdict(rule.Inconclusive, true), nil, nil, rule.Inconclusive, "no rule was decided"},
+		{append(verdict(rule.Inconclusive, true), verdict(rule.Pass, false)...), nil, nil, rule.Pass, ""},
 		{verdict(rule.Fail, false), nil, nil, rule.Pass, ""},
 		{verdict(rule.XFail, true), nil, nil, rule.Pass, ""},
 		{verdict(rule.Fail, true), nil, nil, rule.Fail, ""},

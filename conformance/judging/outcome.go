@@ -1,6 +1,7 @@
 package judging
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -59,7 +60,8 @@ const broken = validity.Everything &^ validity.Frames
 
 // Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when the verdict of a required rule stands
 // that fails it, whatever else went wrong; ERROR when the run broke with err; INVALID when link, capture or host were not what the
-// Spec says; FAIL when err is the fault of an end; else the worst verdict that counts. It is a function apart from Outcome because
+// Spec says; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts of which none decides anything; else the worst
+// verdict that counts. It is a function apart from Outcome because
 // waivers may have changed the verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
 func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status, reason string) {
 	for i := range verdicts {
@@ -71,6 +73,8 @@ func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err err
 		status, reason = rule.Invalid, "link certificate "+state.Doubt
 	}
 	switch {
+	case err == nil && status == rule.Pass && len(verdicts) > 0 && !slices.ContainsFunc(verdicts, decided):
+		return rule.Inconclusive, "no rule was decided"
 	case err == nil:
 		return status, reason
 	case bench.FaultOf(err) == nil:
@@ -81,6 +85,11 @@ func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err err
 		return status, reason + "; " + line(err)
 	}
 	return status, line(err)
+}
+
+// decided reports a verdict that says something of a device.
+func decided(v rule.Verdict) bool {
+	return v.Status != rule.Inconclusive && v.Status != rule.NotApplicable
 }
 
 // line is an error in one line, joined ones set apart.

@@ -3,23 +3,18 @@ package judging_test
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
-	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
-	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
@@ -68,25 +63,6 @@ type trial struct {
 	spec *scenario.Spec
 }
 
-// trials are a right engine and some that break rules which rest on different things, each over scenarios.
-func trials(t *testing.T) (list []trial) {
-	t.Helper()
-	list = append(list, trial{"gbn", gbn.Implementation(), parse(t, lossy)})
-	for _, sc := range scenarios.All() {
-		if sc.Name == "loss-middle" || sc.Name == "loss-tail" || sc.Name == "rnr" {
-			spec, err := sc.Spec()
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, trial{"gbn " + sc.Name, gbn.Implementation(), spec})
-		}
-	}
-	for _, id := range []string{"WIRE-ICRC-001", "WIRE-UDP-001", "GBN-NAK-001", "GBN-NAK-002", "GBN-TAIL-001", "RC-TMO-001", "RC-MSN-001"} {
-		list = append(list, breaking(t, id))
-	}
-	return list
-}
-
 // breaking returns an engine that breaks a rule, and a run that shows it.
 func breaking(t *testing.T, id string) trial {
 	t.Helper()
@@ -103,41 +79,6 @@ func breaking(t *testing.T, id string) trial {
 	}
 	t.Fatalf("no engine breaks %s", id)
 	return trial{}
-}
-
-// TestFailedPropertyTakesItsRulesOnly is META-VAL-001: a property of link, capture or host that fails changes the verdicts of the
-// rules that declare that they rest on it, and of no others. Those that had said something say INVALID, and why.
-func TestFailedPropertyTakesItsRulesOnly(t *testing.T) {
-	list, taken, kept := rules.All(), map[rule.Status]int{}, map[rule.Status]int{}
-	for _, x := range trials(t) {
-		before, err := judged(t, x.spec, x.impl, doubtful{})
-		if err != nil && !errors.Is(err, sim.ErrLimit) {
-			t.Fatalf("%s: %v", x.name, err)
-		}
-		for p := validity.Frames; p <= validity.Clock; p <<= 1 {
-			after := slices.Clone(before.Verdicts) // what Play does in the end
-			judging.Invalidate(after, []certify.Certificate{failed(), failed(p)}, nil)
-			for i, was := range before.Verdicts {
-				is, want := after[i], was
-				says := was.Status != rule.Inconclusive && was.Status != rule.NotApplicable
-				switch declares := list[i].RestsOn().Has(p); {
-				case declares && says:
-					want.Status, want.Reason = rule.Invalid, "link certificate during the run: "+p.String()+" is bad, want good: none"
-					taken[was.Status]++
-				case says:
-					kept[was.Status]++
-				}
-				if !reflect.DeepEqual(want, is) {
-					t.Errorf("%s, %v fails, %s: (-want +got)\n%s", x.name, p, was.Rule, cmp.Diff(want, is))
-				}
-			}
-		}
-	}
-	for _, s := range []rule.Status{rule.Pass, rule.Fail} {
-		if taken[s] == 0 || kept[s] == 0 {
-			t.Errorf("%v: %d verdicts were taken and %d kept; nothing was tried", s, taken[s], kept[s])
-		}
-	}
 }
 
 // TestNothingHidesAFailure settles runs whose engine is wrong and whose link or bench is too.
