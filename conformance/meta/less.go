@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta/degrade"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -12,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // Way is one way to lose evidence: to see a run from a place, to have what was recorded there harmed, and, unless Told, to know of the
@@ -19,7 +21,7 @@ import (
 type Way struct {
 	View degrade.View
 	Harm degrade.Harm
-	Told bool // the attributes of the QPs are known, and where the tap stands
+	Told bool // the attributes of the QPs are known, where the tap stands, and what is wrong with what was recorded there
 }
 
 // String names the way.
@@ -30,13 +32,20 @@ func (w Way) String() string {
 	return w.View.Name + ", " + w.Harm.Name
 }
 
-// Ways returns all of them. What is told comes with complete captures only: of others a bench that tells it says so, and what rests on
-// them is INVALID.
+// broken is the reason why evidence does not stand that a bench has certified not to; "" when it does.
+func (w Way) broken(rests validity.Property) string {
+	if w.Harm.Breaks != 0 && rests.Fails(w.Harm.Breaks) {
+		return w.Harm.Name
+	}
+	return ""
+}
+
+// Ways returns all of them.
 func Ways() (list []Way) {
 	for _, v := range degrade.Views {
 		for _, h := range degrade.Harms {
 			list = append(list, Way{v, h, false})
-			if h.Whole && !v.OneWay {
+			if !v.OneWay {
 				list = append(list, Way{v, h, true})
 			}
 		}
@@ -44,20 +53,19 @@ func Ways() (list []Way) {
 	return list
 }
 
-// Less judges each recording with less evidence, in the ways that are given for it: no rule may fail that holds with all of it
-// (META-LESS-001). Recordings without bytes are passed over, those of which a packet was
-// forged on the way, because a tap takes it for that of an endpoint, and those of a path with a box in it, which stands in for both ends
-// in ways that only its rules know.
-func Less(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) []Way) (rule.Verdict, error) {
-	var a account
+// FromLess judges each recording with less evidence, in the ways that are given for it. No rule may fail that holds with all of it
+// (META-LESS-001), and one that fails with all of it may pass only where the evidence against it is gone (META-MORE-001). Recordings
+// without bytes are passed over, and those of which a packet was forged on the way, because a tap takes it for that of an endpoint.
+func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) []Way) (less, more rule.Verdict, err error) {
+	var added, kept account
 	for i, r := range over {
 		whole, err := r.judge(by, rules)
 		if err != nil {
-			return rule.Verdict{}, err
+			return less, more, err
 		}
 		wires, err := degrade.Wires(r.Header, r.Play)
 		if err != nil {
-			return rule.Verdict{}, err
+			return less, more, err
 		}
 		for _, wire := range wires {
 			if wire.Forged || r.Header.Divided() {
@@ -67,13 +75,18 @@ func Less(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) []Way
 				name := fmt.Sprintf("%s, %v", r.Name, w)
 				degraded, err := r.less(by, rules, wire, w, draws(name))
 				if err != nil {
-					return rule.Verdict{}, fmt.Errorf("meta: %s: %w", name, err)
+					return less, more, fmt.Errorf("meta: %s: %w", name, err)
 				}
-				a.added(name, whole, degraded)
+				added.added(name, whole, degraded)
+				before, err := r.before(by, rules, wire, w, whole)
+				if err != nil {
+					return less, more, fmt.Errorf("meta: %s: %w", name, err)
+				}
+				kept.kept(name, before, degraded)
 			}
 		}
 	}
-	return a.verdict(LessEvidence), nil
+	return added.verdict(LessEvidence), kept.verdict(MoreEvidence), nil
 }
 
 // draws are the random numbers of one way and recording, whatever was judged before.
@@ -93,9 +106,41 @@ func (a *account) added(name string, whole, degraded []rule.Verdict) {
 		case v.Status == rule.Error:
 			a.failf("%s: %s: %s", name, v.Rule, v.Reason)
 		case v.Status == rule.Fail && whole[k].Status != rule.Fail:
-			a.failf("%s: %s is %v, and FAIL with less: %s", name, v.Rule, whole[k].Status, v.Findings[0].Text)
+			a.failf("%s: %s is %s, and FAIL with less: %s", name, v.Rule, because(&whole[k]), v.Findings[0].Text)
 		}
 	}
+}
+
+// before returns what is lost in a way: all that was recorded or, where nothing is told, all that was seen from the place without being
+// told.
+func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way, whole []rule.Verdict) ([]rule.Verdict, error) {
+	fails := func(v rule.Verdict) bool { return v.Status == rule.Fail }
+	if w.Told || !slices.ContainsFunc(whole, fails) {
+		return whole, nil
+	}
+	return r.less(by, rules, wire, Way{View: w.View, Harm: degrade.Harms[0]}, 0)
+}
+
+// kept notes the rules that fail with all evidence and pass with less, although they saw as much.
+func (a *account) kept(name string, before, degraded []rule.Verdict) {
+	for k, v := range degraded {
+		if len(before) == 0 || before[k].Status != rule.Fail {
+			continue
+		}
+		a.met++
+		if v.Status == rule.Pass && v.Met >= before[k].Met || v.Status != rule.Pass && v.Status != rule.Fail && v.Reason == "" {
+			a.failf("%s: %s is FAIL (met %d), and %v with less (met %d): %s", name, v.Rule, before[k].Met, v.Status, v.Met,
+				before[k].Findings[0].Text)
+		}
+	}
+}
+
+// because is a status with its reason.
+func because(v *rule.Verdict) string {
+	if v.Reason == "" {
+		return v.Status.String()
+	}
+	return fmt.Sprintf("%v (%s)", v.Status, v.Reason)
 }
 
 // less judges what is left of a wire; it returns no verdicts where nothing is left to judge.
@@ -106,7 +151,9 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	if w.Told {
 		h := wire.Header
 		h.Taps, h.Between = left.Place, left.Between
-		return by(h, rules, o, func(s trace.Sink) error { return told(&h, file, s) })
+		verdicts, err := by(h, rules, o, func(s trace.Sink) error { return told(&h, file, s) })
+		rule.Invalidate(verdicts, w.broken)
+		return verdicts, err
 	}
 	o.Orders = nil
 	in, err := recording.ReadFrom("degraded", bytes.NewReader(file), int64(len(file)), recording.Tap{})

@@ -12,12 +12,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag less in every way.
+// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag less in every way (META-LESS-001,
+// META-MORE-001).
 func TestLessOfFixtures(t *testing.T) {
 	paths, err := filepath.Glob("../rules/*/testdata/*/*.trace")
 	if err != nil || len(paths) == 0 {
@@ -37,12 +39,12 @@ func TestLessOfFixtures(t *testing.T) {
 		if rate := r.Header.Conns[0].Ends[0].QP.Path.Rate; rate > 0 && rate < 100*unit.Mbps {
 			continue // a capture tells no slow line from a slow device
 		}
-		v, err := Less(Judged, rules.All(), []*Recording{r}, func(int) []Way { return of })
+		less, more, err := FromLess(Judged, rules.All(), []*Recording{r}, func(int) []Way { return of })
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range v.Findings {
-			t.Errorf("LESS %s", f.Text)
+		for _, f := range append(less.Findings, more.Findings...) {
+			t.Errorf("%s: %s", f.Rule, f.Text)
 		}
 	}
 }
@@ -86,6 +88,23 @@ func TestLessIsNoticed(t *testing.T) {
 			}
 		}}
 	})
-	v, err := Less(Judged, hasty, []*Recording{recorded(t, lossy)}, func(int) []Way { return Ways() })
+	v, _, err := FromLess(Judged, hasty, []*Recording{recorded(t, lossy)}, func(int) []Way { return Ways() })
 	status(t, "counts", v, err, rule.Fail, "X-Y-001 is PASS, and FAIL with less: too few")
+}
+
+// TestMoreIsNoticed: a rule that passes where it cannot see what it fails for is caught.
+func TestMoreIsNoticed(t *testing.T) {
+	blind := check(0, func(c *rule.Context) rule.Check {
+		whole := false
+		return rule.Check{Sight: func(s *rule.Sight) { whole = whole || s.Pkt.Len == 1024 && s.ICRC == trace.Good }, End: func(vtime.Time) {
+			if !whole {
+				c.Met()
+				return
+			}
+			c.Fail(rule.Requester, "whole")
+		}}
+	})
+	cut := slices.DeleteFunc(Ways(), func(w Way) bool { return w.View.Name != "both" || w.Harm.Name != "128 bytes kept" || w.Told })
+	_, v, err := FromLess(Judged, blind, []*Recording{recorded(t, lossy)}, func(int) []Way { return cut })
+	status(t, "cut", v, err, rule.Fail, "X-Y-001 is FAIL (met 1), and PASS with less (met 1): whole")
 }

@@ -34,6 +34,8 @@ func Rules() []rule.Rule {
 			Source: rule.Source{Requirement: "A rule whose stimulus never arose has proved nothing, and must not pass."}},
 		{ID: LessEvidence, Level: rule.Must, Title: "Less evidence never adds a FAIL", Stimulus: "a run that is judged again from less",
 			Source: rule.Source{Requirement: "For every degradation of a trace, the rules that fail on it are among those that fail on the whole."}},
+		{ID: MoreEvidence, Level: rule.Must, Title: "Less evidence makes no FAIL a PASS", Stimulus: "a run that breaks a rule and is judged again from less",
+			Source: rule.Source{Requirement: "A rule that fails on the whole trace fails on a degraded one, or is INCONCLUSIVE and says what is missing."}},
 		{ID: Mutants, Level: rule.Must, Title: "Each rule catches an engine that is wrong on purpose, and lets the right one pass",
 			Stimulus: "the broken engines", Source: rule.Source{Requirement: "A check that has never been seen to fail proves nothing."}},
 		{ID: Captures, Level: rule.Must, Title: "Verdicts from the captures of a run are those of the run", Stimulus: "a run that is judged again from its files",
@@ -43,6 +45,11 @@ func Rules() []rule.Rule {
 			Source:   rule.Source{Requirement: "A known deviation is allowed by the rule, or has a waiver with a reason, an owner and an end."}},
 		{ID: OneTap, Level: rule.Must, Title: "A rule that needs both taps refuses the trace of one", Stimulus: "a trace of which one tap is taken away",
 			Source: rule.Source{Requirement: "One tap cannot tell a loss from silence, so every accusation would have two suspects."}},
+		{ID: Vacuous, Level: rule.Must, Title: "A judgement in which no rule was decided is no PASS", Stimulus: "a trace in which nothing happens",
+			Source: rule.Source{Requirement: "A report that could decide nothing does not say PASS, and the program does not exit with 0."}},
+		{ID: Validity, Level: rule.Must, Title: "A property that fails takes the verdicts of those rules that rest on it, and of no others",
+			Stimulus: "a verdict whose link, capture or host is not what it should be",
+			Source:   rule.Source{Requirement: "A property of link, capture or host that fails changes only verdicts of rules that declare it."}},
 	}
 	for i := range list {
 		list[i].Source.Ref, list[i].BlackBox = ours, noDevice
@@ -59,9 +66,12 @@ const (
 	Mutants = "META-MUT-001"
 
 	LessEvidence = "META-LESS-001"
+	MoreEvidence = "META-MORE-001"
 	Captures     = "META-PCAP-001"
 	SoftRoCE     = "META-RXE-001"
 	OneTap       = "META-TAP-001"
+	Vacuous      = "META-VAC-001"
+	Validity     = "META-VAL-001"
 )
 
 // account collects what an experiment shows.

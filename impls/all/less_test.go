@@ -1,21 +1,19 @@
 package all
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta/record"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // To hunt for longer: go test ./impls/all -run LessOfAnyLegalSpec -args -from=1000 -specs=5000 -ways=6
@@ -42,7 +40,7 @@ func TestLessOfAnyLegalSpec(t *testing.T) {
 		for range *perSpec {
 			ways = append(ways, pick(d, all...))
 		}
-		v, err := meta.Less(meta.Judged, rules.All(), []*meta.Recording{r}, func(int) []meta.Way { return ways })
+		v, _, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r}, func(int) []meta.Way { return ways })
 		if err != nil {
 			t.Fatal(seed, err)
 		}
@@ -52,6 +50,45 @@ func TestLessOfAnyLegalSpec(t *testing.T) {
 	}
 }
 
+// TestLessOfScenarios loses evidence of the runs of the conformance suite (META-LESS-001): a sample of the pairs of
+// implementation and scenario in one way each, and with the build tag less all of them in more.
+func TestLessOfScenarios(t *testing.T) {
+	all, every, each := meta.Ways(), 41, 1
+	if everything {
+		every, each = 1, 8
+	}
+	if testing.Short() {
+		every *= 3
+	}
+	n := 0
+	for _, s := range scenarios.All() {
+		for _, impl := range Implementations() {
+			if n++; n%every != 0 || !suits(&s, impl.DeclaresWith(nil)) {
+				continue
+			}
+			r := recorded(t, s.Text, impl)
+			r.Name = impl.Name + " " + s.Name
+			ways := make([]meta.Way, each)
+			for k := range ways {
+				ways[k] = all[(n*7+k*11)%len(all)]
+			}
+			v, _, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r}, func(int) []meta.Way { return ways })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range v.Findings {
+				t.Errorf("%s: %s", v.Rule, f.Text)
+			}
+		}
+	}
+}
+
+// suits reports whether a scenario is for implementations with these features.
+func suits(s *scenarios.Scenario, features []string) bool {
+	return !slices.ContainsFunc(s.Without, func(f string) bool { return slices.Contains(features, f) }) &&
+		slices.ContainsFunc(rules.All(), func(r rule.Rule) bool { return slices.Contains(s.Rules, r.ID) && r.AppliesTo(features) })
+}
+
 // recorded records a run in virtual time with the same implementation at both ends, as far as it comes.
 func recorded(t *testing.T, text string, impl engine.Implementation) *meta.Recording {
 	t.Helper()
@@ -59,18 +96,8 @@ func recorded(t *testing.T, text string, impl engine.Implementation) *meta.Recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
+	r, err := record.Run(t.Context(), spec, impl)
 	if err != nil {
-		t.Fatal(err)
-	}
-	job.Bytes = true
-	r := &meta.Recording{Name: fmt.Sprint(impl.Name, " ", spec.Seed), Options: judging.Declared(job.Impls, spec.Params)}
-	r.Options.Orders = judging.Orders(job.Spec, job.Impls)
-	play := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
-		r.Header = h
-		return r, nil
-	}}
-	if _, err = play.Play(t.Context()); err != nil && !errors.Is(err, sim.ErrLimit) {
 		t.Fatal(err)
 	}
 	return r

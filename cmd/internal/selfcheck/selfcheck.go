@@ -12,16 +12,13 @@ import (
 	"sync"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
-	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta"
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta/record"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench"
-	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	wrong "github.com/rdma-gauntlet/gauntlet/impls/broken/all"
 )
@@ -69,20 +66,25 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 			if err != nil {
 				return rule.Verdict{}, err
 			}
-			var first []*meta.Recording
-			for _, p := range pairs {
-				first = append(first, p[0])
-			}
-			return experiment(meta.Judged, rules.All(), first)
+			return experiment(meta.Judged, rules.All(), first(pairs))
 		}
 	}
+	settled := func(experiment func(meta.Judge, meta.Settler, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
+		return over(func(by meta.Judge, list []rule.Rule, of []*meta.Recording) (rule.Verdict, error) {
+			return experiment(by, record.Settle, list, of)
+		})
+	}
+	lost := sync.OnceValues(func() (loss, error) { return lose(ctx, recorded) })
 	return map[string]func() (rule.Verdict, error){
 		meta.Clock:    over(meta.Later),
 		meta.Silence:  over(meta.Silent),
 		meta.Captures: over(judgedFromFiles),
 		meta.OneTap:   over(meta.FromOneTap),
+		meta.Validity: settled(meta.Unproven),
+		meta.Vacuous:  settled(meta.Undecided),
 
-		meta.LessEvidence: over(less),
+		meta.LessEvidence: func() (rule.Verdict, error) { l, err := lost(); return l.less, err },
+		meta.MoreEvidence: func() (rule.Verdict, error) { l, err := lost(); return l.more, err },
 		meta.Seed: func() (rule.Verdict, error) {
 			pairs, err := recorded()
 			if err != nil {
@@ -96,16 +98,44 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 	}
 }
 
-// less judges with less evidence: each way to lose some once, and the recordings in turn.
-func less(by meta.Judge, list []rule.Rule, over []*meta.Recording) (rule.Verdict, error) {
-	return meta.Less(by, list, over, func(i int) (ways []meta.Way) {
-		for n, w := range meta.Ways() {
-			if n%len(over) == i {
-				ways = append(ways, w)
-			}
+// first returns the first recordings of pairs.
+func first(pairs [][2]*meta.Recording) (list []*meta.Recording) {
+	for _, p := range pairs {
+		list = append(list, p[0])
+	}
+	return list
+}
+
+// loss is what META-LESS-001 and META-MORE-001 say of the same recordings.
+type loss struct{ less, more rule.Verdict }
+
+// lose judges with less evidence: each way to lose some once, and the recordings in turn, those of an engine that is wrong last.
+func lose(ctx context.Context, recorded func() ([][2]*meta.Recording, error)) (l loss, err error) {
+	pairs, err := recorded()
+	if err != nil {
+		return l, err
+	}
+	wrong, err := spoilt(ctx, &Engines()[0])
+	if err != nil {
+		return l, err
+	}
+	over, all := append(first(pairs), wrong), meta.Ways()
+	l.less, l.more, err = meta.FromLess(meta.Judged, rules.All(), over, func(i int) (ways []meta.Way) {
+		for n := i; n < len(all); n += len(over) {
+			ways = append(ways, all[n])
 		}
 		return ways
 	})
+	return l, err
+}
+
+// spoilt records an engine that is wrong on purpose, where that shows.
+func spoilt(ctx context.Context, b *matrix.Broken) (*meta.Recording, error) {
+	text, err := b.Stimulus(b.Scenarios[0])
+	if err != nil {
+		return nil, err
+	}
+	return tried(ctx, b.Impl, text)
 }
 
 // judgedFromFiles is meta.FromFiles with a folder that is gone afterwards.
@@ -154,20 +184,7 @@ func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.
 	if err != nil {
 		return nil, err
 	}
-	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
-	if err != nil {
-		return nil, err
-	}
-	job.Bytes = true
-	r := &meta.Recording{Name: impl.Name, Options: judging.Declared(job.Impls, spec.Params)}
-	r.Options.Orders = judging.Orders(job.Spec, job.Impls)
-	play := judging.Run{Job: job, Bench: sim.Bench{},
-		Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
-			r.Header = h
-			return r, nil
-		}}
-	_, err = play.Play(ctx)
-	return r, err
+	return record.Run(ctx, spec, impl)
 }
 
 // caught runs engines that are wrong on purpose, and the right ones beside them, on all processors.

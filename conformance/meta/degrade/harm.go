@@ -6,6 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -14,35 +15,36 @@ type Harm struct {
 	Name string
 	To   func(Recording, splitmix.Stream) Recording
 
-	Whole bool // every frame is there, and its time is right, as of a capture that a bench has certified
+	// Breaks is what does not hold any more of a capture that a bench would certify; 0 when every frame is there, and its time is right.
+	Breaks validity.Property
 }
 
 // Harms are all of them; the first is none.
 var Harms = []Harm{
-	{Name: "none", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { return r }},
-	{Name: "no head", To: func(r Recording, s splitmix.Stream) Recording { return r.window(0.05+0.6*s.Uniform(0), 1) }},
-	{Name: "no tail", Whole: true, To: func(r Recording, s splitmix.Stream) Recording { return r.window(0, 0.3+0.6*s.Uniform(0)) }},
-	{Name: "a stretch", To: func(r Recording, s splitmix.Stream) Recording {
+	{Name: "none", To: func(r Recording, _ splitmix.Stream) Recording { return r }},
+	{Name: "no head", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.window(0.05+0.6*s.Uniform(0), 1) }},
+	{Name: "no tail", To: func(r Recording, s splitmix.Stream) Recording { return r.window(0, 0.3+0.6*s.Uniform(0)) }},
+	{Name: "a stretch", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording {
 		from := 0.6 * s.Uniform(0)
 		return r.window(from, from+0.3)
 	}},
-	{Name: "a tap begins late", To: func(r Recording, s splitmix.Stream) Recording { return r.late(s) }},
-	{Name: "128 bytes kept", To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(128) }},
-	{Name: "64 bytes kept", To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(64) }},
-	{Name: "1% missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.01, trace.A, trace.B) }},
-	{Name: "10% missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A, trace.B) }},
-	{Name: "10% of A's missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A) }},
-	{Name: "10% of B's missed", To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
-	{Name: "bursts missed", To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
-	{Name: "clock shifted", To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
-	{Name: "clock drifts", To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
-	{Name: "microseconds", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Micro = true; return r }},
-	{Name: "disorder", To: func(r Recording, s splitmix.Stream) Recording { return r.disorder(s) }},
-	{Name: "5% twice", To: func(r Recording, s splitmix.Stream) Recording { return r.twice(s) }},
-	{Name: "foreign traffic", Whole: true, To: func(r Recording, s splitmix.Stream) Recording { return r.among(s) }},
-	{Name: "raw IP", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { r.Form.RawIP = true; return r }},
-	{Name: "directions told", Whole: true, To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Ways = !r.Between; return r }},
-	{Name: "no set-up", To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
+	{Name: "a tap begins late", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.late(s) }},
+	{Name: "128 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(128) }},
+	{Name: "64 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(64) }},
+	{Name: "1% missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.01, trace.A, trace.B) }},
+	{Name: "10% missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A, trace.B) }},
+	{Name: "10% of A's missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A) }},
+	{Name: "10% of B's missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
+	{Name: "bursts missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
+	{Name: "clock shifted", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
+	{Name: "clock drifts", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
+	{Name: "microseconds", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Micro = true; return r }},
+	{Name: "disorder", Breaks: validity.Capture | validity.Clock, To: func(r Recording, s splitmix.Stream) Recording { return r.disorder(s) }},
+	{Name: "5% twice", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.twice(s) }},
+	{Name: "foreign traffic", To: func(r Recording, s splitmix.Stream) Recording { return r.among(s) }},
+	{Name: "raw IP", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.RawIP = true; return r }},
+	{Name: "directions told", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Ways = !r.Between; return r }},
+	{Name: "no set-up", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
 }
 
 // window keeps what was recorded between two shares of the time.
