@@ -1,8 +1,6 @@
 package testbeds
 
 import (
-	"bytes"
-	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -19,29 +17,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// A probe of a cable is an Ethernet frame of a type for local experiments (IEEE 802, 88B5), to everybody on the cable, with a number
-// that nobody else has.
+// How often and how long a probe is looked for.
 const (
-	probeType   = "\x88\xB5"
-	probeLength = 60
-	probeTimes  = 3
-	probeTime   = time.Second
-	settleTime  = 150 * time.Millisecond // until who watches does
+	probeTimes = 3
+	probeTime  = time.Second
+	settleTime = 150 * time.Millisecond // until who watches does
 )
-
-// mark is what a probe begins with behind the addresses.
-func mark() []byte {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails
-	return append([]byte(probeType+"gauntlet"), b...)
-}
-
-// probe is a frame with a mark.
-func probe(from net.HardwareAddr, mark []byte) []byte {
-	f := bytes.Repeat([]byte{0xFF}, 6)
-	f = append(append(f, from...), mark...)
-	return append(f, make([]byte, probeLength-len(f))...)
-}
 
 // cable proves that a host's port and this machine's are the two ends of one cable, by frames both ways.
 func cable(far *remote.Host, lab *testbed.File) doctor.Finding {
@@ -115,14 +96,14 @@ func fromThere(far *remote.Host, lab *testbed.File) (at string, err error) {
 		}
 		ports[h.Cable] = p
 	}
-	m := mark()
+	probe := remote.NewProbe(nil)
 	for range probeTimes {
-		if err := far.SendFrames(probe(net.HardwareAddr{2, 0, 0, 0x77, 0, 0xFF}, m)); err != nil {
+		if err := far.SendFrames(probe.Frame); err != nil {
 			return "", err
 		}
 		for until := time.Now().Add(probeTime / probeTimes); time.Now().Before(until); {
 			for name, p := range ports {
-				if seen, err := saw(p, m); seen || err != nil {
+				if seen, err := probe.Seen(p); seen || err != nil {
 					return name, err
 				}
 			}
@@ -132,20 +113,6 @@ func fromThere(far *remote.Host, lab *testbed.File) (at string, err error) {
 	return "", nil
 }
 
-// saw reports whether a probe has arrived at a port.
-func saw(p *packetio.Port, mark []byte) (bool, error) {
-	frames, err := p.Receive()
-	if err != nil {
-		return false, err
-	}
-	for i := range frames {
-		if data := frames[i].Data; len(data) > 12 && bytes.HasPrefix(data[12:], mark) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // toThere sends probes to a host that watches for them.
 func toThere(far *remote.Host, near *net.Interface) error {
 	port, err := packetio.Open(near.Name, packetio.NewClock(packetio.Monotonic()), packetio.Options{})
@@ -153,19 +120,19 @@ func toThere(far *remote.Host, near *net.Interface) error {
 		return err
 	}
 	defer port.Close()
-	m := mark()
+	probe := remote.NewProbe(near.HardwareAddr)
 	type seen struct {
 		n   int
 		err error
 	}
 	result := make(chan seen, 1)
 	go func() {
-		n, err := far.WatchFrames(m, settleTime*(probeTimes+1)+probeTime)
+		n, err := far.WatchFrames(probe.Mark, settleTime*(probeTimes+1)+probeTime)
 		result <- seen{n, err}
 	}()
 	for range probeTimes {
 		time.Sleep(settleTime)
-		if _, err := port.Send([][]byte{probe(near.HardwareAddr, m)}); err != nil {
+		if _, err := port.Send([][]byte{probe.Frame}); err != nil {
 			return err
 		}
 	}

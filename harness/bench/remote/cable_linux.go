@@ -80,7 +80,10 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 		_ = c.inner.Close() // the first error says more
 		return nil, fmt.Errorf("remote: cable to %s: %w", h.At.Name, err)
 	}
-	if c.before, err = c.counters(); err != nil {
+	if err = h.cabled(c.outer); err == nil {
+		c.before, err = c.counters()
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.inner.Close(), c.outer.Close())
 	}
 	go func() {

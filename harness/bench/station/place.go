@@ -40,6 +40,7 @@ type Attached struct {
 	GID    int    // index of the GID of the side's address
 	What   string // for the report: "soft-RoCE"
 	Kernel string // that the device is a part of, where it is not this machine's
+	MTU    int    // of its network device; 0 is that of the bench
 }
 
 // Process is a tool.

@@ -26,6 +26,9 @@ type Device struct {
 // Far reports whether the device is on another machine: then both are, where there are two.
 func (d *Device) Far() bool { return d != nil && d.Places[d.Side] != nil }
 
+// headers is what a packet of RoCEv2 has beside its payload, from IPv4 to the ICRC, at most.
+const headers = 80
+
 // attach readies the device of a side for a tool.
 func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 	place := t.places[side]
@@ -35,6 +38,9 @@ func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 	}
 	t.later(detach)
 	t.kernels[side] = a.Kernel
+	if needs := tool.MTU + headers; a.MTU > 0 && a.MTU < needs {
+		return nil, fmt.Errorf("netns: packets of %d bytes at %s take an MTU of %d, and its interface has %d; ip link set INTERFACE mtu 9000 there, or lower --mtu", tool.MTU, side, needs, a.MTU)
+	}
 	t.site.Fact("device at "+side.String(), a.What+" under "+tool.Program)
 	at := dut.Setting{Device: a.Device, GID: a.GID, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
 	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}),
