@@ -40,8 +40,9 @@ type cable struct {
 	late     vtime.Duration // how long a frame was on this machine between cable and link, at most
 	echoes   echoes
 
-	before ends
-	soft   bool // the transport is computed by the host's kernel
+	before  ends
+	counted map[string]int64 // set by Certify
+	soft    bool             // the transport is computed by the host's kernel
 }
 
 // pair is the addresses of the device and of its peer.
