@@ -37,7 +37,10 @@ func (t *traffic) stalled() error {
 	}
 	t.moved = next
 	still := now.Sub(next.at)
-	if t.spec.For > 0 || t.idle() || still < t.patience {
+	if t.spec.For > 0 || t.idle() || still < t.patience/2 {
+		return nil
+	}
+	if t.devices.Wake(); still < t.patience {
 		return nil
 	}
 	t.at.cut = now

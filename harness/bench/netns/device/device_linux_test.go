@@ -43,6 +43,36 @@ func TestPausedTool(t *testing.T) {
 	}
 }
 
+// TestWokenTool: a tool that is let look now and then is no longer stopped when it is woken, and is when the run is over.
+func TestWokenTool(t *testing.T) {
+	s, err := scenario.Parse(strings.NewReader("load write msg=1024 count=5\n"))
+	must(t, err)
+	tool, _, err := dut.Fit(s, trace.A)
+	must(t, err)
+	if !tool.Waits() {
+		t.Fatalf("%s does not wait", tool)
+	}
+	p := &process{exec.Command("sh", "-c", "while :; do :; done")}
+	r := &running{tool: tool, process: p, done: make(chan struct{}), over: make(chan struct{}), enough: make(chan struct{})}
+	must(t, p.Start())
+	ended := make(chan struct{})
+	go func() { r.glance(); close(ended) }()
+	if !comesTo(p.Process.Pid, "T") {
+		t.Error("it is not let look now and then")
+	}
+	r.wake()
+	<-ended
+	if !comesTo(p.Process.Pid, "R") || comesTo(p.Process.Pid, "T") {
+		t.Error("it is stopped, though it was woken")
+	}
+	r.leave()
+	if !comesTo(p.Process.Pid, "T") {
+		t.Error("it goes on when the run is over")
+	}
+	p.Kill()
+	_ = p.Wait()
+}
+
 // comesTo reports whether a process comes to a state, as /proc names it, within the time that a machine with other work may take.
 func comesTo(pid int, state string) bool {
 	for range 50 {

@@ -21,6 +21,7 @@ func (r *running) resume() {
 func (r *running) leave() {
 	if r != nil {
 		close(r.over)
+		r.calm.Do(func() { close(r.enough) })
 		r.pause()
 	}
 }
@@ -34,6 +35,31 @@ func (r *running) glance() {
 	case <-r.done:
 	case <-r.over:
 	case <-time.After(attentive):
-		r.process.Glance(r.done, r.over)
+		r.process.Glance(r.done, r.enough)
+		r.resumeWoken()
+	}
+}
+
+// resumeWoken lets a tool go on that was stopped once more after it was woken, unless the run is over.
+func (r *running) resumeWoken() {
+	select {
+	case <-r.over:
+		return
+	default:
+	}
+	select {
+	case <-r.enough:
+		r.process.Resume()
+	default: // another machine looks after it
+	}
+}
+
+// wake lets it look without rest, for as long as it lasts: on a host that is starved a glance may be too short to see anything.
+func (r *running) wake() {
+	if r != nil && r.tool.Waits() {
+		r.calm.Do(func() {
+			close(r.enough)
+			r.process.Resume()
+		})
 	}
 }

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ type running struct {
 	meeting *dut.Meeting
 	done    chan struct{} // closed when an active tool has done its work, or has ended
 	over    chan struct{} // closed when the run is
+	enough  chan struct{} // closed when glances are over, which calm does
+	calm    sync.Once
 	clock   *packetio.Clock
 	doneAt  vtime.Time  // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
 	goneAt  vtime.Time  // when it had ended, set before exited is closed

@@ -180,6 +180,13 @@ func (t *Tools) Unfinished() string {
 	return fmt.Sprintf("%s at %s is not done", t.first.tool.Program, t.first.side)
 }
 
+// Wake lets a tool that only waits look without rest, before it is said to have stalled.
+func (t *Tools) Wake() {
+	if t != nil {
+		t.first.wake()
+	}
+}
+
 // Fault is an error for which the tool that works is to blame, or the device under it.
 func (t *Tools) Fault(err error) error { return t.site.Fault(t.first.side, t.first.tool.Program, err) }
 

@@ -21,7 +21,8 @@ type program struct {
 	exited  chan struct{}
 
 	mu      sync.Mutex
-	glances chan struct{} // closed when it is no longer let look now and then; nil when it is not
+	glances chan struct{} // closed when it is no longer to be let look now and then; nil when it is not
+	glanced chan struct{} // closed when it is no longer
 }
 
 // mostOutput is how much of what a program writes is told. A tool prints a page.
@@ -107,6 +108,7 @@ func (s *supervisor) signal(a line.Signal) (any, error) {
 	defer p.mu.Unlock()
 	if p.glances != nil {
 		close(p.glances)
+		<-p.glanced // or it would be stopped behind the signal
 		p.glances = nil
 	}
 	select {
@@ -115,8 +117,12 @@ func (s *supervisor) signal(a line.Signal) (any, error) {
 	default:
 	}
 	if a.Glance {
-		p.glances = make(chan struct{})
-		go station.Glance(p.command.Process.Pid, p.glances, p.exited)
+		over, glanced := make(chan struct{}), make(chan struct{})
+		p.glances, p.glanced = over, glanced
+		go func() {
+			defer close(glanced)
+			station.Glance(p.command.Process.Pid, over, p.exited)
+		}()
 		return nil, nil
 	}
 	_ = syscall.Kill(-p.command.Process.Pid, syscall.Signal(a.Signal))
