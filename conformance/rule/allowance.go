@@ -14,6 +14,7 @@ import (
 //	an endpoint takes time to answer                  Patience
 //	the port is busy, and the turn is another QP's    until it pauses, or the QP's turn has come: Late
 //	answers leave in the order of the requests        as long as data of READs leave before them: Late
+//	packets were handed to the port before            Handed packets of the QP: Moment.Acted
 //	packets wait between an engine and its port       Port.Wait: Port.Lags; answers that queue there, until it pauses: Port.Busy
 //	a timer has a resolution                          TimerSlack; it may seem fast by TimerEarly
 //	the QP failed                                     for ever: exempt; that it waits for a receive is for the rule to say (Excuse)
@@ -107,6 +108,21 @@ func (s *Sight) Before(then vtime.Time) bool { return then.Sub(s.At) >= instant 
 
 // Lags reports whether what leaves the port now may have been made before then, so that its sender had not heard of what its tap saw then.
 func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait() }
+
+// Handed is how many packets of a QP its end may have handed to its port before it heard of what its tap has seen arrive.
+const Handed = 64
+
+// Moment is when an end can have heard of something that has reached it, and how many packets of its QP had left it by then.
+type Moment struct {
+	At   vtime.Time
+	Sent int
+}
+
+// Acted reports whether an end has certainly acted on what it heard of at m when now a packet leaves, sent others having left before: so
+// many as it may have handed to its port have, or its port has had time.
+func (m Moment) Acted(now vtime.Time, sent, handed int) bool {
+	return now >= m.At && (now.Sub(m.At) >= Drain || sent-m.Sent >= handed)
+}
 
 // Heard is a PSN that acknowledgements move, as their receiver knows it: what has just arrived it may not have heard of.
 type Heard struct {

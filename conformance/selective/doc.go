@@ -1,5 +1,5 @@
 // Package selective is what schemes with selective retransmission have in common, for their rules: what a receiver owes for each packet
-// that reaches it (Receiver).
+// that reaches it (Receiver), and what a sender may and must send again after the answers that reached it (Sender).
 //
-// It stands on the observer of package rule, which knows the sequence spaces, and every reason why an end may be late.
+// They stand on the observer of package rule, which knows the sequence spaces, and every reason why an end may be late.
 package selective

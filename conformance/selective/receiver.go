@@ -122,9 +122,11 @@ func (r *Receiver[_]) expected() psn.PSN {
 func (r *Receiver[_]) Forget() { r.Blind, r.open, r.Want = true, false, r.Want[:0] }
 
 func (r *Receiver[Why]) arrive(s *rule.Sight) {
-	if !r.begun || r.newest.Less(s.Pkt.PSN) {
+	if !r.begun {
 		r.begun, r.newest = true, s.Pkt.PSN
+		r.Blind = r.in == trace.RequesterIn && !r.c.Offers(rule.TapResponder) // the first response that arrives need not be the first
 	}
+	r.newest = psn.Max(r.newest, s.Pkt.PSN)
 	together := s.Together(r.last) // packets of one instant have no order that a tap can tell
 	r.last = s.At
 	kind, why := r.Draws(s)

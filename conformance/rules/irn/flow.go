@@ -37,7 +37,6 @@ var newDataInRecovery = define(rule.Rule{
 	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
 	New: func(c *rule.Context) rule.Check {
 		f := flow{c: c, requests: newRequests(c), idle: vtime.Never}
-		f.judgeOnly()
 		return rule.Check{Sight: f.sight, Event: f.event, End: f.stalled}
 	},
 })
@@ -64,7 +63,7 @@ func (f *flow) event(e *trace.Event) {
 
 func (f *flow) sight(s *rule.Sight) {
 	f.stalled(s.At)
-	inside := f.recovering && !f.quiet && s.Relation == rule.First && s.Point == trace.RequesterOut && !f.holes()
+	inside := f.Recovering && !f.Quiet && s.Relation == rule.First && s.Point == trace.RequesterOut && !f.Holes()
 	f.requests.sight(s)
 	if inside {
 		f.c.Met()
@@ -80,8 +79,8 @@ func (f *flow) sight(s *rule.Sight) {
 
 // able reports whether something new can be sent in recovery.
 func (f *flow) able() bool {
-	work := f.posts - f.next.Sub(f.c.Start)
-	return f.recovering && !f.quiet && !f.other && work > 0 && f.next.Sub(f.una) < f.limit && !f.holes()
+	work := f.posts - f.Next.Sub(f.c.Start)
+	return f.Recovering && !f.Quiet && !f.other && work > 0 && f.Next.Sub(f.UNA) < f.Limit && !f.Holes()
 }
 
 func (f *flow) stalled(at vtime.Time) {

@@ -5,9 +5,6 @@
 // sender what may and what must be sent again after the answers that reached it (sender.go). Both run over the requests,
 // and over the READ responses, which have PSNs of their own and the roles changed (read.go). What no packet shows, the
 // 2-bitmap and recoverSN, is read from the variables that an engine reports (state.go).
-//
-// Devices are judged at their ports: what an endpoint had handed to its port before it heard of something still leaves, so
-// a mark counts as known when a few packets have left, or some time has passed, since (mark).
 package irn
 
 import (
@@ -37,10 +34,6 @@ func Rules() []rule.Rule {
 var features = []string{"irn", rule.KeepsEarly, rule.PlacesEarly}
 
 const (
-	// slack is how many packets leave before an endpoint has certainly acted on what reached its port, where rule.Drain
-	// is how long it may take.
-	slack = 64
-
 	// engines are the devices that can be judged: the opcodes are this project's.
 	engines = "ENG"
 
@@ -87,15 +80,4 @@ func capOf(c *rule.Context) int {
 func duration(c *rule.Context, name string) (d vtime.Duration, ok bool) {
 	d, err := vtime.ParseDuration(c.Attr.Params[name])
 	return d, err == nil && d > 0
-}
-
-// mark is a moment at a port.
-type mark struct {
-	at   vtime.Time
-	sent int // packets that had left
-}
-
-// known reports whether an endpoint has certainly acted on m when its sent-th packet leaves at now.
-func (m mark) known(now vtime.Time, sent int) bool {
-	return now.Sub(m.at) >= rule.Drain || sent-m.sent >= slack
 }

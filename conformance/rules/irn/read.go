@@ -115,9 +115,9 @@ var readRetransmits = define(rule.Rule{
 	Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
 	Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
 	New: func(c *rule.Context) rule.Check {
-		r := data{c: c, sender: newSender(c, rule.Responder)}
-		r.limit = 0
-		r.judgeOnly(firstIsHead, onlyHoles, holeOnce, partial, timeoutHead, fromNothing)
+		r := data{c: c, Sender: selective.NewSender(c, rule.Responder)}
+		r.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial, selective.TimeoutHead,
+			selective.TimeoutHoles, selective.FromNothing)
 		return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
 	},
 })
@@ -125,7 +125,7 @@ var readRetransmits = define(rule.Rule{
 // data runs the reference sender over the READ responses. How often the timer expired is read from the variable
 // rd_timeouts when there are variables.
 type data struct {
-	*sender
+	*selective.Sender
 	c      *rule.Context
 	begun  bool
 	latest vtime.Time
@@ -138,37 +138,37 @@ func (d *data) sight(s *rule.Sight) {
 	case s.Point == trace.ResponderOut && p.Opcode.NumberedApart():
 		if !d.begun {
 			d.begun = true
-			d.start(p.PSN)
+			d.Start(p.PSN)
 		}
-		if p.PSN == d.una && s.Relation == rule.Again && d.due == nil && !d.c.Offers(rule.Probes) {
-			d.timeout(s.At) // nobody tells: what nothing has asked for is the timer's doing
+		if p.PSN == d.UNA && s.Relation == rule.Again && d.Idle() && !d.c.Offers(rule.Probes) {
+			d.Timeout(d.c.Began(s)) // nobody tells: what nothing has asked for is the timer's doing
 		}
 		d.latest, d.index = s.At, s.Index
-		d.transmitted(s)
+		d.Leaves(s)
 	case s.Point != trace.ResponderIn || !d.begun || !s.Intact() || !d.c.Addressed(s):
 	case p.Opcode.IsReadAck():
 		d.latest = s.At
-		d.heard(s, p.PSN, p.SACK.PSN, p.SACK.PSN != p.PSN)
+		d.Heard(s, s.At, p.PSN, p.SACK.PSN)
 	case isRead(p.Opcode) && s.Relation == rule.Duplicate:
-		d.hush() // it may be answered once more
+		d.Hush() // it may be answered once more
 	}
 }
 
 // event follows the timeouts of READ responses, which are counted: a Timeout event is the requester's.
 func (d *data) event(e *trace.Event) {
-	if e.Kind == trace.Probe && e.Name == "rd_timeouts" && !d.c.Mine(e) && d.una != d.next {
-		d.timeout(e.At)
+	if e.Kind == trace.Probe && e.Name == "rd_timeouts" && !d.c.Mine(e) && d.UNA != d.Next {
+		d.Timeout(e.At)
 	}
 }
 
 func (d *data) end(at vtime.Time) {
-	d.sender.end(at)
+	d.Sender.End(at)
 	period := d.c.PeerAttr.TransportTimer()
 	if high, ok := duration(d.c, "rto_high"); ok {
 		period = max(period, high)
 	}
-	if d.una != d.next && !d.quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder, d.latest.Add(rule.TimerSlow*period), rule.Patience, at) && d.c.PeerAttr.TransportTimer() != 0 {
-		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.una)+" is not acknowledged and not sent again; its retransmission expected")
+	if d.UNA != d.Next && !d.Quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder, d.latest.Add(rule.TimerSlow*period), rule.Patience, at) && d.c.PeerAttr.TransportTimer() != 0 {
+		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.UNA)+" is not acknowledged and not sent again; its retransmission expected")
 	}
 }
 
@@ -198,13 +198,13 @@ func (e *execution) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderIn:
 		e.overtaken = e.overtaken || s.Kept && isRead(p.Opcode)
-		if !e.known && isRead(p.Opcode) && s.Legal {
+		if !e.known && c.Known && isRead(p.Opcode) && s.Legal {
 			e.known, e.next = true, p.SO.SN
 		}
 		return
 	case !p.Opcode.IsReadResponse() || !p.Opcode.NumberedApart() || s.Relation != rule.First || s.Defect() != "":
 		return
-	case !e.known && !c.Known: // the capture may have begun in the middle of an answer
+	case !e.known && !c.Known, p.PSN != c.Reads.MAX: // the capture may have begun in the middle of an answer, or missed some of it
 		e.next = p.SO.SN
 	case p.SO.SN != e.next:
 		c.Failf(rule.Responder, "the answer to READ %d is sent, that to READ %d is next", p.SO.SN, e.next)

@@ -1,13 +1,16 @@
 package irn
 
-import "github.com/rdma-gauntlet/gauntlet/conformance/rule"
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
+)
 
 var headFirst = define(rule.Rule{
 	ID: "IRN-REC-002", Level: rule.Must,
 	Title: "The first packet that is sent again is the one of the cumulative value",
 	Source: rule.Source{Ref: recovery, Requirement: "The first packet that is retransmitted on entering loss recovery corresponds to the cumulative " +
 		"acknowledgement value."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet", New: retransmits(firstIsHead),
+	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet", New: retransmits(selective.FirstIsHead),
 })
 
 var holesOnly = define(rule.Rule{
@@ -15,7 +18,7 @@ var holesOnly = define(rule.Rule{
 	Title: "Another packet is sent again only when it is not acknowledged and one above it is acknowledged selectively",
 	Source: rule.Source{Ref: recovery, Requirement: "Any subsequent packet is considered lost only if another packet with a higher sequence number has been " +
 		"selectively acked."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "three separate losses in one window", New: retransmits(onlyHoles),
+	Needs: senderTap, Sees: ofSender, Stimulus: "three separate losses in one window", New: retransmits(selective.OnlyHoles),
 })
 
 var holesOnce = define(rule.Rule{
@@ -23,7 +26,7 @@ var holesOnce = define(rule.Rule{
 	Title: "A hole is sent again once per recovery, unless an ACK makes it the oldest, or the timer expires",
 	Source: rule.Source{Ref: hls, Requirement: "txFree: the bitmap is searched from retransmitSN on, which only grows until recovery is over or the timer " +
 		"expires."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "several losses in one window", New: retransmits(holeOnce),
+	Needs: senderTap, Sees: ofSender, Stimulus: "several losses in one window", New: retransmits(selective.HoleOnce),
 })
 
 var sackCancels = define(rule.Rule{
@@ -31,7 +34,7 @@ var sackCancels = define(rule.Rule{
 	Title: "A packet that waits to be sent again and is acknowledged selectively is left out, and the next hole is sent",
 	Source: rule.Source{Ref: hls, Requirement: "receiveAck: a SACK of the packet that is to be retransmitted cancels that, and asks for the next " +
 		"hole."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "packets that are overtaken by others and arrive late", New: retransmits(sackStops),
+	Needs: senderTap, Sees: ofSender, Stimulus: "packets that are overtaken by others and arrive late", New: retransmits(selective.SackStops),
 })
 
 var partialACK = define(rule.Rule{
@@ -40,14 +43,14 @@ var partialACK = define(rule.Rule{
 	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Any subsequent packet is considered lost only if another packet with a higher sequence " +
 		"number has been selectively acked; receiveAck: a new ACK in recovery makes lastAcked the next to retransmit, only if it has not " +
 		"already been."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "several losses in one window", New: retransmits(partial),
+	Needs: senderTap, Sees: ofSender, Stimulus: "several losses in one window", New: retransmits(selective.Partial),
 })
 
 var capSparesRetransmissions = define(rule.Rule{
 	ID: "IRN-FC-002", Level: rule.Must,
 	Title:  "A window that is full does not hold a retransmission back",
 	Source: rule.Source{Ref: hls, Requirement: "txFree: what is to be retransmitted goes first; only new packets are held against the cap."},
-	Needs:  senderTap, Sees: ofSender, Stimulus: "a lost packet in a window that is full", New: retransmits(despiteFull),
+	Needs:  senderTap, Sees: ofSender, Stimulus: "a lost packet in a window that is full", New: retransmits(selective.DespiteFull),
 })
 
 var timeoutHeadFirst = define(rule.Rule{
@@ -55,5 +58,5 @@ var timeoutHeadFirst = define(rule.Rule{
 	Title: "After a timeout the oldest packet goes first, and then only holes: it does not go back N",
 	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When in the loss recovery mode, the sender selectively retransmits lost packets as " +
 		"indicated by the bitmap; timeout: retransmitSN is set to lastAcked."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "the same packet lost twice", New: retransmits(timeoutHead),
+	Needs: senderTap, Sees: ofSender, Stimulus: "the same packet lost twice", New: retransmits(selective.TimeoutHead, selective.TimeoutHoles),
 })

@@ -103,8 +103,7 @@ var recoveryEntered = define(rule.Rule{
 				c.Met()
 			}
 		}
-		r := newRequests(c)
-		r.judgeOnly(fromNothing)
+		r := newRequests(c, selective.FromNothing)
 		return rule.Check{End: func(vtime.Time) { w.flush() }, Event: func(e *trace.Event) {
 			w.event(e)
 			r.event(e)
