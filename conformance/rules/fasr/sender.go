@@ -300,9 +300,9 @@ func (m *sender) event(e *trace.Event) {
 	case !m.c.Mine(e):
 	case e.Kind == trace.Probe && e.Name == "pool_exhausted" && e.Value > 0, e.Kind == trace.Fatal:
 		m.off, m.batches = true, nil
-	case e.Kind != trace.Timeout, m.off, m.quietUntil, m.c.UNA == m.c.MAX:
-	case e.Body.PSN != m.c.UNA:
-		m.hush() // an ACK was at the port and not heard yet, or it is the timer of READ responses
+	case e.Kind != trace.Timeout, m.off, m.c.UNA == m.c.MAX:
+	case e.Body.PSN != m.c.UNA, m.quietUntil:
+		m.hush() // an ACK was at the port and not heard yet, it is the timer of READ responses, or it goes back once more
 	default:
 		m.timeout()
 	}

@@ -17,7 +17,7 @@ var decisions = define(rule.Rule{
 	New: func(c *rule.Context) rule.Check {
 		d := decider{c: c, intake: rule.NewIntake(c), Sender: selective.NewSender(c, rule.Requester)}
 		d.Handed = handed
-		d.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial, selective.TimeoutHead)
+		d.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.TimeoutHead)
 		if dropsAnswers(c) {
 			return rule.Check{}
 		}
