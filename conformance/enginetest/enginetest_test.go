@@ -35,20 +35,23 @@ func TestOtherTransport(t *testing.T) {
 // TestJudged runs this test in a process of its own over what fails or has nothing to run, because a subtest that fails fails its test.
 func TestJudged(t *testing.T) {
 	const which = "ENGINETEST_CASE"
-	for _, c := range []struct {
+	cases := []struct {
 		name string
 		cfg  enginetest.Config
-		want []string // in the output; empty is a test that passes
+		want []string // in the output; nil is a test that passes
 	}{
 		{"a wrong engine", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some()}, []string{"--- FAIL: TestJudged/loss-", "GBN-NAK-002", "gauntlet explain GBN-NAK-002"}},
 		{"a known deviation", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
 		{"no longer waived", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
 		{"no scenario", enginetest.Config{Engine: gbn.Implementation(), Scenarios: []scenarios.Scenario{}}, []string{"no scenario is for an engine that declares [rc gbn"}},
-	} {
+	}
+	for _, c := range cases {
 		if os.Getenv(which) == c.name {
 			enginetest.Run(t, c.cfg)
 			return
 		}
+	}
+	for _, c := range cases {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestJudged$")
 		cmd.Env = append(os.Environ(), which+"="+c.name)
 		out, err := cmd.CombinedOutput()
