@@ -19,8 +19,10 @@ type ReadSpace struct {
 	EPSN    psn.PSN // at the requester's tap: next PSN expected in order
 	Held    int     // at the requester's tap: responses that came before their turn
 
-	slots []dataKept // at the requester's tap, a ring
-	reads []psn.PSN  // request PSNs of the READs whose data have not all come in order, oldest first
+	rising bool       // of these, the requester keeps one only when it is newer than all that it holds
+	high   psn.PSN    // the newest that it holds, when Held > 0
+	slots  []dataKept // at the requester's tap, a ring
+	reads  []psn.PSN  // request PSNs of the READs whose data have not all come in order, oldest first
 }
 
 // dataKept is one response that came early.
@@ -64,7 +66,7 @@ func (c *Conversation) observeRead(s *Sight) {
 		s.Relation = Duplicate
 	default:
 		s.Relation = Ahead
-		s.Kept = !r.holds(p)
+		s.Kept = !r.holds(p) && !(r.rising && r.Held > 0 && p.Less(r.high))
 	}
 }
 
@@ -88,6 +90,9 @@ func (c *Conversation) updateRead(s *Sight) {
 	case s.Kept:
 		if x := r.slot(p); x != nil {
 			*x = dataKept{true, s.Pkt.Opcode.EndsMessage(), p}
+			if r.Held == 0 || r.high.Less(p) {
+				r.high = p
+			}
 			r.Held++
 		}
 	}

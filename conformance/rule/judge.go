@@ -118,6 +118,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	declared := j.opts.declared(side.Other()) // by the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
+	c.Reads.rising = slices.Contains(j.opts.declared(side), KeepsNewest)
 	c.responder.keep.direct = slices.Contains(declared, PlacesEarly)
 	c.responder.tells = j.header.Reports&trace.ReportCQE != 0
 	if j.coded[side] {

@@ -212,6 +212,20 @@ func TestReadsNumberedApart(t *testing.T) {
 	w.want("EPSN of the requests", w.c.EPSN, testStart)
 }
 
+// TestReadDataOfARequesterThatKeepsTheNewest: what comes below the newest that it holds is dropped, and has to come again.
+func TestReadDataOfARequesterThatKeepsTheNewest(t *testing.T) {
+	w := newWalk(t, true)
+	w.c.Reads.rising = true
+	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(3000))
+	w.see(trace.RequesterIn, roce.XReadRespFirst, 0, 1024)
+	w.see(trace.RequesterIn, roce.XReadRespFirst+2, 3, 952)
+	w.want("below the newest", w.see(trace.RequesterIn, roce.XReadRespFirst+1, 2, 1024).Kept, false)
+	w.see(trace.RequesterIn, roce.XReadRespFirst+1, 1, 1024)
+	w.want("EPSN of the responses", w.c.Reads.EPSN, testStart.Add(2))
+	w.see(trace.RequesterIn, roce.XReadRespFirst+1, 2, 1024)
+	w.want("EPSN of the responses", w.c.Reads.EPSN, testStart.Add(4))
+}
+
 // TestReadIsAwaitedHoweverMuchFollows acknowledges so many requests behind a READ that the window has used its place again.
 func TestReadIsAwaitedHoweverMuchFollows(t *testing.T) {
 	w := newWalk(t, true)
