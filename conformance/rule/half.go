@@ -21,8 +21,21 @@ type check struct {
 	ctx Context
 }
 
-// start makes the checks of a half that do not sleep.
+// open begins the conversation with the first sight, when it is a request: whoever follows the PSNs starts where they do.
+func (h *half) open(s *Sight, list int) {
+	c := &h.conv
+	sent := list == int(trace.RequesterOut)
+	arrived := list == int(trace.ResponderIn) && s.Intact() && c.Addressed(s)
+	if !c.Started && (sent || arrived) {
+		c.begin(s.Pkt.PSN)
+	}
+}
+
+// start makes the checks of a half that do not sleep, unless it has them.
 func (j *Judge) start(h *half) {
+	if h.plan != nil {
+		return
+	}
 	h.plan = j.planOf(h)
 	h.checks = make([]check, h.plan.awake)
 	for _, a := range h.plan.judged {

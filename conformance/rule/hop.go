@@ -50,7 +50,9 @@ func (j *Judge) crossing(conn int) *half {
 	if j.header.On(conn) != trace.LANHop {
 		return nil
 	}
-	return j.half(conn, trace.A)
+	h := j.half(conn, trace.A)
+	j.start(h)
+	return h
 }
 
 // route shows a sight of either hop to the checks that see both.

@@ -90,13 +90,13 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	return j
 }
 
-// half returns the half-conversation of a connection and a requester, and begins it when nothing of it has been seen.
+// half returns the half-conversation of a connection and a requester, and begins it when nothing of it has been seen. Its checks are made
+// by start, when it is known where the PSNs begin.
 func (j *Judge) half(conn int, req trace.Side) *half {
 	h := j.halves[conn][req&1]
 	if h == nil {
 		h = j.begin(conn, req&1)
 		j.halves[conn][req&1] = h
-		j.start(h)
 	}
 	return h
 }
@@ -141,10 +141,12 @@ func (j *Judge) Sight(t *trace.Sight) {
 	if h == j.stray && t.Rec.Packet.Opcode.OverIP() {
 		return // a stream of nobody knows whom, from nobody knows where on
 	}
-	if h.plan == nil {
-		j.start(h) // that of what belongs to no connection
-	}
 	point := j.sight.Point
+	if h.plan == nil {
+		j.sight.Sight = *t
+		h.open(&j.sight, list)
+		j.start(h)
+	}
 	h.conv.expire(t.At)
 	j.sight.Point = point
 	switch d := h.conv.decoderOf(t, list); {
@@ -220,6 +222,7 @@ func (j *Judge) showPeer(r *trace.Record) {
 		h = j.half(r.Conn, r.From.Other()) // a connection is both directions from its first segment on
 	}
 	if h != nil {
+		j.start(h)
 		j.sight.Point += trace.ResponderOut
 		h.show(listForeign, &j.sight, AnyKind)
 	}
@@ -331,9 +334,7 @@ func begins(e *trace.Event, side trace.Side) bool {
 }
 
 func (j *Judge) report(h *half, e *trace.Event) {
-	if h.plan == nil {
-		j.start(h)
-	}
+	j.start(h)
 	h.conv.expire(e.At)
 	if h.conv.completes(e) {
 		j.sight = Sight{Sight: trace.Sight{At: e.At, Rec: &trace.Record{Conn: e.Conn, From: h.conv.Req}}}

@@ -208,6 +208,22 @@ func TestEventsReachBothHalves(t *testing.T) {
 	}
 }
 
+// TestChecksOfACaptureKnowTheFirstPSN: where no attributes are known, a check is made when the first request has been seen.
+func TestChecksOfACaptureKnowTheFirstPSN(t *testing.T) {
+	h := testHeader(1)
+	h.Conns[0] = trace.Conn{}
+	r := counting(Requests)
+	var begun bool
+	r.New = func(c *Context) Check {
+		begun = c.Started && c.UNA == c.Start
+		return Check{Sight: func(*Sight) {}}
+	}
+	play(NewJudge(h, []Rule{r}, Options{}), 0, trace.A, roce.SendOnly)
+	if !begun {
+		t.Error("a check was made before its conversation began")
+	}
+}
+
 func TestStatusText(t *testing.T) {
 	text, err := json.Marshal([]Status{Pass, NotApplicable, XPass})
 	if err != nil || string(text) != `["PASS","NOT-APPLICABLE","XPASS"]` {

@@ -71,7 +71,7 @@ func (j *Judge) toOrders() {
 	for i := range j.halves {
 		for side, h := range j.halves[i] {
 			if o != nil && h == nil && len(o.Series(j.connOf(i), trace.Side(side))) > 0 {
-				j.half(i, trace.Side(side))
+				j.start(j.half(i, trace.Side(side)))
 			}
 		}
 	}
