@@ -19,11 +19,16 @@ type lack struct {
 	far    bool
 	signs  []psn.PSN // acknowledged and never seen before, the first few
 	middle bool      // what came before the first request seen was not done with
-	blind  bool      // an acknowledgement passed before any request
+	blind  bool      // an answer passed before any request
+	early  psn.PSN   // newest before the first request seen that is said to be received, and has not passed
+	late   bool      // there is one
 }
 
 // hole is PSNs that were skipped.
-type hole struct{ from, to psn.PSN }
+type hole struct {
+	from, to psn.PSN
+	passed   bool // a NAK of what is behind it says that it was received, which it was if it is not sent again
+}
 
 // Bounds of what is remembered of a half-conversation, and of what is taken for frames that a capture missed: more are a PSN that is
 // wrong.
@@ -47,7 +52,7 @@ func (l *lack) request(p, end psn.PSN) {
 	case p != l.newest && l.far && p.Sub(l.ahead) > 0:
 		l.sign(l.newest)
 	case p != l.newest && len(l.holes) < holeLimit:
-		l.holes = append(l.holes, hole{l.newest, p})
+		l.holes = append(l.holes, hole{from: l.newest, to: p})
 	}
 	l.far = false
 	l.newest = psn.Max(l.newest, end)
@@ -72,10 +77,10 @@ func (l *lack) fill(p, end psn.PSN) {
 			continue
 		}
 		if h.from.Less(p) {
-			left = append(left, hole{h.from, p})
+			left = append(left, hole{h.from, p, h.passed})
 		}
 		if end.Less(h.to) {
-			left = append(left, hole{end, h.to})
+			left = append(left, hole{end, h.to, h.passed})
 		}
 	}
 	l.holes = left
@@ -83,13 +88,10 @@ func (l *lack) fill(p, end psn.PSN) {
 
 // acknowledged follows an answer that says that all requests before p were received.
 func (l *lack) acknowledged(p psn.PSN) {
-	if !l.begun {
-		l.blind = true
-		return
-	}
 	if l.newest.Less(p) && p.Sub(l.newest) < skipLimit {
 		l.ahead, l.far = p.Add(-1), true
 	}
+	l.asked(p)
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool {
 		covered := h.from.Less(p) && p.LessEq(l.newest)
 		if covered {
@@ -97,6 +99,20 @@ func (l *lack) acknowledged(p psn.PSN) {
 		}
 		return covered
 	})
+}
+
+// asked follows an answer that asks for p: all requests before were received, or its sender is wrong.
+func (l *lack) asked(p psn.PSN) {
+	if !l.middle {
+		l.early, l.late = l.start.Prev(), true
+		if p.Less(l.start) {
+			l.early = p.Prev()
+		}
+	}
+	for i := range l.holes {
+		h := &l.holes[i]
+		h.passed = h.passed || h.from.Less(p) && p.LessEq(l.newest)
+	}
 }
 
 // sign notes one.
@@ -111,17 +127,45 @@ func (l *lack) close() {
 	if l.far {
 		l.sign(l.newest)
 	}
+	for _, h := range l.holes {
+		if h.passed {
+			l.sign(h.from)
+		}
+	}
+}
+
+// received follows an answer that says that a request was received, whatever came of those before it.
+func (l *lack) received(p psn.PSN) {
+	if l.newest.LessEq(p) && p.Sub(l.newest) < skipLimit {
+		l.ahead, l.far = p, true
+	}
+	for _, h := range l.holes {
+		if p.In(h.from, h.to) {
+			l.sign(p)
+			l.fill(p, p.Next())
+			return
+		}
+	}
 }
 
 // response follows an answer, which may say how far its sender has received.
 func (l *lack) response(p *roce.Packet) {
+	selective := p.Opcode.Layout()&roce.LayoutSACKETH != 0
+	if !l.begun {
+		l.blind, l.middle = true, true
+		return
+	}
 	switch {
 	case !grants(p):
 		l.before(p.PSN)
-	case p.Opcode.IsReadResponse(), p.Opcode == roce.AtomicAck: // to a request that may have been sent again
+		l.asked(p.PSN)
+	case selective, p.Opcode.IsReadResponse(), p.Opcode == roce.AtomicAck: // the latter to a request that may have been sent again
 		l.acknowledged(p.PSN)
 	default:
 		l.acknowledged(p.PSN.Next())
+	}
+	if selective {
+		l.received(p.SACK.PSN)
 	}
 }
 
@@ -133,6 +177,8 @@ func (l *lack) why(other *lack) string {
 		}
 	}
 	switch {
+	case other != nil && l.late && other.begun && other.start.LessEq(l.early):
+		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged, and passed the other one alone", l.early.Sub(l.start))
 	case other != nil && other.blind != l.blind:
 		return "one tap began later than the other"
 	case l.middle && (other == nil || other.middle):

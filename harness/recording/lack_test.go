@@ -19,6 +19,11 @@ func TestDoubts(t *testing.T) {
 		{"missed at the end", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 was acknowledged"},
 		{"acknowledged ahead", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
 		{"mid-recovery", "A>B WRITE_MIDDLE psn=+5 len=1024\nB>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
+		{"missed, and what follows asked for", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+2 len=8\nA>B SEND_ONLY psn=+4 len=8 A\n" +
+			"B>A NAK psn=+3 msn=3 PSN_SEQ_ERR\n", "psn=+1 was acknowledged"},
+		{"missed, and kept", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+3 len=8 A\nB>A RACK psn=+1 msn=1 sack=+2 PSN_SEQ_ERR\n",
+			"psn=+2 was acknowledged"},
+		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
 			"several flows fit"},
@@ -32,6 +37,29 @@ func TestDoubts(t *testing.T) {
 		}
 		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestDoubtsOfTwoTaps: what one tap lacks shows by the other; what neither has seen, nobody sent.
+func TestDoubtsOfTwoTaps(t *testing.T) {
+	const text = "A>X SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"lost, and asked for", text + "B>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
+		{"acknowledged", text + "B>A ACK psn=+1 msn=2\n", "one tap began later than the other: psn=-1 was acknowledged"},
+		{"acknowledged alone", text + "B>A ACK psn=+0 msn=1\n", "one tap began later than the other: psn=-1 was acknowledged"},
+	} {
+		f := tracetest.Parse(t, c.text, 0)
+		dir := t.TempDir()
+		for i, tap := range []trace.Side{trace.A, trace.B} {
+			tracetest.WritePcap(t, filepath.Join(dir, tap.String()+".pcap"), 65535, tracetest.FramesAt(f, trace.Side(i)))
+		}
+		r, err := Read(dir, Tap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q (taps %v)", c.name, got, c.want, r.Header.Taps)
 		}
 	}
 }
