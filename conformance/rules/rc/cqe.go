@@ -188,13 +188,8 @@ type arrival struct {
 
 func (a *arrivals) sight(s *rule.Sight) {
 	p := s.Pkt
-	if s.Point == trace.ResponderOut {
-		if p.AETH.Syndrome.IsRNR() {
-			a.refuse(p.PSN)
-		}
-		return
-	}
-	if !s.Legal || a.c.Fatal {
+	a.settle()
+	if s.Point == trace.ResponderOut || !s.Legal || a.c.Fatal {
 		return
 	}
 	if p.Opcode.StartsMessage() {
@@ -206,11 +201,11 @@ func (a *arrivals) sight(s *rule.Sight) {
 	}
 }
 
-// refuse forgets the messages that an RNR NAK of p refuses: they come again, of the first of them perhaps only the last
-// packet, which alone needs a receive in a WRITE with immediate.
-func (a *arrivals) refuse(p psn.PSN) {
+// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their turn. They come
+// again, of the first of them perhaps only the last packet, which alone needs a receive in a WRITE with immediate.
+func (a *arrivals) settle() {
 	for i := range a.due {
-		if m := &a.due[i]; p.LessEq(m.last) {
+		if m := &a.due[i]; a.c.EPSN.LessEq(m.last) {
 			a.first = m.first
 			a.due = a.due[:i]
 			return
@@ -222,6 +217,7 @@ func (a *arrivals) event(e *trace.Event) {
 	if e.Kind != trace.Recv || a.c.Mine(e) || e.Body.Status == engine.StatusFlushed {
 		return
 	}
+	a.settle()
 	if len(a.due) == 0 {
 		if e.Body.Status == engine.StatusSuccess { // a message that is refused ends its receive in error
 			a.c.Failf(rule.Responder, "receive wr=%d completes without a message", e.Body.ID)
@@ -242,6 +238,7 @@ func (a *arrivals) event(e *trace.Event) {
 }
 
 func (a *arrivals) end(at vtime.Time) {
+	a.settle()
 	if len(a.due) > 0 && !a.c.Fatal && a.c.Late(rule.Responder, a.due[0].at, rule.Patience, at) {
 		a.c.FailAt(a.due[0].at, a.due[0].record, rule.Responder, "the message that ends here completes no receive")
 	}

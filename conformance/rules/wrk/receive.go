@@ -44,13 +44,9 @@ type message struct {
 
 func (m *messages) sight(s *rule.Sight) {
 	p := s.Pkt
+	m.settle()
 	switch {
-	case s.Point == trace.ResponderOut:
-		if p.AETH.Syndrome.IsRNR() && rule.HasAETH(p.Opcode) {
-			m.refuse(p.PSN)
-		}
-		return
-	case !s.Legal || m.c.Fatal:
+	case s.Point == trace.ResponderOut, !s.Legal, m.c.Fatal:
 		return
 	case p.Opcode.StartsMessage():
 		m.first = p.PSN
@@ -63,10 +59,10 @@ func (m *messages) sight(s *rule.Sight) {
 	}
 }
 
-// refuse forgets the messages that an RNR NAK of p refuses: they come again.
-func (m *messages) refuse(p psn.PSN) {
+// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their turn.
+func (m *messages) settle() {
 	for i := range m.due {
-		if d := &m.due[i]; p.LessEq(d.last) {
+		if d := &m.due[i]; m.c.EPSN.LessEq(d.last) {
 			m.first, m.due = d.first, m.due[:i]
 			return
 		}
@@ -104,6 +100,7 @@ func (m *messages) received(e *trace.Event) {
 	if e.Body.Status == engine.StatusFlushed {
 		return
 	}
+	m.settle()
 	if len(m.due) == 0 {
 		if e.Body.Status == engine.StatusSuccess {
 			m.without(e)
@@ -149,6 +146,7 @@ func (m *messages) older(id uint64) int {
 
 // end blames silence, but of a responder that keeps what comes early: whether it had room for that is not seen.
 func (m *messages) end(now vtime.Time) {
+	m.settle()
 	if len(m.due) > 0 && !m.c.Fatal && !m.failed && !m.c.Keeps() && !at(m.c.PeerPort)[m.c.Index] && !m.over && m.c.Late(rule.Responder, m.due[0].at, rule.Patience, now) {
 		m.c.FailAt(m.due[0].at, m.due[0].record, rule.Responder, "the message that ends here completes no receive")
 	}
