@@ -15,7 +15,7 @@ func earlyKept() rule.Rule {
 		Title: "Early packets within max_ooo_psn are not discarded: none has to be sent again",
 		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "At this time the receiver does not take the operation of directly discarding the " +
 			"out-of-order packet, but cached in its own buffer."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			k := keeping{c: c, arrivals: arrivals{c: c},
@@ -116,7 +116,7 @@ func runAcknowledged() rule.Rule {
 		Title: "When the expected packet comes, the responder moves over the run that it has kept and acknowledges its end",
 		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates ReceiverNextExpectedSeq with the expected " +
 			"sequence number and data packet, …, returning the signal value generating a normal ACK."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Features: features,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request that is sent again", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			r := run{c: c, ack: c.Owes(rule.Responder, "no ACK of %s, where the run that was kept ends")}

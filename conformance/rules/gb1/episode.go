@@ -14,7 +14,7 @@ func oneForOne() rule.Rule {
 		Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
 		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 into the retransmission queue and resends " +
 			"packet 2 with high priority."},
-		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
+		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses, Features: features,
 		Stimulus: "one lost request in a flow of writes", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check { return newEpisode(c, false).check() },
 	}
@@ -26,7 +26,7 @@ func gapForGap() rule.Rule {
 		Title: "The loss of n requests in a row makes exactly these n be sent again, in ascending order",
 		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1", Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
 			"the unreceived packets to the retransQueue."},
-		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
+		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses, Features: features,
 		Stimulus: "several requests lost in a row", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check { return newEpisode(c, true).check() },
 	}

@@ -1,6 +1,9 @@
 // Package gb1 holds the rules of Go-Back-ONE: a responder that keeps what comes early and names each such packet in a
 // RACK, and a requester that sends what the RACKs show to be missing, once and before new data.
 //
+// How far ahead a responder keeps is an attribute (max_ooo_psn), and when a timer expires only its endpoint tells: rules that rest on
+// either need it.
+//
 // Devices are judged at their ports. What a requester had handed to its port before a RACK reached it still leaves, so
 // packets within Port.Wait of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
 // repaired form; GB1-RTX-005 is the one that tells the two apart.

@@ -17,7 +17,7 @@ func rackNamesBoth() rule.Rule {
 		Title: "Data ahead of the expected PSN draws a RACK that carries the expected PSN and the received one",
 		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "By assembling a user-defined packet header that carries the sequence number of " +
 			"the currently received packet and the sequence number of the expected packet, the sender can be informed which packets are not received successfully."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			b := bothNumbers{c: c, arrivals: arrivals{c: c}, first: c.Owes(rule.Responder, "no RACK of %s")}
@@ -81,7 +81,7 @@ func rackEach() rule.Rule {
 		Title: "Each early arrival draws one RACK, and none is suppressed",
 		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1", Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
 			"loss, a custom response packet RACK is constructed."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by several", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			e := each{c: c, arrivals: arrivals{c: c}}
@@ -162,7 +162,7 @@ func rackFirst() rule.Rule {
 		Title: "A RACK leaves ahead of READ data and ACKs that wait",
 		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "Finally, it is added to the high-priority send queue, triggering the network interface " +
 			"to transmit."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			a := arrivals{c: c}

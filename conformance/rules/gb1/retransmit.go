@@ -14,7 +14,7 @@ func resentFirst() rule.Rule {
 		Title: "What a RACK shows to be missing is sent again before any new data",
 		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2", Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
 			"and the packets in the retransQueue are preferentially sent."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK while there is new data to send", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)
@@ -142,7 +142,7 @@ func oldRACKIgnored() rule.Rule {
 		Title: "A RACK that names no newer packet than the RACKs before it makes nothing be sent again",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36", Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← " +
 			"seq"},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK that comes twice, or after a newer one", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)
