@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,5 +170,27 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 		if got := r.Capture; (got.Anew > 0) != c.anew || guessed != c.unsure || (len(got.Doubts()) > 0) != c.anew {
 			t.Errorf("%s: %+v, doubts %v, guessed %v", name, got, got.Doubts(), guessed)
 		}
+	}
+}
+
+// TestMirrorOfLosses: of one direction little comes twice, because the rest is lost behind the mirror; the other shows that it is one.
+func TestMirrorOfLosses(t *testing.T) {
+	var d doubles
+	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}, way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
+	twice := func(key uint64, on way, at int64) {
+		d.frame(key, on, time.UnixMicro(at))
+		d.frame(key, on, time.UnixMicro(at+2))
+	}
+	for key := range uint64(3) {
+		twice(key, there, int64(key)*10)
+	}
+	d.frame(3, there, time.UnixMicro(30))
+	d.frame(3, there, time.UnixMicro(90))
+	if len(d.windows()) != 0 {
+		t.Error("a frame that was sent again is of a mirror")
+	}
+	twice(4, back, 60)
+	if got := d.windows(); len(got) != 2 {
+		t.Errorf("%v; want both directions", got)
 	}
 }

@@ -63,21 +63,35 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 
 // windows returns the directions of which nearly every frame is seen twice, about the same time apart, and within which time a frame that
 // was seen before is the same one. Retransmissions come later, because what calls for them has to cross the mirror too, and are of some
-// frames only.
+// frames only. A mirror that shows one direction twice shows what comes back twice, of which more may be lost behind it.
 func (d *doubles) windows() map[way]time.Duration {
 	list := map[way]time.Duration{}
 	for on, w := range d.ways {
-		slices.Sort(w.after)
-		if len(w.after) == 0 || len(w.after)*10 < w.frames*9 {
-			continue
-		}
-		window := w.after[len(w.after)/2]*3/2 + time.Microsecond
-		soon, _ := slices.BinarySearch(w.after, window+1)
-		if window <= twiceMost && soon*10 >= w.frames*9 {
+		if window := w.window(); w.mostly(window, 90) {
 			list[on] = window
 		}
 	}
+	for on, w := range d.ways {
+		if back, mirrored := list[way{on.to, on.from}]; mirrored && list[on] == 0 && w.mostly(back, 50) {
+			list[on] = back
+		}
+	}
 	return list
+}
+
+// window is within which time of the first sight of a frame the second one is of the same frame; 0 when there is none.
+func (w *doubled) window() time.Duration {
+	slices.Sort(w.after)
+	if len(w.after) == 0 {
+		return 0
+	}
+	return w.after[len(w.after)/2]*3/2 + time.Microsecond
+}
+
+// mostly reports whether so many of a hundred frames were seen again within a window.
+func (w *doubled) mostly(window time.Duration, percent int) bool {
+	soon, _ := slices.BinarySearch(w.after, window+1)
+	return 0 < window && window <= twiceMost && soon*100 >= w.frames*percent
 }
 
 // nearMirror is how long after one another a mirror at one place shows a frame twice, at most.
