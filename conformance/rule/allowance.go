@@ -11,7 +11,7 @@ import (
 // interval, and each has its reason.
 //
 //	reason                                            the end may be late by
-//	an endpoint takes time to answer                  Patience
+//	an endpoint takes time to answer                  Patience; over its host's IP or TCP HostPatience
 //	the port is busy, and the turn is another QP's    until it pauses, or the QP's turn has come: Late
 //	answers leave in the order of the requests        as long as data of READs leave before them: Late
 //	packets were handed to the port before            Handed packets of the QP: Moment.Acted
@@ -23,6 +23,9 @@ const (
 	// Patience is how long an endpoint, or a box, may take to answer before silence is a violation. IBTA gives no bound;
 	// 10 ms is far above the processing time of an RNIC or a host stack, and below the transport timers in use over a WAN.
 	Patience = 10 * vtime.Millisecond
+
+	// HostPatience is Patience for an endpoint whose packets pass its host's own IP or TCP as well.
+	HostPatience = 2 * Patience
 
 	// Drain is how long packets that an endpoint had already handed to its port may still leave it, and thus how long it
 	// may go on as if it had not heard of what its tap has seen arrive. A NIC takes microseconds; a software endpoint may

@@ -26,6 +26,14 @@ type datagram struct {
 // damaged reports a datagram whose CRC is wrong.
 func (d *datagram) damaged() bool { return errors.Is(d.err, iwarp.ErrCRC) }
 
+// place returns the number of its message and the offset in that.
+func (d *datagram) place() (number, off uint32) {
+	if s := &d.Segment; !s.Tagged {
+		return s.MSN, s.MO
+	}
+	return d.Segment.Record.ID, d.Segment.Record.Off
+}
+
 // reader joins fragments at one tap. A datagram that lacks one stays until its number comes again, or too many do.
 type reader struct {
 	parts map[uint16]*joint

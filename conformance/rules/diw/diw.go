@@ -8,7 +8,6 @@ package diw
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Rules returns the three families in the order of IDs.
@@ -34,9 +33,6 @@ func Rules() []rule.Rule {
 
 // scheme is the feature of all three families.
 const scheme = "iwarp-ud"
-
-// reaction is how long an endpoint on a busy host may take until it has acted on what reached its port.
-const reaction = 20 * vtime.Millisecond
 
 // define fills in what all rules share. Every check looks at packets without BTH, which belong to no class of RoCEv2.
 func define(r rule.Rule) rule.Rule {

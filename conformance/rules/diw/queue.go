@@ -6,7 +6,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 var lossIsNoError = define(rule.Rule{
@@ -15,30 +14,24 @@ var lossIsNoError = define(rule.Rule{
 	Source: paper("IV-B, 2", "we don't invalidate LLP streams (or QPs) when errors occur due to data loss, they are simply "+
 		"reported, but the QP is not forced into the error state for unreliable service."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
-	New: func(c *rule.Context) rule.Check {
+	New: watching(func(w *watch) {
 		lost := false
-		w := watch{c: c, sent: func(d *datagram) {
+		w.sent = func(d *datagram) {
 			if d.lost {
 				lost = true
-				c.Met()
+				w.Met()
 			}
-		}, told: func(e *trace.Event, _ *message) {
-			failed := e.Kind == trace.Fatal || e.Body.Status == engine.StatusFlushed && (e.Kind == trace.CQE || e.Kind == trace.Recv)
-			if lost && failed {
-				c.Failf(by(c, e), "%v %v after a loss; success expected of what arrived", e.Kind, e.Body.Status)
+		}
+		failed := func(e *trace.Event, who rule.Blame) {
+			flushed := e.Body.Status == engine.StatusFlushed && (e.Kind == trace.CQE || e.Kind == trace.Recv)
+			if lost && (e.Kind == trace.Fatal || flushed) {
+				w.Failf(who, "%v %v after a loss; success expected of what arrived", e.Kind, e.Body.Status)
 			}
-		}}
-		return w.check()
-	},
+		}
+		w.told = func(e *trace.Event, _ *message) { failed(e, rule.Responder) }
+		w.tells = func(e *trace.Event) { failed(e, rule.Requester) }
+	}),
 })
-
-// by blames the side that reported an event.
-func by(c *rule.Context, e *trace.Event) rule.Blame {
-	if c.Mine(e) {
-		return rule.Requester
-	}
-	return rule.Responder
-}
 
 var manyPeers = define(rule.Rule{
 	ID: "DIW-QP-002", Level: rule.Must, Rests: validity.Sequence,
@@ -46,28 +39,28 @@ var manyPeers = define(rule.Rule{
 	Source: paper("IV-B, 4", "In addition the completion queue elements need to be altered to include information concerning the "+
 		"source address and port for incoming data."),
 	Needs: rule.TapRequester | rule.Completions, Stimulus: "three senders",
-	New: func(c *rule.Context) rule.Check {
+	New: watching(func(w *watch) {
 		source := uint16(0)
-		w := watch{c: c, sent: func(d *datagram) {
+		w.sent = func(d *datagram) {
 			if source == 0 {
 				source = d.Src
 			}
 			if d.Dst != iwarp.Port || d.Src != source {
-				c.FailAt(d.at, d.record, rule.Requester, "not from the QP's own port to that of the peer's one QP")
+				w.wrong(d, "not from the QP's own port to that of the peer's one QP")
 			}
-		}, told: func(e *trace.Event, _ *message) {
-			if c.Mine(e) || e.Kind != trace.Recv && e.Kind != trace.Declared || source == 0 {
+		}
+		w.told = func(e *trace.Event, _ *message) {
+			if e.Kind != trace.Recv && e.Kind != trace.Declared || source == 0 {
 				return
 			}
-			if !c.Alone {
-				c.Met()
+			if !w.Alone {
+				w.Met()
 			}
 			if e.Body.Peer != source {
-				c.Failf(rule.Responder, "the completion of what port %d sent reports port %d", source, e.Body.Peer)
+				w.Failf(rule.Responder, "the completion of what port %d sent reports port %d", source, e.Body.Peer)
 			}
-		}}
-		return w.check()
-	},
+		}
+	}),
 })
 
 var noConnection = define(rule.Rule{
@@ -76,28 +69,26 @@ var noConnection = define(rule.Rule{
 	Source: paper("IV-A", "It also requires a smaller memory footprint than the current connection based standard over TCP or SCTP, "+
 		"since it does not have to keep information regarding connections."),
 	Needs: rule.Both | rule.Completions, Stimulus: "any traffic",
-	New: func(c *rule.Context) rule.Check {
-		var first *message
-		judged := false
-		w := watch{c: c}
+	New: watching(func(w *watch) {
+		var first *message // of the peer; nil when what it sent first was lost
+		begun := false
 		w.came = func(_ *datagram, m *message, _ *part) {
-			if first == nil && !judged && m != nil {
-				if first = m; m.number > 1 || m.record && m.number > 0 {
-					judged, first = true, nil // what came first was lost
-				}
+			if begun || m == nil {
+				return
+			}
+			if begun = true; m.number == 0 || m.number == 1 && !m.record {
+				first = m
 			}
 		}
 		w.over = func(m *message) {
-			if m != first || m.whole == vtime.Never || c.Now().Sub(m.whole) < reaction {
+			if m != first || !w.hadTimeFrom(m.whole) {
 				return
 			}
-			c.Met()
-			if m.record && m.entries == 0 || !m.record && !m.ended {
-				c.FailAt(m.first, m.parts[0].record, rule.Responder, "the first message of the peer arrived whole and nothing came of it")
+			if w.Met(); m.entries == 0 && !m.ended {
+				w.broken(m, m.first, "the first message of the peer arrived whole and nothing came of it")
 			}
 		}
-		return w.check()
-	},
+	}),
 })
 
 var neverAgain = define(rule.Rule{
@@ -105,26 +96,25 @@ var neverAgain = define(rule.Rule{
 	Title:  "A sender never sends anything again",
 	Source: paper("IV-B3", "no further communication is required between the source and target"),
 	Needs:  rule.Both | rule.Fates, Stimulus: "random loss",
-	New: func(c *rule.Context) rule.Check {
-		var last [2]struct{ number, off uint64 }
-		w := watch{c: c, sent: func(d *datagram) {
+	New: watching(func(w *watch) {
+		var next [2]uint64 // the least message and offset that the next SEND may have, and the next Write-Record
+		w.sent = func(d *datagram) {
 			if d.err != nil {
 				return
 			}
 			if d.lost {
-				c.Met()
+				w.Met()
 			}
-			s, k := &d.Segment, 0
-			number, off := uint64(s.MSN), uint64(s.MO)+1
-			if s.Tagged {
-				k, number, off = 1, uint64(s.Record.ID)+1, uint64(s.Record.Off)+1
+			number, off := d.place()
+			least := &next[0]
+			if d.Segment.Tagged {
+				least = &next[1]
 			}
-			if l := &last[k]; number < l.number || number == l.number && off <= l.off {
-				c.FailAt(d.at, d.record, rule.Requester, "sent before: "+s.String())
+			if at := uint64(number)<<32 | uint64(off); at < *least {
+				w.wrong(d, "sent before: %s", d.Segment.String())
 			} else {
-				l.number, l.off = number, off
+				*least = at + 1
 			}
-		}}
-		return w.check()
-	},
+		}
+	}),
 })

@@ -1,7 +1,9 @@
 package diw
 
 import (
-	"strconv"
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,58 +17,25 @@ func (s *spans) add(from, to uint32) {
 	if from == to {
 		return
 	}
-	out := (*s)[:0:0]
-	for _, x := range *s {
-		if x.to < from || x.from > to {
-			out = append(out, x)
-			continue
+	*s = slices.DeleteFunc(*s, func(x span) bool {
+		apart := x.to < from || x.from > to
+		if !apart {
+			from, to = min(from, x.from), max(to, x.to)
 		}
-		from, to = min(from, x.from), max(to, x.to)
-	}
-	i := 0
-	for i < len(out) && out[i].from < from {
-		i++
-	}
-	out = append(out, span{})
-	copy(out[i+1:], out[i:])
-	out[i] = span{from, to}
-	*s = out
+		return !apart
+	})
+	i, _ := slices.BinarySearchFunc(*s, from, func(x span, from uint32) int { return cmp.Compare(x.from, from) })
+	*s = slices.Insert(*s, i, span{from, to})
 }
 
 // without reports whether no byte of [from, to) is in.
 func (s spans) without(from, to uint32) bool {
-	for _, x := range s {
-		if x.from < to && from < x.to {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s, func(x span) bool { return x.from < to && from < x.to })
 }
 
 // covers reports whether all bytes of [from, to) are in.
 func (s spans) covers(from, to uint32) bool {
-	if from == to {
-		return true
-	}
-	for _, x := range s {
-		if x.from <= from && to <= x.to {
-			return true
-		}
-	}
-	return false
-}
-
-// equal compares two sets.
-func (s spans) equal(t spans) bool {
-	if len(s) != len(t) {
-		return false
-	}
-	for i := range s {
-		if s[i] != t[i] {
-			return false
-		}
-	}
-	return true
+	return from == to || slices.ContainsFunc(s, func(x span) bool { return x.from <= from && to <= x.to })
 }
 
 // String prints the ranges: "0..1000 2000..2500", or "nothing".
@@ -74,11 +43,9 @@ func (s spans) String() string {
 	if len(s) == 0 {
 		return "nothing"
 	}
-	var words []string
-	for _, x := range s {
-		words = append(words, strconv.Itoa(int(x.from))+".."+strconv.Itoa(int(x.to)))
+	words := make([]string, len(s))
+	for i, x := range s {
+		words[i] = fmt.Sprintf("%d..%d", x.from, x.to)
 	}
 	return strings.Join(words, " ")
 }
-
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
