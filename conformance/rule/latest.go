@@ -18,3 +18,12 @@ func (l *Latest[T]) Add(x T, most int) {
 
 // List returns them, in no order.
 func (l *Latest[T]) List() []T { return l.list }
+
+// Newest yields them, the newest first.
+func (l *Latest[T]) Newest(yield func(T) bool) {
+	for i := range l.list {
+		if !yield(l.list[(l.next-1-i+2*len(l.list))%len(l.list)]) {
+			return
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 var readForm = define(rule.Rule{
@@ -14,17 +13,15 @@ var readForm = define(rule.Rule{
 	Source: rule.Source{Ref: "RFC 5040 4.4, 4.5", Requirement: "The request names sink STag and offset, size, source STag and offset; the response is tagged with the " +
 		"sink's."},
 	Needs: rule.TapRequester | rule.TapResponder, Stimulus: "READs",
-	New: func(c *rule.Context) rule.Check {
-		r := reads{c: c}
-		w := newWatch(c)
+	New: watching(func(w *watch) {
+		r := reads{watch: w}
 		w.sent, w.answered = r.request, r.response
-		return rule.Check{Sight: w.sight}
-	},
+	}),
 })
 
 // reads are the READ requests that are not answered, oldest first.
 type reads struct {
-	c    *rule.Context
+	*watch
 	open []iwarp.ReadBody
 	got  uint32 // of the oldest
 }
@@ -33,10 +30,10 @@ func (r *reads) request(u *stream.Unit) {
 	if !whole(u) || u.Segment.Opcode != iwarp.ReadRequest {
 		return
 	}
-	r.c.Met()
+	r.Met()
 	var body iwarp.ReadBody
 	if err := body.Decode(u.Segment.Payload); err != nil || !u.Segment.Last {
-		r.c.Failf(rule.Requester, "a READ request has %d bytes of body, want %d in one segment", len(u.Segment.Payload), iwarp.ReadBodyLen)
+		r.Failf(rule.Requester, "a READ request has %d bytes of body, want %d in one segment", len(u.Segment.Payload), iwarp.ReadBodyLen)
 		return
 	}
 	r.open = append(r.open, body)
@@ -48,15 +45,15 @@ func (r *reads) response(u *stream.Unit) {
 	}
 	s, n := &u.Segment, uint32(len(u.Segment.Payload))
 	if len(r.open) == 0 {
-		r.c.Failf(rule.Responder, "a READ response of %d bytes; none expected, as no READ is open", n)
+		r.Failf(rule.Responder, "a READ response of %d bytes; none expected, as no READ is open", n)
 		return
 	}
 	b := &r.open[0]
 	switch left := b.Len - r.got; {
 	case s.STag != b.SinkSTag || s.TO != b.SinkTO+uint64(r.got):
-		r.c.Failf(rule.Responder, "a READ response goes to STag %#x at %#x, want the sink, %#x at %#x", s.STag, s.TO, b.SinkSTag, b.SinkTO+uint64(r.got))
+		r.Failf(rule.Responder, "a READ response goes to STag %#x at %#x, want the sink, %#x at %#x", s.STag, s.TO, b.SinkSTag, b.SinkTO+uint64(r.got))
 	case n > left || s.Last != (n == left):
-		r.c.Failf(rule.Responder, "a READ response of %d bytes, last %v; %d bytes at most expected, last %v", n, s.Last, left, n >= left)
+		r.Failf(rule.Responder, "a READ response of %d bytes, last %v; %d bytes at most expected, last %v", n, s.Last, left, n >= left)
 	}
 	if r.got += n; s.Last {
 		r.open, r.got = r.open[1:], 0
@@ -69,42 +66,32 @@ var invalidSTag = define(rule.Rule{
 	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2", Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote protection error; both " +
 		"have the code invalid STag."},
 	Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an STag that nobody has",
-	New: func(c *rule.Context) rule.Check {
-		t := termination{c: c, w: newWatch(c)}
-		t.w.arrived, t.w.answered = t.arrived, t.answered
-		return rule.Check{Sight: t.sight, Event: t.event, End: t.end}
-	},
+	New: watching(func(w *watch) {
+		t := termination{watch: w, stags: map[uint32]bool{}}
+		t.notice = w.owes("an STag that nobody has: a Terminate expected, none came", func() bool { return t.said })
+		t.end = w.owes("an STag that nobody has: the end of the connection expected behind the Terminate, and it stays open",
+			func() bool { return !t.said || w.ended })
+		w.arrived, w.answered, w.told = t.arrived, t.answered, t.told
+	}),
 })
 
 // termination follows an STag that is not valid to the end of the connection.
 type termination struct {
-	c      *rule.Context
-	w      *watch
-	stags  map[uint32]bool // that the peer declares, and what it has revoked stays known
-	found  bool
-	want   iwarp.TerminateBody
-	at     vtime.Time
-	record uint64
-	said   bool
-	now    *rule.Sight
+	*watch
+	stags       map[uint32]bool // that the peer declares, and what it has revoked stays known
+	notice, end *rule.Obligation
+	want        iwarp.TerminateBody
+	said        bool // a Terminate has come
 }
 
-func (t *termination) sight(s *rule.Sight) {
-	t.now = s
-	t.w.sight(s)
-}
-
-func (t *termination) event(e *trace.Event) {
-	if e.Kind == trace.Probe && e.Name == "mr_rkey" && !t.c.Mine(e) {
-		if t.stags == nil {
-			t.stags = map[uint32]bool{}
-		}
+func (t *termination) told(e *trace.Event) {
+	if e.Kind == trace.Probe && e.Name == "mr_rkey" {
 		t.stags[uint32(e.Value)] = true
 	}
 }
 
 func (t *termination) arrived(u *stream.Unit) {
-	if t.found || t.said || len(t.stags) == 0 || !whole(u) {
+	if t.notice.Owed() || t.said || len(t.stags) == 0 || !whole(u) {
 		return
 	}
 	var body iwarp.ReadBody
@@ -116,8 +103,9 @@ func (t *termination) arrived(u *stream.Unit) {
 	default:
 		return
 	}
-	t.c.Met()
-	t.found, t.at, t.record = true, t.now.At, t.now.Index
+	t.Met()
+	t.notice.Arise(t.now, 0)
+	t.end.Arise(t.now, 0)
 }
 
 func (t *termination) answered(u *stream.Unit) {
@@ -125,20 +113,8 @@ func (t *termination) answered(u *stream.Unit) {
 	if !ok {
 		return
 	}
-	if t.said = true; !t.found {
-		return
-	}
-	if w := &t.want; body.Layer != w.Layer || body.Type != w.Type || body.Code != w.Code {
-		t.c.Failf(rule.Responder, "Terminate with layer %d, type %d, code %d, want %d, %d, %d for this STag", body.Layer, body.Type, body.Code, w.Layer, w.Type, w.Code)
-	}
-}
-
-func (t *termination) end(at vtime.Time) {
-	switch {
-	case !t.found || at.Sub(t.at) <= reaction:
-	case !t.said:
-		t.c.FailAt(t.at, t.record, rule.Responder, "an STag that nobody has: a Terminate expected, none came")
-	case t.w.lastWords == vtime.Never:
-		t.c.FailAt(t.at, t.record, rule.Responder, "an STag that nobody has: the end of the connection expected behind the Terminate, and it stays open")
+	t.said = true
+	if w := &t.want; t.notice.Owed() && (body.Layer != w.Layer || body.Type != w.Type || body.Code != w.Code) {
+		t.Failf(rule.Responder, "Terminate with layer %d, type %d, code %d, want %d, %d, %d for this STag", body.Layer, body.Type, body.Code, w.Layer, w.Type, w.Code)
 	}
 }

@@ -1,8 +1,9 @@
 package rciw
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -15,26 +16,24 @@ var msnCounts = define(rule.Rule{
 	Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
 		"message."},
 	Needs: rule.TapRequester, Stimulus: "SENDs and READs",
-	New: func(c *rule.Context) rule.Check {
-		w := newWatch(c)
-		queues := map[uint32]*numbering{}
+	New: watching(func(w *watch) {
+		queues := [iwarp.QueueTerminate + 1]numbering{}
+		for i := range queues {
+			queues[i].msn = 1
+		}
 		w.sent = func(u *stream.Unit) {
-			if !whole(u) || u.Segment.Tagged || u.Segment.QN > iwarp.QueueTerminate {
+			s := &u.Segment
+			if !whole(u) || s.Tagged || s.QN > iwarp.QueueTerminate {
 				return
 			}
-			q := queues[u.Segment.QN]
-			if q == nil {
-				q = &numbering{msn: 1}
-				queues[u.Segment.QN] = q
+			w.Met()
+			q := &queues[s.QN]
+			if s.MSN != q.msn || s.MO != q.mo {
+				w.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
 			}
-			c.Met()
-			if s := &u.Segment; s.MSN != q.msn || s.MO != q.mo {
-				c.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
-			}
-			q.pass(&u.Segment)
+			q.pass(s)
 		}
-		return rule.Check{Sight: w.sight}
-	},
+	}),
 })
 
 // numbering is what comes next in a queue.
@@ -54,26 +53,25 @@ var headOfLine = define(rule.Rule{
 	Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have already arrived but " +
 		"is blocked by an incomplete message at the head of the receive queue"},
 	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again", BlackBox: "SIW,HW,ENG",
-	New: func(c *rule.Context) rule.Check {
-		w := newWatch(c)
+	New: watching(func(w *watch) {
 		var sent sends
-		taken := 0
+		taken := 0 // receives that completed
 		w.sent = func(u *stream.Unit) { sent.add(u) }
 		w.segment = func(s *rule.Sight, a *stream.Arrival) {
-			if !s.Out && s.Rec.From == c.Req && a.Ahead && !a.Again {
-				c.Met()
+			if !s.Out && s.Rec.From == w.Req && a.Ahead && !a.Again {
+				w.Met()
 			}
 		}
-		return rule.Check{Sight: w.sight, Event: func(e *trace.Event) {
-			if c.Mine(e) || e.Kind != trace.Recv || e.Body.Status != engine.StatusSuccess {
+		w.told = func(e *trace.Event) {
+			if !received(e) {
 				return
 			}
-			end, have := sent.end(taken), w.in.Next(int(c.Req))
+			end, have := sent.end(taken), w.in.Next(int(w.Req))
 			if taken++; w.missing() && end > have {
-				c.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d expected, which is missing", end, have)
+				w.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d expected, which is missing", end, have)
 			}
-		}}
-	},
+		}
+	}),
 })
 
 var writeVisible = define(rule.Rule{
@@ -82,17 +80,15 @@ var writeVisible = define(rule.Rule{
 	Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed before the SEND is delivered, which is how the peer learns " +
 		"of it."},
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a WRITE and a SEND after it",
-	New: func(c *rule.Context) rule.Check {
-		v := visible{c: c, w: newWatch(c)}
-		v.w.arrived = v.arrived
-		return rule.Check{Sight: v.w.sight, Event: v.event}
-	},
+	New: watching(func(w *watch) {
+		v := visible{watch: w}
+		w.arrived, w.told = v.arrived, v.told
+	}),
 })
 
 // visible holds what WRITEs brought against what was placed.
 type visible struct {
-	c     *rule.Context
-	w     *watch
+	*watch
 	owed  []placement // arrived and not placed, oldest first
 	wrote bool        // a WRITE came since the last SEND
 	sends []send      // arrived, their receives have not completed
@@ -130,30 +126,25 @@ func (v *visible) arrived(u *stream.Unit) {
 	}
 }
 
-func (v *visible) event(e *trace.Event) {
-	c := v.c
+func (v *visible) told(e *trace.Event) {
 	switch {
-	case c.Mine(e):
 	case e.Kind == trace.Store:
 		v.place(e.VA, int(e.Len))
-	case e.Kind == trace.Recv && e.Body.Status == engine.StatusSuccess && len(v.sends) > 0:
+	case received(e) && len(v.sends) > 0:
 		s := v.sends[0]
 		v.sends = append(v.sends[:0], v.sends[1:]...)
 		if len(v.owed) > 0 && v.owed[0].to <= s.end {
-			c.Failf(rule.Responder, "a receive completes; %d bytes of a WRITE before it expected at %#x first", v.owed[0].n, v.owed[0].va)
+			v.Failf(rule.Responder, "a receive completes; %d bytes of a WRITE before it expected at %#x first", v.owed[0].n, v.owed[0].va)
 			v.owed = v.owed[1:]
 		} else if s.after {
-			c.Met()
+			v.Met()
 		}
 	}
 }
 
 // place takes note of a placement.
 func (v *visible) place(va uint64, n int) {
-	for i := range v.owed {
-		if v.owed[i].va == va && v.owed[i].n == n {
-			v.owed = append(v.owed[:i], v.owed[i+1:]...)
-			return
-		}
+	if i := slices.IndexFunc(v.owed, func(p placement) bool { return p.va == va && p.n == n }); i >= 0 {
+		v.owed = slices.Delete(v.owed, i, i+1)
 	}
 }

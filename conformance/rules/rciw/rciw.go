@@ -6,10 +6,7 @@
 // does with its memory and queues is read from the events that it reports.
 package rciw
 
-import (
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
-)
+import "github.com/rdma-gauntlet/gauntlet/conformance/rule"
 
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
@@ -18,9 +15,6 @@ func Rules() []rule.Rule {
 
 // scheme is the feature of the family.
 const scheme = "rciw"
-
-// reaction is how long an endpoint on a busy host may take until it has acted on what reached its port.
-const reaction = 20 * vtime.Millisecond
 
 // define fills in what all rules share. Every check looks at packets without BTH, which belong to no class of RoCEv2.
 func define(r rule.Rule) rule.Rule {

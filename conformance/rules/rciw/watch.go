@@ -2,42 +2,71 @@ package rciw
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp/stream"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // watch reads a connection for a check: what the requester of the half-conversation sends and the peer receives, and what the
 // peer sends. A nil function is not called.
 type watch struct {
-	c         *rule.Context
-	out, in   stream.Conn // as sent, and as it arrives
-	sent      func(u *stream.Unit)
-	arrived   func(u *stream.Unit)
-	answered  func(u *stream.Unit) // sent by the peer
-	segment   func(s *rule.Sight, a *stream.Arrival)
-	lastWords vtime.Time // when the peer ended its direction with FIN or RST; vtime.Never before
+	*rule.Context
+	out, in  stream.Conn // as sent, and as it arrives
+	sent     func(u *stream.Unit)
+	arrived  func(u *stream.Unit)
+	answered func(u *stream.Unit) // sent by the peer
+	segment  func(s *rule.Sight, a *stream.Arrival)
+	told     func(e *trace.Event) // by the peer
+
+	now   *rule.Sight // what is being read
+	ended bool        // the peer has ended its direction with FIN or RST
 }
 
-// newWatch reads for one check.
-func newWatch(c *rule.Context) *watch {
-	w := &watch{c: c, lastWords: vtime.Never}
-	w.out.On = func(dir int, u *stream.Unit) {
-		if trace.Side(dir) == c.Req {
-			call(w.sent, u)
-		} else {
-			call(w.answered, u)
+// watching makes the check of a rule, which says what it watches for.
+func watching(begin func(w *watch)) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		w := &watch{Context: c}
+		w.out.On = func(dir int, u *stream.Unit) {
+			if trace.Side(dir) == c.Req {
+				call(w.sent, u)
+			} else {
+				call(w.answered, u)
+			}
 		}
-	}
-	w.in.On = func(dir int, u *stream.Unit) {
-		if trace.Side(dir) == c.Req {
-			call(w.arrived, u)
+		w.in.On = func(dir int, u *stream.Unit) {
+			if trace.Side(dir) == c.Req {
+				call(w.arrived, u)
+			}
 		}
+		begin(w)
+		check := rule.Check{Sight: w.sight}
+		if w.told != nil {
+			check.Event = w.event
+		}
+		return check
 	}
-	return w
+}
+
+// owes begins the account of what the peer owes, with what there is to be said when it does not come.
+func (w *watch) owes(missing string, unless func() bool) *rule.Obligation {
+	o := w.Owes(rule.Responder, missing)
+	o.Patience, o.Unless = rule.HostPatience, func(rule.Debt) bool { return unless() }
+	return o
+}
+
+// event takes what the peer tells.
+func (w *watch) event(e *trace.Event) {
+	if !w.Mine(e) {
+		w.told(e)
+	}
+}
+
+// received reports the completion of a receive without an error.
+func received(e *trace.Event) bool {
+	return e.Kind == trace.Recv && e.Body.Status == engine.StatusSuccess
 }
 
 func call(f func(*stream.Unit), u *stream.Unit) {
@@ -52,6 +81,7 @@ func (w *watch) sight(s *rule.Sight) {
 	if s.Pkt.Opcode != roce.TCP {
 		return
 	}
+	w.now = s
 	from := s.Rec.From & 1
 	conn := &w.in
 	if s.Out {
@@ -66,9 +96,7 @@ func (w *watch) sight(s *rule.Sight) {
 	if !s.Out && !w.tapped(from) {
 		w.out.Add(int(from), s.Pkt.Payload)
 	}
-	if s.Out && from != w.c.Req && w.lastWords == vtime.Never && a.Header.Flags&(tcp.FIN|tcp.RST) != 0 {
-		w.lastWords = s.At
-	}
+	w.ended = w.ended || s.Out && from != w.Req && a.Header.Flags&(tcp.FIN|tcp.RST) != 0
 	if w.segment != nil {
 		w.segment(s, &a)
 	}
@@ -76,14 +104,14 @@ func (w *watch) sight(s *rule.Sight) {
 
 // tapped reports whether what a side sends was seen where it left.
 func (w *watch) tapped(side trace.Side) bool {
-	if side == w.c.Req {
-		return w.c.Offers(rule.TapRequester)
+	if side == w.Req {
+		return w.Offers(rule.TapRequester)
 	}
-	return w.c.Offers(rule.TapResponder)
+	return w.Offers(rule.TapResponder)
 }
 
 // missing reports whether the peer has a hole in what the requester sent: later bytes have come, earlier ones have not.
-func (w *watch) missing() bool { return w.in.Next(int(w.c.Req)) < w.in.High(int(w.c.Req)) }
+func (w *watch) missing() bool { return w.in.Next(int(w.Req)) < w.in.High(int(w.Req)) }
 
 // sends counts the SENDs whose last segment a direction has shown, with their place in the stream.
 type sends struct {

@@ -2,11 +2,9 @@ package wire
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // icrcValue trusts the observer's own computation, which icrcVectors and the tests of package roce hold to captures.
@@ -39,19 +37,17 @@ var icrcRewritten = rule.Rule{
 		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
 	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		r := rewrite{c: c}
-		return rule.Check{Sight: r.sight, End: r.end}
+		r := rewrite{c: c, owed: c.Owes(rule.Responder, "a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field out, so an ACK expected")}
+		r.owed.Unless = func(rule.Debt) bool { return !r.asked }
+		return rule.Check{Sight: r.sight}
 	},
 }
 
 // rewrite follows the oldest rewritten request that has not been answered.
 type rewrite struct {
-	c       *rule.Context
-	waiting bool
-	owed    bool // it asked for an acknowledgement
-	psn     psn.PSN
-	at      vtime.Time
-	record  uint64
+	c     *rule.Context
+	owed  *rule.Obligation // its answer
+	asked bool             // it asked for an acknowledgement
 }
 
 func (r *rewrite) sight(s *rule.Sight) {
@@ -61,28 +57,22 @@ func (r *rewrite) sight(s *rule.Sight) {
 	case s.Rec.Changed == nil || s.ICRC != trace.Good || !rewritten(s.Rec.Raw, s.Raw):
 	case s.Point == trace.RequesterIn:
 		r.c.Met()
-	case s.Legal && !r.waiting:
-		r.waiting, r.owed = true, s.Pkt.AckReq
-		r.psn, r.at, r.record = s.Pkt.PSN, s.At, s.Index
+	case s.Legal && !r.owed.Owed():
+		r.asked = s.Pkt.AckReq
+		r.owed.Arise(s, s.Pkt.PSN)
 	}
 }
 
-// answer settles the waiting request when a response shows what became of it.
+// answer settles the request when a response shows what became of it.
 func (r *rewrite) answer(p *roce.Packet) {
-	if !r.waiting || p.PSN.Less(r.psn) {
-		return
-	}
-	r.waiting = false
-	if a := p.AETH.Syndrome; p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr && p.PSN == r.psn {
-		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field out, so an ACK expected", r.c.Rel(r.psn))
-		return
-	}
-	r.c.Met()
-}
-
-func (r *rewrite) end(vtime.Time) {
-	if r.waiting && r.owed {
-		r.c.FailAt(r.at, r.record, rule.Responder, "a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field out, so an ACK expected")
+	about := r.owed.Oldest()
+	switch {
+	case about == nil || p.PSN.Less(about.PSN):
+	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr && p.PSN == about.PSN:
+		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field out, so an ACK expected", r.c.Rel(p.PSN))
+		r.owed.Excuse(nil)
+	default:
+		r.owed.Discharge(nil)
 	}
 }
 

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -14,28 +16,17 @@ type asked struct {
 }
 
 // reads remembers the latest READ requests, more than a responder serves at a time.
-type reads struct {
-	ring []asked // readsKept at most
-	next int     // the oldest of so many
-}
-
-const readsKept = 32
+type reads struct{ rule.Latest[asked] }
 
 // add remembers a READ request.
 func (r *reads) add(c *rule.Context, p *roce.Packet) {
-	a := asked{p.PSN, c.Packets(p.RETH.DMALen), int(p.RETH.DMALen)}
-	if len(r.ring) < readsKept {
-		r.ring = append(r.ring, a)
-		return
-	}
-	r.ring[r.next] = a
-	r.next = (r.next + 1) % readsKept
+	const served = 32
+	r.Add(asked{p.PSN, c.Packets(p.RETH.DMALen), int(p.RETH.DMALen)}, served)
 }
 
 // payload returns how many bytes the response with this PSN must bring; ok is false when no known READ asked for it.
 func (r *reads) payload(at psn.PSN, mtu int) (want int, ok bool) {
-	for i := range r.ring {
-		a := &r.ring[(r.next-1-i+2*len(r.ring))%len(r.ring)]
+	for a := range r.Newest {
 		if k := at.Sub(a.first); a.n > 0 && k >= 0 && k < a.n {
 			return min(a.bytes-k*mtu, mtu), a.n == 1 || mtu > 0
 		}
@@ -45,11 +36,8 @@ func (r *reads) payload(at psn.PSN, mtu int) (want int, ok bool) {
 
 // sameRead reports whether one known READ asked for both responses.
 func (r *reads) sameRead(a, b psn.PSN) bool {
-	for i := range r.ring {
-		x := &r.ring[i]
-		if end := x.first.Add(x.n); x.n > 0 && a.In(x.first, end) && b.In(x.first, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.List(), func(x asked) bool {
+		end := x.first.Add(x.n)
+		return x.n > 0 && a.In(x.first, end) && b.In(x.first, end)
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 var receivesMatch = rule.Rule{
@@ -17,26 +16,29 @@ var receivesMatch = rule.Rule{
 	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a message that takes a receive",
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
-		m := messages{c: c}
-		return rule.Check{Sight: m.sight, Event: m.event, End: m.end}
+		m := messages{c: c, owed: c.Owes(rule.Responder, "the message that ends here completes no receive")}
+		// Neither is seen whether a responder that keeps what comes early had room, nor, without attributes, what it drops.
+		m.owed.Unless = func(d rule.Debt) bool {
+			return m.failed || m.over || !c.Known || c.Keeps() || c.EPSN.LessEq(d.PSN) || at(c.PeerPort)[c.Index]
+		}
+		return rule.Check{Sight: m.sight, Event: m.event}
 	},
 }
 
 // messages are those that arrived whole and must complete a receive, and the receives that wait for them.
 type messages struct {
 	c      *rule.Context
-	first  psn.PSN // of the open message
-	due    []message
-	posted []uint64 // IDs of receives, oldest first
-	shared bool     // a receive is of several queue pairs
-	failed bool     // the responder's queue pair is in error, for whatever reason
-	over   bool     // more is to be remembered than there is room for, or what comes cannot be told
+	first  psn.PSN          // of the open message
+	owed   *rule.Obligation // the completions, by the last PSN of the messages
+	due    []message        // those that are owed one, oldest first
+	posted []uint64         // IDs of receives, oldest first
+	shared bool             // a receive is of several queue pairs
+	failed bool             // the responder's queue pair is in error, for whatever reason
+	over   bool             // more is to be remembered than there is room for, or what comes cannot be told
 }
 
 // message is one that arrived whole.
 type message struct {
-	at          vtime.Time
-	record      uint64
 	first, last psn.PSN
 	bytes, imm  uint32
 	send, tells bool // it is a SEND; it has an immediate
@@ -53,7 +55,8 @@ func (m *messages) sight(s *rule.Sight) {
 	}
 	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) {
 		if m.over = m.over || len(m.due) == queueLimit; !m.over {
-			m.due = append(m.due, message{at: s.At, record: s.Index, first: m.first, last: p.PSN, bytes: uint32(m.c.Filled(p) + p.Len),
+			m.owed.Arise(s, p.PSN)
+			m.due = append(m.due, message{first: m.first, last: p.PSN, bytes: uint32(m.c.Filled(p) + p.Len),
 				imm: p.Imm, send: p.Opcode.IsSend(), tells: p.Opcode.HasImm()})
 		}
 	}
@@ -64,6 +67,7 @@ func (m *messages) settle() {
 	for i := range m.due {
 		if d := &m.due[i]; m.c.EPSN.LessEq(d.last) {
 			m.first, m.due = d.first, m.due[:i]
+			m.owed.Excuse(func(o rule.Debt) bool { return m.c.EPSN.LessEq(o.PSN) })
 			return
 		}
 	}
@@ -109,6 +113,7 @@ func (m *messages) received(e *trace.Event) {
 	}
 	d := m.due[0]
 	m.due = m.due[:copy(m.due, m.due[1:])]
+	m.owed.Excuse(func(o rule.Debt) bool { return o.PSN == d.last })
 	op := e.Body.Op
 	switch send := op == engine.OpSend || op == engine.OpSendImm || op == engine.OpSendInv; {
 	case e.Body.Status != engine.StatusSuccess:
@@ -142,12 +147,4 @@ func (m *messages) older(id uint64) int {
 		}
 	}
 	return 0
-}
-
-// end blames silence, but of a responder that keeps what comes early: whether it had room for that is not seen.
-func (m *messages) end(now vtime.Time) {
-	m.settle()
-	if len(m.due) > 0 && !m.c.Fatal && !m.failed && !m.c.Keeps() && !at(m.c.PeerPort)[m.c.Index] && !m.over && m.c.Late(rule.Responder, m.due[0].at, rule.Patience, now) {
-		m.c.FailAt(m.due[0].at, m.due[0].record, rule.Responder, "the message that ends here completes no receive")
-	}
 }
