@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/binary"
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -23,6 +24,26 @@ const (
 	Writing                  // of a WRITE
 	AnyKind = Odd | Faulty | Early | Late | Asking | Fetch | Empty | Writing
 )
+
+// Network returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but UDP
+// over IPv4 without options or IPv6. It trusts no length field, since those are what the rules judge.
+func Network(raw []byte) (ip []byte, udp int, ok bool) {
+	const ethernet, vlan = 14, 4
+	if len(raw) < ethernet+vlan {
+		return nil, 0, false
+	}
+	ip = raw[ethernet:]
+	if binary.BigEndian.Uint16(raw[12:]) == 0x8100 {
+		ip = ip[vlan:]
+	}
+	switch {
+	case len(ip) >= 28 && ip[0] == 0x45 && ip[9] == 17:
+		return ip, 20, true
+	case len(ip) >= 48 && ip[0]>>4 == 6 && ip[6] == 17:
+		return ip, 40, true
+	}
+	return nil, 0, false
+}
 
 // otherSource reports whether a frame comes from another address than peer.
 func otherSource(raw []byte, peer netip.Addr) bool {

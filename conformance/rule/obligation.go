@@ -18,7 +18,7 @@ type Obligation struct {
 	Patience vtime.Duration  // and how long it may take then: rule.Patience for whatever costs a packet
 	Unless   func(Debt) bool // what excuses its end when it is overdue; nil is nothing beside the allowances
 	Prompt   bool            // what is overdue is reported at once; otherwise it is discharged later too, and reported when nothing more can come
-	Promised bool            // a box owes it, which has told the requester that it is done: that the requester fails frees nobody
+	Promised bool            // that its QP fails frees nobody: a box has told the requester that it is done, or the failure itself asks for it
 
 	c    *Context
 	by   Blame

@@ -2,7 +2,6 @@ package neg
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -70,33 +69,12 @@ var wrongSource = rule.Rule{
 
 // source returns the source address in a frame; nil when it is not IP.
 func source(raw []byte) []byte {
-	switch ip, udp := network(raw); udp {
-	case 20:
-		return ip[12:16]
-	case 40:
+	if ip, udp, ok := rule.Network(raw); ok && udp == 40 {
 		return ip[8:24]
+	} else if ok {
+		return ip[12:16]
 	}
 	return nil
-}
-
-// network returns a frame from the IP header on, and where the UDP header begins in it; nil when it is not IP or has not
-// even a UDP header.
-func network(raw []byte) (ip []byte, udp int) {
-	const ethernet, vlan = 14, 4
-	if len(raw) < ethernet+vlan {
-		return nil, 0
-	}
-	ip = raw[ethernet:]
-	if binary.BigEndian.Uint16(raw[12:]) == 0x8100 {
-		ip = ip[vlan:]
-	}
-	switch {
-	case len(ip) >= 20+8 && ip[0]>>4 == 4:
-		return ip, 20
-	case len(ip) >= 40+8 && ip[0]>>4 == 6:
-		return ip, 40
-	}
-	return nil, 0
 }
 
 var wrongPartition = rule.Rule{

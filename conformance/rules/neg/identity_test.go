@@ -61,11 +61,11 @@ func TestNetwork(t *testing.T) {
 		{"cut before UDP ends", four[:14+27], 0},
 		{"cut in the Ethernet header", four[:10], 0},
 	} {
-		if _, udp := network(test.raw); udp != test.udp {
+		if _, udp, _ := rule.Network(test.raw); udp != test.udp {
 			t.Errorf("%s: UDP header at %d, want %d", test.name, udp, test.udp)
 		}
 		for n := range test.raw {
-			network(test.raw[:n])
+			rule.Network(test.raw[:n])
 			source(test.raw[:n])
 			holdsTooLittle(test.raw[:n])
 		}

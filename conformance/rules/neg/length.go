@@ -7,7 +7,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // defective reports a packet that arrives and whose bytes do not decode for this reason.
@@ -34,12 +33,9 @@ var truncated = rule.Rule{
 // ICRC, or the headers of the opcode.
 func holdsTooLittle(raw []byte) bool {
 	const bth, icrc = 12, 4
-	ip, udp := network(raw)
-	if ip == nil {
-		return false
-	}
+	ip, udp, ok := rule.Network(raw)
 	present := len(ip) - udp - 8
-	return present < bth+icrc || present < roce.Opcode(ip[udp+8]).HeaderLen()+icrc
+	return ok && (present < bth+icrc || present < roce.Opcode(ip[udp+8]).HeaderLen()+icrc)
 }
 
 var lengthFields = rule.Rule{
@@ -95,12 +91,12 @@ var longSend = rule.Rule{
 		Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
 	Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		b := buffers{c: c}
+		b := buffers{c: c, owed: c.Owes(rule.Responder, "the receive that a SEND overran never completes; an error expected")}
+		b.owed.Promised, b.owed.Unless = true, func(rule.Debt) bool { return !c.Offers(rule.Receives) }
 		refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
 		return rule.Check{
 			Sight: func(s *rule.Sight) { b.sight(s, refused) },
 			Event: func(e *trace.Event) { b.event(e); refused.Event(e) },
-			End:   func(at vtime.Time) { refused.End(at); b.end() },
 		}
 	},
 }
@@ -109,8 +105,8 @@ var longSend = rule.Rule{
 type buffers struct {
 	c       *rule.Context
 	posted  []uint32
-	current int  // length of the buffer that the SEND in progress fills; -1 when none is known
-	over    bool // a SEND was too long, and its receive has not completed
+	current int              // length of the buffer that the SEND in progress fills; -1 when none is known
+	owed    *rule.Obligation // the completion of the receive that a SEND overran
 }
 
 // overrun tells whether a request overflows its buffer; the NAK names that request.
@@ -134,7 +130,9 @@ func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
 	if s.Point != trace.ResponderIn || !s.Due() || !s.Legal || b.c.Fatal {
 		return
 	}
-	b.over = b.over || b.overrun(s) > 0
+	if b.overrun(s) > 0 {
+		b.owed.Arise(s, s.Pkt.PSN)
+	}
 	if s.Pkt.Opcode.StartsMessage() {
 		b.current = -1
 	}
@@ -150,18 +148,12 @@ func (b *buffers) event(e *trace.Event) {
 	case b.c.Mine(e):
 	case e.Kind == trace.Receive && len(b.posted) < 1<<16:
 		b.posted = append(b.posted, e.Len)
-	case e.Kind == trace.Recv && b.over:
-		b.over = false
+	case e.Kind == trace.Recv && b.owed.Owed():
+		b.owed.Excuse(nil)
 		if e.Body.Status != engine.StatusLocalLength {
 			b.c.Failf(rule.Responder, "the receive that a SEND overran completes with %v, must be %v",
 				e.Body.Status, engine.StatusLocalLength)
 		}
-	}
-}
-
-func (b *buffers) end() {
-	if b.over && b.c.Offers(rule.Receives) {
-		b.c.Fail(rule.Responder, "the receive that a SEND overran never completes; an error expected")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // refusal judges requests that a responder answers with a fatal NAK, after which its QP is in error and says nothing
@@ -19,13 +18,11 @@ type refusal struct {
 	// untouched says that memory must stay as it is.
 	untouched bool
 
-	waiting bool // for the NAK
-	refused bool
-	psn     psn.PSN
-	span    int
-	at      vtime.Time
-	record  uint64
-	loads   int // placements that legal packets have earned
+	owed    *rule.Obligation // the NAK of the oldest such request
+	refused bool             // it has been sent
+	psn     psn.PSN          // of the request
+	span    int              // PSNs that the NAK may name, from that one on
+	loads   int              // placements that legal packets have earned
 	memory  regions
 }
 
@@ -42,16 +39,17 @@ func invalid(what string, bad func(*rule.Sight) bool) func(*rule.Context) rule.C
 }
 
 func (j *refusal) check() rule.Check {
-	return rule.Check{Sight: j.sight, Event: j.event, End: j.end}
+	j.owed = j.c.Owes(rule.Responder, j.what+" is never refused")
+	return rule.Check{Sight: j.sight, Event: j.event}
 }
 
 func (j *refusal) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		j.response(s.Pkt)
-	case s.Due() && !j.waiting && !j.c.Fatal && j.bad(s) > 0:
-		j.waiting, j.psn, j.span = true, s.Pkt.PSN, j.bad(s)
-		j.at, j.record = s.At, s.Index
+	case s.Due() && !j.owed.Owed() && !j.c.Fatal && j.bad(s) > 0:
+		j.psn, j.span = s.Pkt.PSN, j.bad(s)
+		j.owed.Arise(s, j.psn)
 	case usable(s) && s.Relation != rule.Released && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
 		// Once for each packet that arrives.
 		j.loads++
@@ -67,14 +65,15 @@ func (j *refusal) response(p *roce.Packet) {
 	case j.refused:
 		j.refused = false
 		j.c.Failf(rule.Responder, "%s: %v after the fatal NAK; silence expected", j.what, p.Opcode)
-	case !j.waiting || !ok:
+	case !j.owed.Owed() || !ok:
 	case fatal:
-		j.waiting, j.refused = false, true
+		j.refused = true
+		j.owed.Excuse(nil)
 		j.named(p)
 	case p.Opcode == roce.Acknowledge && a.IsRNR() && p.PSN == j.psn:
-		j.waiting = false // the want of a receive is found before the fault
+		j.owed.Excuse(nil) // the want of a receive is found before the fault
 	case !last.Less(j.psn.Add(j.span - 1)):
-		j.waiting = false
+		j.owed.Excuse(nil)
 		j.c.Failf(rule.Responder, "%s at %s is acknowledged; NAK %#02x expected", j.what, j.c.Rel(j.psn), uint8(j.code))
 	}
 }
@@ -92,24 +91,14 @@ func (j *refusal) named(p *roce.Packet) {
 }
 
 func (j *refusal) event(e *trace.Event) {
-	if j.c.Mine(e) {
-		return
-	}
-	j.memory.event(e)
-	if e.Kind != trace.Store || !j.memory.holds(e.VA) {
-		return
-	}
-	j.loads--
-	if j.loads < 0 {
-		j.loads = 0
-		if j.untouched && (j.waiting || j.refused) && j.span == 1 {
+	switch {
+	case j.c.Mine(e):
+	case e.Kind == trace.Probe:
+		j.memory.Probe(e)
+	case e.Kind == trace.Store && j.memory.holds(e.VA):
+		if j.loads--; j.loads < 0 && j.untouched && (j.owed.Owed() || j.refused) && j.span == 1 {
 			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected to be", j.what, j.c.Rel(j.psn), e.Len, e.VA)
 		}
-	}
-}
-
-func (j *refusal) end(vtime.Time) {
-	if j.waiting {
-		j.c.FailAt(j.at, j.record, rule.Responder, j.what+" is never refused")
+		j.loads = max(j.loads, 0)
 	}
 }

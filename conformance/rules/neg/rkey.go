@@ -9,16 +9,7 @@ import (
 )
 
 // regions are those that the responder has declared. While there are none, no key can be said to be bad.
-type regions struct {
-	c *rule.Context
-	rule.MemoryMap
-}
-
-func (r *regions) event(e *trace.Event) {
-	if e.Kind == trace.Probe && (r.c == nil || !r.c.Mine(e)) {
-		r.Probe(e)
-	}
-}
+type regions struct{ rule.MemoryMap }
 
 // holds reports whether a placement at va can be that of a request: it lies in a region, or none has been declared.
 func (r *regions) holds(va uint64) bool { return r.Holds(va) || !r.Known() }
@@ -43,17 +34,11 @@ func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
 }
 
 // guarded makes the check for requests that violate a declared region.
-func guarded(what string, bad func(r *regions, s *rule.Sight) int) func(*rule.Context) rule.Check {
+func guarded(what string, bad func(c *rule.Context, r *regions, s *rule.Sight) int) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
-		r := regions{c: c}
-		j := refusal{c: c, what: what, code: roce.SyndromeRemoteAccess, untouched: true,
-			bad: func(s *rule.Sight) int { return bad(&r, s) }}
-		check := j.check()
-		check.Event = func(e *trace.Event) {
-			r.event(e)
-			j.event(e)
-		}
-		return check
+		j := refusal{c: c, what: what, code: roce.SyndromeRemoteAccess, untouched: true}
+		j.bad = func(s *rule.Sight) int { return bad(c, &j.memory, s) }
+		return j.check()
 	}
 }
 
@@ -63,7 +48,7 @@ var unknownKey = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 		Requirement: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with an unknown R_Key", BlackBox: "HW,RXE",
-	New: guarded("request with an unknown R_Key", func(r *regions, s *rule.Sight) int {
+	New: guarded("request with an unknown R_Key", func(_ *rule.Context, r *regions, s *rule.Sight) int {
 		if _, _, ok := reach(s); ok && r.Known() && r.Find(s.Pkt.RETH.RKey) == nil {
 			return 1
 		}
@@ -77,7 +62,7 @@ var outOfBounds = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 		Requirement: "The range from the virtual address over the DMA length must lie within the bounds of the region, otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request that reaches beyond its region", BlackBox: "HW,RXE",
-	New: guarded("request beyond its region", func(r *regions, s *rule.Sight) int {
+	New: guarded("request beyond its region", func(c *rule.Context, r *regions, s *rule.Sight) int {
 		n, _, ok := reach(s)
 		m := r.Find(s.Pkt.RETH.RKey)
 		if !ok || m == nil || !m.Bounded {
@@ -88,7 +73,7 @@ var outOfBounds = rule.Rule{
 		}
 		// A responder that checks packet by packet finds the fault later in the message.
 		if s.Pkt.Opcode.IsWrite() {
-			return max(1, r.c.Packets(uint32(n)))
+			return max(1, c.Packets(uint32(n)))
 		}
 		return 1
 	}),
@@ -100,13 +85,13 @@ var withoutRight = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
 		Requirement: "The region must be of the protection domain of the queue pair and allow the operation, otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
-	New: guarded("request without the right to its region", func(r *regions, s *rule.Sight) int {
+	New: guarded("request without the right to its region", func(c *rule.Context, r *regions, s *rule.Sight) int {
 		_, need, ok := reach(s)
 		m := r.Find(s.Pkt.RETH.RKey)
-		if r.c.Known && r.c.PeerAttr.Access&need == 0 {
+		if c.Known && c.PeerAttr.Access&need == 0 {
 			return 0 // the queue pair does not allow it, which is another fault (RC-OPC-003)
 		}
-		if ok && m != nil && (m.Access&need == 0 || m.HasPD && r.c.Known && m.PD != r.c.PeerAttr.PD) {
+		if ok && m != nil && (m.Access&need == 0 || m.HasPD && c.Known && m.PD != c.PeerAttr.PD) {
 			return 1
 		}
 		return 0
@@ -121,9 +106,13 @@ var zeroLength = rule.Rule{
 		Requirement: "For a request of zero length the R_Key and the address are not checked"},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Stimulus: "a request of no bytes with a wrong R_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		r := regions{c: c}
+		var r rule.MemoryMap
 		waiting, at := false, psn.PSN(0)
-		return rule.Check{Event: r.event, Sight: func(s *rule.Sight) {
+		return rule.Check{Event: func(e *trace.Event) {
+			if e.Kind == trace.Probe && !c.Mine(e) {
+				r.Probe(e)
+			}
+		}, Sight: func(s *rule.Sight) {
 			p := s.Pkt
 			switch {
 			case s.Point == trace.ResponderIn:

@@ -2,6 +2,7 @@ package neg
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -88,7 +89,7 @@ func (j *silence) stimulus(s *rule.Sight) {
 	p, known := j.sentPSN(s)
 	x := suspect{p, known, known && !p.Less(j.expected()) && !j.c.Holds(p)}
 	if len(j.open) == suspectLimit {
-		j.open = j.open[:copy(j.open, j.open[1:])]
+		j.open = slices.Delete(j.open, 0, 1)
 	}
 	j.open = append(j.open, x)
 	j.window, j.size = true, s.Pkt.Len
@@ -183,24 +184,18 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 	case rule.AsksAgain(p) && j.c.Keeps() && rule.Refusable(j.c.Conversation, p.PSN):
 		// What it says is missing may have come and been refused for want of a receive.
 	case rule.AsksAgain(p):
-		j.NAKs--
-		if j.NAKs < 0 {
-			j.NAKs = 0
-			if j.window {
-				return "answered with a NAK for " + j.c.Rel(p.PSN)
-			}
+		if j.NAKs == 0 && j.window {
+			return "answered with a NAK for " + j.c.Rel(p.PSN)
 		}
+		j.NAKs = max(j.NAKs-1, 0)
 		if rule.Selective(p) && p.Opcode != roce.FNACK && j.isFresh(p.SACK.PSN) { // an FNACK names what is dropped
 			return "selectively acknowledged"
 		}
 	case plain && j.Heard && last == j.Acked:
-		j.Repeats--
-		if j.Repeats < 0 {
-			j.Repeats = 0
-			if j.window {
-				return "answered by repeating the ACK of " + j.c.Rel(last)
-			}
+		if j.Repeats == 0 && j.window {
+			return "answered by repeating the ACK of " + j.c.Rel(last)
 		}
+		j.Repeats = max(j.Repeats-1, 0)
 	}
 	if e := j.expected(); !last.Less(e) && j.isFresh(e) {
 		return "counted as received: " + j.c.Rel(last) + " is acknowledged"
@@ -210,47 +205,29 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 
 // isFresh reports whether p is the PSN of a bad packet that brought something new.
 func (j *silence) isFresh(p psn.PSN) bool {
-	for _, x := range j.open {
-		if x.fresh && x.psn == p {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.open, func(x suspect) bool { return x.fresh && x.psn == p })
 }
 
 // names reports whether a NAK for p can only mean a bad packet: p came with none but bad ones, or had been acknowledged.
 func (j *silence) names(p psn.PSN) bool {
-	for _, x := range j.open {
-		if x.known && x.psn == p && (x.fresh || j.Heard && !j.Acked.Less(p)) || !x.known && j.window && !p.Less(j.expected()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.open, func(x suspect) bool {
+		return x.known && x.psn == p && (x.fresh || j.Heard && !j.Acked.Less(p)) || !x.known && j.window && !p.Less(j.expected())
+	})
 }
 
 // event watches placements and the error counter of the responder.
 func (j *silence) event(e *trace.Event) {
-	if j.c.Mine(e) {
-		return
-	}
-	switch e.Kind {
-	case trace.Count:
-		if e.Name == j.counter {
-			j.counted, j.counts = e.Value, true
+	switch {
+	case j.c.Mine(e):
+	case e.Kind == trace.Count && e.Name == j.counter:
+		j.counted, j.counts = e.Value, true
+	case e.Kind == trace.Probe:
+		j.memory.Probe(e)
+	case e.Kind == trace.Store && j.memory.holds(e.VA):
+		if j.loads--; j.loads < 0 && j.window && int(e.Len) == j.size {
+			j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x; none expected to be", j.what, e.Len, e.VA)
 		}
-	case trace.Probe:
-		j.memory.event(e)
-	case trace.Store:
-		if !j.memory.holds(e.VA) {
-			return
-		}
-		j.loads--
-		if j.loads < 0 {
-			j.loads = 0
-			if j.window && int(e.Len) == j.size {
-				j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x; none expected to be", j.what, e.Len, e.VA)
-			}
-		}
+		j.loads = max(j.loads, 0)
 	}
 }
 

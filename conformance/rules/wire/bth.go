@@ -83,7 +83,7 @@ func padding(s *rule.Sight) string {
 	if int(p.Pad) != -p.Len&3 && p.Opcode != roce.LoWAR {
 		return "PadCnt does not fill the payload to a multiple of four bytes"
 	}
-	ip, _, ok := layers(s.Raw)
+	ip, _, ok := rule.Network(s.Raw)
 	end := 0
 	if ok {
 		end = min(total(ip), len(ip)) - icrcLen

@@ -18,7 +18,7 @@ var destinationMAC = rule.Rule{
 	New: func(c *rule.Context) rule.Check {
 		var ends [2]nextHop // by side: datagrams that set connections up are requests in both directions
 		return rule.Check{Sight: func(s *rule.Sight) {
-			ip, _, ok := layers(s.Raw)
+			ip, _, ok := rule.Network(s.Raw)
 			made := c.Maker(s)
 			if !ok || made == rule.Elsewhere {
 				return

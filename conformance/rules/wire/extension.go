@@ -102,7 +102,7 @@ func headDifference(raw, head []byte) int {
 	if bytes.Equal(raw[:len(head)], head) {
 		return -1
 	}
-	ip, udp, _ := layers(raw)
+	ip, udp, _ := rule.Network(raw)
 	checksum := len(raw) - len(ip) + udp + 6
 	if udp == 40 && raw[checksum]|raw[checksum+1] != 0 {
 		binary.BigEndian.PutUint16(head[checksum:], roce.UDPChecksum(ip[:min(total(ip), len(ip))]))
@@ -131,7 +131,7 @@ var extensionTruncation = rule.Rule{
 			if tried.n == samples || s.Pkt.Opcode.OverIP() || tried.set[s.Pkt.Opcode] {
 				return // without BTH, as a box passes on what lost its UDP port on the way, it has no opcode
 			}
-			ip, _, ok := layers(s.Raw)
+			ip, _, ok := rule.Network(s.Raw)
 			if !ok || s.Defect() != "" {
 				return
 			}

@@ -79,8 +79,8 @@ func (r *rewrite) answer(p *roce.Packet) {
 // rewritten reports whether two forms of a frame differ, and only in fields outside the ICRC: TOS, TTL and checksum or
 // their IPv6 counterparts, the UDP checksum, and the BTH byte of FECN and BECN.
 func rewritten(sent, got []byte) bool {
-	a, udp, ok := layers(sent)
-	b, _, also := layers(got)
+	a, udp, ok := rule.Network(sent)
+	b, _, also := rule.Network(got)
 	if !ok || !also || len(a) != len(b) {
 		return false
 	}

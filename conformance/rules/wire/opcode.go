@@ -30,7 +30,7 @@ var opcodeLayout = rule.Rule{
 
 // layoutLength compares the UDP length with what the decoded packet takes.
 func layoutLength(c *rule.Context, s *rule.Sight) {
-	ip, udp, ok := layers(s.Raw)
+	ip, udp, ok := rule.Network(s.Raw)
 	if !ok {
 		return
 	}

@@ -10,26 +10,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// layers returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but UDP
-// over IPv4 without options or IPv6. It trusts no length field, since those are what the rules judge.
-func layers(raw []byte) (ip []byte, udp int, ok bool) {
-	const ethernet, vlan = 14, 4
-	if len(raw) < ethernet+vlan {
-		return nil, 0, false
-	}
-	ip = raw[ethernet:]
-	if binary.BigEndian.Uint16(raw[12:]) == 0x8100 {
-		ip = ip[vlan:]
-	}
-	switch {
-	case len(ip) >= 28 && ip[0] == 0x45 && ip[9] == 17:
-		return ip, 20, true
-	case len(ip) >= 48 && ip[0]>>4 == 6 && ip[6] == 17:
-		return ip, 40, true
-	}
-	return nil, 0, false
-}
-
 // notIP reports whether a frame is of another protocol than IP, and of which.
 func notIP(raw []byte) (kind uint16, other bool) {
 	const at, vlan = 12, 4
@@ -63,7 +43,7 @@ var udpPort = rule.Rule{
 			c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
 			return
 		}
-		ip, udp, ok := layers(s.Raw)
+		ip, udp, ok := rule.Network(s.Raw)
 		if !ok {
 			return
 		}
@@ -85,7 +65,7 @@ var udpSourcePort = rule.Rule{
 	New: func(c *rule.Context) rule.Check {
 		var first [2]int // by whether responses; 0 is no port of ours
 		return rule.Check{Sight: func(s *rule.Sight) {
-			ip, udp, ok := layers(s.Raw)
+			ip, udp, ok := rule.Network(s.Raw)
 			if !ok || !asMade(c, s) {
 				return
 			}
@@ -114,7 +94,7 @@ var udpLength = rule.Rule{
 		Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
-		ip, udp, ok := layers(s.Raw)
+		ip, udp, ok := rule.Network(s.Raw)
 		if !ok {
 			return
 		}
@@ -147,7 +127,7 @@ var ipFragments = rule.Rule{
 		Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
-		ip, udp, ok := layers(s.Raw)
+		ip, udp, ok := rule.Network(s.Raw)
 		if !ok {
 			return
 		}
