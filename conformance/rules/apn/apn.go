@@ -21,8 +21,14 @@ func Rules() []rule.Rule {
 	}
 }
 
-// features of the family.
-var features = []string{"openapn"}
+// define fills in what all rules share: the feature of the family, and attributes beside what leaves the requester, or more.
+func define(r rule.Rule) rule.Rule {
+	r.Features, r.Needs = []string{"openapn"}, rule.TapRequester|rule.Attributes
+	if r.Sees == 0 {
+		r.Sees = rule.RequestOut
+	}
+	return r
+}
 
 // Who can be judged beside our engines: standard endpoints over an emulated path, and hardware.
 const (

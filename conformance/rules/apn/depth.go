@@ -36,31 +36,30 @@ func deepest(q *engine.QP, want float64) float64 {
 // request.
 const answer = overhead + 16
 
-// once calls judge at the first request only.
-func once(judge func()) func(*rule.Sight) {
-	done := false
-	return func(*rule.Sight) {
-		if !done {
-			done = true
-			judge()
-		}
+// once makes a check that judges at the first request.
+func once(judge func(c *rule.Context)) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		done := false
+		return rule.Check{Sight: func(*rule.Sight) {
+			if !done {
+				done = true
+				judge(c)
+			}
+		}}
 	}
 }
 
-var printedDepth = rule.Rule{
+var printedDepth = define(rule.Rule{
 	ID: "APN-QD-001", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
-	Source: rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
-	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Title:    "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
+	Source:   rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
 	Stimulus: "a path of known length and rate", BlackBox: engines,
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: once(func() {
-			if int(c.Attr.Path.Message) <= c.Attr.MTU {
-				judgeDepth(c, "frames")
-			}
-		})}
-	},
-}
+	New: once(func(c *rule.Context) {
+		if int(c.Attr.Path.Message) <= c.Attr.MTU {
+			judgeDepth(c, "frames")
+		}
+	}),
+})
 
 // mistakes are the factors by which a depth is wrong when a unit is.
 var mistakes = []struct {
@@ -72,16 +71,13 @@ var mistakes = []struct {
 	{2, "the round trip is counted twice"}, {0.5, "one way is taken for the round trip"},
 }
 
-var unitsOfDepth = rule.Rule{
+var unitsOfDepth = define(rule.Rule{
 	ID: "APN-QD-002", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
-	Source: rule.Source{Ref: "NTT 4.1", Requirement: "QD = RTT * Line Speed / Total Frame Size."},
-	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Title:    "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
+	Source:   rule.Source{Ref: "NTT 4.1", Requirement: "QD = RTT * Line Speed / Total Frame Size."},
 	Stimulus: "a path of several frames", BlackBox: engines,
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: once(func() { judgeUnits(c) })}
-	},
-}
+	New: once(judgeUnits),
+})
 
 // judgeUnits looks for a depth that is wrong by the factor of a unit.
 func judgeUnits(c *rule.Context) {
@@ -102,12 +98,11 @@ func judgeUnits(c *rule.Context) {
 	c.Met()
 }
 
-var deviceCap = rule.Rule{
+var deviceCap = define(rule.Rule{
 	ID: "APN-QD-005", Level: rule.MustNot, Rests: validity.Sequence,
 	Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
 	Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
 		"upper bound in the amount of configurable QD."},
-	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
 	Stimulus: "a path longer than the device is deep", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
 		var m rule.Outstanding
@@ -125,28 +120,24 @@ var deviceCap = rule.Rule{
 			}
 		}}
 	},
-}
+})
 
-var countedInMessages = rule.Rule{
+var countedInMessages = define(rule.Rule{
 	ID: "APN-QD-006", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "For messages of several packets the depth counts messages",
-	Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
-	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Title:    "For messages of several packets the depth counts messages",
+	Source:   rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
 	Stimulus: "messages longer than the MTU", BlackBox: engines,
-	New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: once(func() {
-			if int(c.Attr.Path.Message) > c.Attr.MTU {
-				judgeDepth(c, "messages")
-			}
-		})}
-	},
-}
+	New: once(func(c *rule.Context) {
+		if int(c.Attr.Path.Message) > c.Attr.MTU {
+			judgeDepth(c, "messages")
+		}
+	}),
+})
 
-var receivesForSends = rule.Rule{
+var receivesForSends = define(rule.Rule{
 	ID: "APN-QD-008", Level: rule.Should, Rests: validity.Sequence,
-	Title:  "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
-	Needs:  rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Features: features,
+	Title:    "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
+	Source:   rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
 	Stimulus: "SENDs", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
 		reported := false
@@ -162,4 +153,4 @@ var receivesForSends = rule.Rule{
 			c.Met()
 		}}
 	},
-}
+})

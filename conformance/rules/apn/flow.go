@@ -29,8 +29,16 @@ type flow struct {
 	sparse  bool       // one packet went before, although the queue has room for more: there was nothing more to send
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
-	every   int               // ends keeps every so-manieth packet's time
+	every   int               // depth of the queue: ends has the time of every packet that is so many after another
 	crossed [2]vtime.Duration // what the newest packet took, of requests and of answers; one that overtakes may take nothing
+}
+
+// ended makes a check that judges a flow when it has ended.
+func ended(judge func(*flow)) func(*rule.Context) rule.Check {
+	return func(c *rule.Context) rule.Check {
+		f := flow{c: c, every: c.Attr.QueueDepth}
+		return rule.Check{Sight: f.sight, Event: f.event, End: func(vtime.Time) { judge(&f) }}
+	}
 }
 
 // judged are the sights of a flow.
@@ -115,20 +123,13 @@ func (f *flow) cycle() vtime.Duration {
 	return p.RTT + p.Rate.Time(f.wire) + p.Rate.Time(ackWire)
 }
 
-var lineBusy = rule.Rule{
+var lineBusy = define(rule.Rule{
 	ID: "APN-QD-003", Level: rule.Must, Rests: validity.Everything,
 	Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
 	Source: rule.Source{Ref: "NTT 4.1", Requirement: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
-	Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
-	Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
-	New: func(c *rule.Context) rule.Check {
-		f := flow{c: c}
-		return rule.Check{
-			Sight: f.sight, Event: f.event,
-			End: func(vtime.Time) { f.judgeBusy() },
-		}
-	},
-}
+	Sees:   judged, Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
+	New: ended((*flow).judgeBusy),
+})
 
 // judgeBusy compares how long the line was idle with what the depth allows. The formula leaves out the serialisation of one frame and
 // of its acknowledgement, which a short queue cannot hide: the line may wait for them once in each cycle, and how many of these waits
@@ -159,20 +160,13 @@ func percent(part, whole vtime.Duration) float64 { return 100 * float64(part) / 
 // it is a hundredth of the path at most.
 func hostsOf(c *rule.Context) vtime.Duration { return min(hosts, c.Attr.Path.RTT/100) }
 
-var starvedQueue = rule.Rule{
+var starvedQueue = define(rule.Rule{
 	ID: "APN-QD-004", Level: rule.Must, Rests: validity.Everything,
 	Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
 	Source: rule.Source{Ref: "NTT 2.2", Requirement: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
-	Needs:  rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
-	Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		f := flow{c: c, every: c.Attr.QueueDepth}
-		return rule.Check{
-			Sight: f.sight, Event: f.event,
-			End: func(vtime.Time) { f.judgeStarved() },
-		}
-	},
-}
+	Sees:   judged, Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
+	New: ended((*flow).judgeStarved),
+})
 
 // judgeStarved compares the time between a message and the one that is q later with the closed form.
 func (f *flow) judgeStarved() {
@@ -197,21 +191,14 @@ func (f *flow) rate(cycle vtime.Duration) unit.Rate {
 	return unit.Rate(bits/(float64(cycle)/float64(vtime.Second))/1e3+0.5) * unit.Kbps
 }
 
-var moderatedQueue = rule.Rule{
+var moderatedQueue = define(rule.Rule{
 	ID: "APN-QD-007", Level: rule.Must, Rests: validity.Everything,
 	Title: "With one completion in m signalled the effective window is between m and the depth",
 	Source: rule.Source{Ref: "perftest", Requirement: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
 		"stands for so many requests."},
-	Needs: rule.TapRequester | rule.Attributes, Sees: judged, Features: features,
-	Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
-	New: func(c *rule.Context) rule.Check {
-		f := flow{c: c}
-		return rule.Check{
-			Sight: f.sight, Event: f.event,
-			End: func(vtime.Time) { f.judgeModerated() },
-		}
-	},
-}
+	Sees: judged, Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
+	New: ended((*flow).judgeModerated),
+})
 
 // judgeModerated measures the window as messages per cycle.
 func (f *flow) judgeModerated() {
