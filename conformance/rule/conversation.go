@@ -141,7 +141,7 @@ func (c *Conversation) Addressed(s *Sight) bool {
 	if s.Point.AtRequester() {
 		q = c.Attr
 	}
-	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || (p.PKey^q.PKey)&0x7FFF == 0)
+	return p.TVer == 0 && (q.QPN == 0 || p.DestQP == q.QPN) && (!c.Known || SamePartition(p.PKey, q.PKey))
 }
 
 // Mixed reports whether the ends are known to be of different kinds.

@@ -36,7 +36,7 @@ func (e *Earned) Acknowledge(p *roce.Packet, last psn.PSN) {
 
 // AsksAgain reports a response that makes a requester send again: a sequence NAK or a selective acknowledgement.
 func AsksAgain(p *roce.Packet) bool {
-	return Selective(p) || p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
+	return Selective(p) || IsNAK(p)
 }
 
 // Refusable reports whether the request with PSN p may be refused for want of a receive.

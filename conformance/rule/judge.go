@@ -237,7 +237,7 @@ func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 		return j.placeRepair(t)
 	}
 	management := r.Packet.DestQP == roce.CMQueuePair // between other QPs than those of the connection
-	if r.Conn < 0 || r.Conn >= len(j.halves) || r.Defect != "" || management || !ofConnection(o) {
+	if r.Conn < 0 || r.Conn >= len(j.halves) || r.Defect != "" || management || !OfConnection(o) {
 		j.sight.Point = trace.RequesterOut
 		if !t.Out {
 			j.sight.Point = trace.ResponderIn

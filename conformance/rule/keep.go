@@ -270,7 +270,7 @@ func (c *Conversation) names(p *roce.Packet) {
 // so that what was accepted from there on, because it seemed to be kept, was not.
 func (c *Conversation) falls(p *roce.Packet) {
 	k := &c.responder.keep
-	if !k.rising || p.Opcode != roce.Acknowledge || p.AETH.Syndrome != roce.SyndromePSNSeqErr {
+	if !k.rising || !IsNAK(p) {
 		return
 	}
 	if x := k.find(p.PSN); x != nil && x.assumed && !x.told && p.PSN.Less(c.EPSN) {

@@ -69,12 +69,20 @@ func IsRNR(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.
 // IsFatalNAK reports a NAK that ends the QP.
 func IsFatalNAK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && IsFatal(p.AETH.Syndrome) }
 
+// IsReserved reports a syndrome that tells nothing: of the kind 010, or with a NAK code above 4 (IBTA 9.3.5, table 43).
+func IsReserved(s roce.Syndrome) bool {
+	return !s.IsACK() && !s.IsRNR() && (!s.IsNAK() || s > roce.SyndromeInvalidRD)
+}
+
+// SamePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
+func SamePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
+
 // IsData reports a packet of a SEND or WRITE.
 func IsData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
 
-// ofConnection reports an opcode that a reliable connection uses. A datagram or an unreliable packet that reaches one
+// OfConnection reports an opcode that a reliable connection uses. A datagram or an unreliable packet that reaches one
 // is foreign to it.
-func ofConnection(o roce.Opcode) bool {
+func OfConnection(o roce.Opcode) bool {
 	c := o.Class()
 	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse() || o.IsReadAck())
 }

@@ -38,5 +38,5 @@ const (
 // endsRecovery reports a response after which the requester does something else than go back at once: wait for a
 // receive, or fail.
 func endsRecovery(p *roce.Packet) bool {
-	return p.Opcode == roce.Acknowledge && (p.AETH.Syndrome.IsRNR() || rule.IsFatal(p.AETH.Syndrome))
+	return rule.IsRNR(p) || rule.IsFatalNAK(p)
 }

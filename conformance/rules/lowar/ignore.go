@@ -1,6 +1,8 @@
 package lowar
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -18,9 +20,7 @@ type useless struct {
 	missing psn.PSN    // the next packet in order, when it came
 	at      vtime.Time // when
 	quiet   bool       // no request has come since
-	acked   psn.PSN
-	heard   bool
-	repeats int // ACKs that requests have earned which came again
+	earned  rule.Earned
 }
 
 func ignores(which func(c *rule.Context) func(*rule.Sight) bool) func(*rule.Context) rule.Check {
@@ -43,7 +43,7 @@ func (u *useless) sight(s *rule.Sight) {
 	case s.Point == trace.ResponderIn:
 		u.quiet = false
 		if s.Relation == rule.Duplicate {
-			u.repeats++
+			u.earned.Repeats++
 		}
 		u.open = u.open && s.Pkt.PSN != u.missing
 	case s.Point == trace.ResponderOut:
@@ -61,15 +61,16 @@ func (u *useless) response(s *rule.Sight) {
 		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, of which nothing has come but a repair packet that yields nothing", c.Rel(last), c.Request(u.missing))
 		u.open = false
 	}
-	if s.Pkt.Opcode != roce.Acknowledge || !s.Pkt.AETH.Syndrome.IsACK() {
+	if !rule.IsACK(s.Pkt) {
 		return
 	}
-	if u.heard && last == u.acked {
-		if u.repeats--; u.repeats < 0 && u.quiet {
+	if e := &u.earned; e.Heard && last == e.Acked {
+		if e.Repeats == 0 && u.quiet {
 			c.Failf(rule.Responder, "repeats the ACK of %s upon a repair packet that yields nothing; silence expected", c.Rel(last))
 		}
+		e.Repeats = max(e.Repeats-1, 0)
 	}
-	u.acked, u.heard, u.repeats = last, true, max(u.repeats, 0)
+	u.earned.Acked, u.earned.Heard = last, true
 }
 
 // event watches placements: at the instant when such a packet comes there is nothing to be placed.
@@ -115,21 +116,17 @@ func repeatIgnored() rule.Rule {
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data packets that encode the repair packet is lost."},
 		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
-			var seen [64]roce.Repair
-			n := 0
+			var seen rule.Latest[roce.Repair]
 			return func(s *rule.Sight) bool {
 				h := s.Pkt.Repair
 				if h.Type != roce.RepairData {
 					return false // only a repair packet has a block to be late for
 				}
 				nothing := c.Decoders[0].Yields(s) == rule.YieldsNothing
-				for _, x := range seen[:min(n, len(seen))] {
-					if x == h {
-						return nothing
-					}
+				if slices.Contains(seen.List(), h) {
+					return nothing
 				}
-				seen[n%len(seen)] = h
-				n++
+				seen.Add(h, 64)
 				// Late: the transport has had a packet behind its block.
 				// Before the first of all packets nothing is late.
 				return nothing && c.EPSN != c.Start && h.Base.Add(int(h.N)).Less(c.Decoders[0].Next)

@@ -39,9 +39,7 @@ var reservedSyndrome = rule.Rule{
 		Requirement: "Syndromes 010 and NAK codes above 4 are reserved and acknowledge nothing"},
 	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an acknowledgement with a reserved syndrome or NAK code", BlackBox: "HW,RXE",
 	New: disregards("acknowledgement with a reserved syndrome", true, func(_ *rule.Context, s *rule.Sight) bool {
-		a := s.Pkt.AETH.Syndrome
-		known := a.IsACK() || a.IsRNR() || a.IsNAK() && a <= roce.SyndromeInvalidRD
-		return s.Pkt.Opcode == roce.Acknowledge && s.Intact() && !known
+		return s.Pkt.Opcode == roce.Acknowledge && s.Intact() && rule.IsReserved(s.Pkt.AETH.Syndrome)
 	}),
 }
 
@@ -58,8 +56,7 @@ var forgedNAK = rule.Rule{
 			p := s.Pkt
 			switch {
 			case s.Point == trace.RequesterIn:
-				armed = s.Rec.Fate == trace.Injected && s.Intact() && p.Opcode == roce.Acknowledge &&
-					p.AETH.Syndrome == roce.SyndromePSNSeqErr && p.PSN.In(c.UNA, c.MAX)
+				armed = s.Rec.Fate == trace.Injected && s.Intact() && rule.IsNAK(p) && p.PSN.In(c.UNA, c.MAX)
 				if at = p.PSN; armed {
 					c.Met()
 				}

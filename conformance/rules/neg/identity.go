@@ -34,7 +34,7 @@ func strangers(c *rule.Context) rule.Check {
 	return rule.Check{Sight: func(s *rule.Sight) {
 		o := s.Pkt.Opcode
 		switch {
-		case !s.Intact() || !reliable(o):
+		case !s.Intact() || !rule.OfConnection(o):
 		case !s.Out && o.IsRequest():
 			c.Met()
 			asked[s.Tap&1] = true
@@ -85,7 +85,7 @@ var wrongPartition = rule.Rule{
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context, s *rule.Sight) bool {
-			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN && !samePartition(s.Pkt.PKey, c.PeerAttr.PKey)
+			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN && !rule.SamePartition(s.Pkt.PKey, c.PeerAttr.PKey)
 		}}).check()
 	},
 }

@@ -10,7 +10,6 @@ package neg
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -31,19 +30,6 @@ func Rules() []rule.Rule {
 		wrongVersion,
 	}
 }
-
-// reliable reports an opcode that a reliable connection uses.
-func reliable(o roce.Opcode) bool {
-	c := o.Class()
-	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse() || o.IsReadAck())
-}
-
-// samePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
-func samePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
-
-// usable reports whether a request that arrives passes every check below the transport, so that the responder has to deal
-// with it: the tracker places no other in the PSN space.
-func usable(s *rule.Sight) bool { return s.Relation != rule.Unrelated }
 
 // both runs two checks side by side.
 func both(a, b rule.Check) rule.Check {

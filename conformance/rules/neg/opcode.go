@@ -32,7 +32,7 @@ var wrongService = rule.Rule{
 		}}
 		check := j.check()
 		return rule.Check{Sight: func(s *rule.Sight) {
-			connected = connected || reliable(s.Pkt.Opcode) && s.Intact()
+			connected = connected || rule.OfConnection(s.Pkt.Opcode) && s.Intact()
 			check.Sight(s)
 		}, Event: check.Event, End: check.End}
 	},

@@ -36,7 +36,7 @@ func (j *future) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		j.response(s.Pkt)
-	case j.c.Fatal || !usable(s):
+	case j.c.Fatal || s.Relation == rule.Unrelated:
 	case s.Relation == rule.InOrder:
 		if j.open && j.c.Keeps() {
 			j.c.Met() // it was dropped, or is kept, without harm
@@ -83,7 +83,7 @@ var past = rule.Rule{
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Late, Stimulus: "a request from the past", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		return (&silence{c: c, what: "duplicate", answered: true, bad: func(c *rule.Context, s *rule.Sight) bool {
-			return s.Relation == rule.Duplicate && usable(s)
+			return s.Relation == rule.Duplicate
 		}}).check()
 	},
 }

@@ -50,7 +50,7 @@ func (j *refusal) sight(s *rule.Sight) {
 	case s.Due() && !j.owed.Owed() && !j.c.Fatal && j.bad(s) > 0:
 		j.psn, j.span = s.Pkt.PSN, j.bad(s)
 		j.owed.Arise(s, j.psn)
-	case usable(s) && s.Relation != rule.Released && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
+	case s.Relation != rule.Unrelated && s.Relation != rule.Released && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
 		// Once for each packet that arrives.
 		j.loads++
 	}
@@ -59,18 +59,16 @@ func (j *refusal) sight(s *rule.Sight) {
 // response settles the request when the responder says what it made of it.
 func (j *refusal) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
-	a := p.AETH.Syndrome
-	fatal := p.Opcode == roce.Acknowledge && rule.IsFatal(a)
 	switch {
 	case j.refused:
 		j.refused = false
 		j.c.Failf(rule.Responder, "%s: %v after the fatal NAK; silence expected", j.what, p.Opcode)
 	case !j.owed.Owed() || !ok:
-	case fatal:
+	case rule.IsFatalNAK(p):
 		j.refused = true
 		j.owed.Excuse(nil)
 		j.named(p)
-	case p.Opcode == roce.Acknowledge && a.IsRNR() && p.PSN == j.psn:
+	case rule.IsRNR(p) && p.PSN == j.psn:
 		j.owed.Excuse(nil) // the want of a receive is found before the fault
 	case !last.Less(j.psn.Add(j.span - 1)):
 		j.owed.Excuse(nil)

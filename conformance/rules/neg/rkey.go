@@ -116,7 +116,7 @@ var zeroLength = rule.Rule{
 			p := s.Pkt
 			switch {
 			case s.Point == trace.ResponderIn:
-				empty := s.Legal && usable(s) && p.RETH.DMALen == 0 &&
+				empty := s.Legal && p.RETH.DMALen == 0 &&
 					(p.Opcode.IsRead() || p.Opcode.IsWrite() && p.Opcode.IsOnly())
 				if empty && !waiting && !c.Fatal && r.Find(p.RETH.RKey) == nil {
 					waiting, at = true, p.PSN

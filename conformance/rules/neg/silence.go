@@ -66,7 +66,7 @@ func (j *silence) sight(s *rule.Sight) {
 	case s.Point != trace.ResponderIn:
 	case j.bad(j.c, s):
 		j.stimulus(s)
-	case usable(s):
+	case s.Relation != rule.Unrelated:
 		j.legal(s)
 	}
 }

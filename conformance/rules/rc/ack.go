@@ -81,7 +81,7 @@ func ackMonotonic() rule.Rule {
 					duplicate = duplicate || s.Relation == rule.Duplicate && s.Pkt.Len > 0
 					return
 				}
-				if s.Pkt.Opcode != roce.Acknowledge || !s.Pkt.AETH.Syndrome.IsACK() {
+				if !rule.IsACK(s.Pkt) {
 					return
 				}
 				switch {

@@ -65,9 +65,7 @@ var aethSyndrome = rule.Rule{
 			return
 		}
 		c.Met()
-		a := s.Pkt.AETH.Syndrome
-		defined := a.IsACK() || a.IsRNR() || a.IsNAK() && a <= roce.SyndromeInvalidRD
-		if !defined {
+		if a := s.Pkt.AETH.Syndrome; rule.IsReserved(a) {
 			c.Failf(rule.Responder, "syndrome %#02x is reserved; an ACK, RNR NAK or NAK expected", uint8(a))
 		}
 	}),

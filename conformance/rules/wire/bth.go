@@ -117,13 +117,13 @@ var bthPKey = rule.Rule{
 		}
 		c.Met()
 		switch key := s.Pkt.PKey; {
-		case (key^own)&partition != 0:
+		case !rule.SamePartition(key, own):
 			c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", key, own)
 		case c.Known || peer == 0:
 		case key != own:
 			c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
 		case sender(s) == rule.Requester: // the answer shows what the other end takes
-		case (own^peer)&partition != 0:
+		case !rule.SamePartition(own, peer):
 			c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
 		case (own|peer)&fullMember == 0:
 			c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the request is to be dropped", key, peer)
@@ -131,11 +131,8 @@ var bthPKey = rule.Rule{
 	}),
 }
 
-// The parts of a P_Key.
-const (
-	partition  = 0x7FFF
-	fullMember = 0x8000
-)
+// fullMember is the bit of a P_Key that tells a full member from a limited one.
+const fullMember = 0x8000
 
 // bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
 var bthSolicited = rule.Rule{

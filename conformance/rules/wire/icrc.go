@@ -68,7 +68,7 @@ func (r *rewrite) answer(p *roce.Packet) {
 	about := r.owed.Oldest()
 	switch {
 	case about == nil || p.PSN.Less(about.PSN):
-	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr && p.PSN == about.PSN:
+	case rule.IsNAK(p) && p.PSN == about.PSN:
 		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field out, so an ACK expected", r.c.Rel(p.PSN))
 		r.owed.Excuse(nil)
 	default:

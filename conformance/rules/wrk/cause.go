@@ -3,7 +3,6 @@ package wrk
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -30,7 +29,7 @@ func at(p *rule.Port) failures {
 
 // sight takes a response. Who sends a fatal NAK is in error, and so is who gets it.
 func (f *causes) sight(s *rule.Sight) {
-	if s.Pkt.Opcode != roce.Acknowledge || !rule.IsFatal(s.Pkt.AETH.Syndrome) {
+	if !rule.IsFatalNAK(s.Pkt) {
 		return
 	}
 	if s.Rec.Fate != trace.Injected {

@@ -17,24 +17,19 @@ var completesOnce = rule.Rule{
 	Source: rule.Source{Ref: ours, Requirement: "A request that was taken completes, well or with an error, and once."},
 	Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
-		b := newBook(c)
-		var o open
+		l := newLedger(c)
 		return rule.Check{
 			Event: func(e *trace.Event) {
-				switch {
-				case !c.Mine(e):
-				case e.Kind == trace.Post:
-					want, _ := b.post(e)
-					o.post(e.Body.ID, want.Unsignal)
-				case e.Kind != trace.CQE || o.full:
-				case o.complete(e.Body.ID, c.Known && c.Attr.CQModeration > 1):
-					c.Met()
-				default:
+				switch l.event(e, c.Known && c.Attr.CQModeration > 1); {
+				case !c.Mine(e) || e.Kind != trace.CQE || l.open.full:
+				case l.lost:
 					c.Failf(rule.Requester, "wr=%d completes and is not outstanding", e.Body.ID)
+				default:
+					c.Met()
 				}
 			},
 			End: func(vtime.Time) {
-				if n, oldest := o.owed(); n > 0 && !o.full && c.Idle() && c.Until() == vtime.Never {
+				if n, oldest := l.open.owed(); n > 0 && !l.open.full && c.Idle() && c.Until() == vtime.Never {
 					c.Failf(rule.Requester, "it is idle and %d requests never complete, the oldest is wr=%d", n, oldest)
 				}
 			},

@@ -83,7 +83,7 @@ func (g *guilt) shapeless(s *rule.Sight) bool {
 // answer judges the first fatal NAK.
 func (g *guilt) answer(s *rule.Sight) {
 	c, p := g.c, s.Pkt
-	if p.Opcode != roce.Acknowledge || !rule.IsFatal(p.AETH.Syndrome) || g.refused || s.Rec.Fate == trace.Injected {
+	if !rule.IsFatalNAK(p) || g.refused || s.Rec.Fate == trace.Injected {
 		return
 	}
 	g.refused = true

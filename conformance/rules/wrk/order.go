@@ -1,8 +1,9 @@
 package wrk
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -15,20 +16,15 @@ var everythingPosted = rule.Rule{
 	Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "work that is counted, and an endpoint that is idle",
 	BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
-		b, f := newBook(c), causes{c: c}
+		l := newLedger(c)
 		return rule.Check{
-			Sight: f.sight,
-			Event: func(e *trace.Event) {
-				f.event(e)
-				if e.Kind == trace.Post && c.Mine(e) {
-					b.post(e)
-				}
-			},
+			Sight: l.sight,
+			Event: func(e *trace.Event) { l.event(e, true) },
 			End: func(vtime.Time) {
-				switch posted, total := b.counted(); {
-				case posted == total && total > 0 && b.scripts() == 0, total == 0 && b.some && b.scripts() == 0 && b.ends():
+				switch posted, total := l.counted(); {
+				case posted == total && total > 0 && l.scripts() == 0, total == 0 && l.some && l.scripts() == 0 && l.ends():
 					c.Met()
-				case posted < total && c.Idle() && !f.excused() && (b.some || !c.Managed()):
+				case posted < total && c.Idle() && !l.excused() && (l.some || !c.Managed()):
 					c.Failf(rule.Requester, "it is idle with %d of %d requests posted", posted, total)
 				}
 			},
@@ -38,12 +34,7 @@ var everythingPosted = rule.Rule{
 
 // ends reports whether no series goes on without end.
 func (b *book) ends() bool {
-	for i := range b.list {
-		if b.list[i].Count == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.list, func(s rule.Series) bool { return s.Count == 0 })
 }
 
 var postedAsOrdered = rule.Rule{
@@ -73,32 +64,20 @@ var idleIsDone = rule.Rule{
 	Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "an endpoint that is idle",
 	BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
-		b, f := newBook(c), causes{c: c}
-		var o open
-		done := 0
+		l := newLedger(c)
 		return rule.Check{
-			Sight: f.sight,
-			Event: func(e *trace.Event) {
-				f.event(e)
-				switch {
-				case !c.Mine(e):
-				case e.Kind == trace.Post:
-					want, _ := b.post(e)
-					o.post(e.Body.ID, want.Unsignal)
-				case e.Kind == trace.CQE && o.complete(e.Body.ID, true) && e.Body.Status == engine.StatusSuccess:
-					done++
-				}
-			},
+			Sight: l.sight,
+			Event: func(e *trace.Event) { l.event(e, true) },
 			End: func(vtime.Time) {
-				if !c.Idle() || f.excused() || len(b.list) == 0 || o.full || !b.some && c.Managed() {
+				if !c.Idle() || l.excused() || len(l.list) == 0 || l.open.full || !l.some && c.Managed() {
 					return
 				}
-				posted, total := b.counted()
-				if n, oldest := o.owed(); n > 0 {
+				posted, total := l.counted()
+				if n, oldest := l.open.owed(); n > 0 {
 					c.Failf(rule.Requester, "it is idle with %d requests outstanding, the oldest wr=%d", n, oldest)
 				} else if posted < total {
-					c.Failf(rule.Requester, "it is idle with %d of %d requests done", done, total)
-				} else if b.some {
+					c.Failf(rule.Requester, "it is idle with %d of %d requests done", l.done, total)
+				} else if l.some {
 					c.Met()
 				}
 			},
