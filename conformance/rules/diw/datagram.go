@@ -36,20 +36,20 @@ func (d *datagram) place() (number, off uint32) {
 
 // reader joins fragments at one tap. A datagram that lacks one stays until its number comes again, or too many do.
 type reader struct {
-	parts map[uint16]*joint
-	order []uint16
-	whole datagram
+	parts map[uint16]*joint // by IP identification
+	order []uint16          // their numbers, oldest first
+	whole datagram          // the latest that was completed
 }
 
 // joint is a datagram of which fragments have passed.
 type joint struct {
-	data      []byte
-	got       map[int]bool // offsets
-	have, end int
-	record    uint64
-	fragments int
-	lost      bool
-	due       vtime.Time
+	data      []byte       // as far as it has come, with holes
+	got       map[int]bool // offsets of fragments that have come
+	have, end int          // bytes that have come, and of the whole; 0 while that is not known
+	record    uint64       // of its first fragment
+	fragments int          // that have come
+	lost      bool         // one of them will not arrive
+	due       vtime.Time   // when the last of those that arrive does
 }
 
 // due is when a packet arrives, or for one that does not, when it was sent.

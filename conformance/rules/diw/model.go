@@ -1,9 +1,6 @@
 package diw
 
 import (
-	"fmt"
-	"hash/crc32"
-
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
@@ -16,73 +13,33 @@ import (
 // the step, and the others find its result.
 type model struct {
 	c              *rule.Conversation
-	sights, events int
-	now            step
+	sights, events int  // taken so far
+	now            step // the latest of them
 
-	out, in  reader
-	memory   rule.MemoryMap
-	table    map[key]*message
+	out, in  reader              // at the source's port, and at the target's
+	memory   rule.MemoryMap      // of the target
+	table    map[key]*message    // those that go on
 	holders  map[uint64]*message // SENDs by their receive; buffers may overlap
-	order    []*message
-	receives []buffer         // posted and not taken, oldest first
-	posts    [2]int           // work requests, by side
-	probes   map[string]int64 // what the target counts and declares, the latest values
-	reasm    vtime.Duration
-	rec      vtime.Duration
+	order    []*message          // all that are remembered, by their beginning
+	receives []buffer            // posted and not taken, oldest first
+	posts    [2]int              // work requests, by side
+	probes   map[string]int64    // what the target counts and declares, the latest values
+	reasm    vtime.Duration      // after which the target gives up a SEND that lacks something
+	rec      vtime.Duration      // after which it forgets a Write-Record
 }
 
 // step is what the latest sight or event was.
 type step struct {
-	sent, came *datagram
-	m          *message
-	p          *part
-	closed     []*message
+	sent, came *datagram  // that it completed, at the source or at the target
+	m          *message   // that it is about; nil when it is about none
+	p          *part      // that it added to it
+	closed     []*message // of which nothing more can come
 }
 
 // key tells the messages of a source apart.
 type key struct {
-	record bool
-	number uint32
-}
-
-// buffer is a posted receive.
-type buffer struct {
-	id  uint64
-	va  uint64
-	len uint32
-}
-
-// part is a segment that reached the target.
-type part struct {
-	off, len uint32
-	sum      uint32
-	at       vtime.Time
-	record   uint64
-	last     bool
-	fresh    bool // none of its bytes had come before
-	late     bool // it came behind the last segment
-	jumped   bool // it is not the one that follows what came before
-	stored   bool // its placement was reported
-}
-
-// message is what a target knows of a message.
-type message struct {
-	key
-	first    vtime.Time
-	parts    []part
-	arrived  spans
-	length   uint32 // when known
-	known    bool
-	last     vtime.Time // arrival of the last segment; Never when it has not come
-	whole    vtime.Time // when all had come; Never when it has not
-	base     uint64     // of a Write-Record, and of a SEND whose receive is known
-	buf      buffer
-	matched  bool // buf is known
-	declared spans
-	entries  int  // declarations
-	again    bool // some byte was declared twice
-	ended    bool // a SEND: completed or given up
-	status   engine.Status
+	record bool   // a Write-Record; otherwise a SEND
+	number uint32 // its ID, or MSN
 }
 
 // keep bounds the messages that a check remembers; the oldest is closed when there are more. Scan is among how many of the
@@ -204,30 +161,6 @@ func (w *model) close(m *message) {
 	w.now.closed = append(w.now.closed, m)
 }
 
-// add notes a segment.
-func (m *message) add(d *datagram, off, n uint32) *part {
-	p := part{off: off, len: n, sum: crc32.ChecksumIEEE(d.Segment.Payload), at: d.at, record: d.record, last: d.Segment.Last,
-		late: m.last != vtime.Never, jumped: off != m.reach(), fresh: m.arrived.without(off, off+n)}
-	m.parts = append(m.parts, p)
-	m.arrived.add(off, off+n)
-	if p.last && m.last == vtime.Never {
-		m.last = d.at
-	}
-	if m.whole == vtime.Never && m.known && m.arrived.covers(0, m.length) {
-		m.whole = d.at
-	}
-	return &m.parts[len(m.parts)-1]
-}
-
-// reach is the offset behind the latest segment.
-func (m *message) reach() uint32 {
-	if len(m.parts) == 0 {
-		return 0
-	}
-	p := &m.parts[len(m.parts)-1]
-	return p.off + p.len
-}
-
 // event follows what both ends tell.
 func (w *model) event(e *trace.Event) {
 	w.now = step{closed: w.now.closed[:0]}
@@ -250,7 +183,7 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 		w.receives = append(w.receives, buffer{e.Body.ID, e.VA, e.Len})
 	case trace.Recv, trace.Lost:
 		if m = w.holding(e); m != nil && !m.ended {
-			m.ended, m.status = true, e.Body.Status
+			m.ended = true
 			if e.Kind == trace.Lost && m.matched {
 				w.receives = append([]buffer{m.buf}, w.receives...)
 			}
@@ -304,17 +237,3 @@ func (w *model) stored(e *trace.Event) *message {
 	}
 	return nil
 }
-
-// String says which message it is, as findings print it.
-func (m *message) String() string {
-	if m.record {
-		return fmt.Sprintf("Write-Record %d", m.number)
-	}
-	return fmt.Sprintf("SEND %d", m.number)
-}
-
-// bytes are those that a segment brought.
-func (p *part) bytes() spans { return spans{{p.off, p.off + p.len}} }
-
-// latest is when the newest segment came.
-func (m *message) latest() vtime.Time { return m.parts[len(m.parts)-1].at }
