@@ -271,10 +271,13 @@ func (m *sender) retry() (all []psn.PSN, why reason) {
 // fnack: "The sender only responds to an FNACK once before receiving a new ACK."
 func (m *sender) fnack(s *rule.Sight) {
 	m.ack(s.Pkt.PSN)
-	if m.quietUntil || s.Pkt.PSN != m.una || m.una == m.c.MAX {
+	switch {
+	case s.Pkt.PSN != m.una || m.una == m.c.MAX:
 		return
-	}
-	if m.deaf {
+	case m.quietUntil:
+		m.hush() // it goes back once more
+		return
+	case m.deaf:
 		for _, p := range between(m.una, m.c.MAX) {
 			if !m.waits(p) {
 				m.forbidden[p] = noFNACK
