@@ -11,50 +11,38 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// order is that in which an engine reports the variables of its sender, by IRNH's names. One that is not behind the last
-// belongs to the next input, even if that came at the same instant.
+// order is that in which an engine reports the variables of its sender, by IRNH's names.
 var order = []string{"next_sn_to_send", "last_acked_psn", "retransmit_sn", "recover_sn", "in_recovery", "do_retransmit"}
 
 // snapshot is what the sender of requests reports of its state, after one input.
 type snapshot struct {
-	at                             vtime.Time
-	next, acked, retransmit, recov psn.PSN
-	inRecovery, pending            bool
+	at         vtime.Time // of the latest report
+	next       psn.PSN    // nextSNtoSend: never sent
+	acked      psn.PSN    // lastAcked: the oldest that is not acknowledged
+	retransmit psn.PSN    // retransmitSN: the next hole to send again
+	recov      psn.PSN    // recoverSN: the newest sent at the latest retransmission
+	inRecovery bool
+	pending    bool // doRetransmit: retransmit is due
 }
 
-// watcher puts the variables that are reported together into snapshots.
+// watcher is what the sender of requests reports.
 type watcher struct {
-	c         *rule.Context
-	prev, cur snapshot
-	dirty     bool
-	rank      int // in order, of the last variable
-	step      func(prev, cur *snapshot)
+	*selective.Reports[snapshot]
+	c *rule.Context
 }
 
-func newWatcher(c *rule.Context) *watcher {
-	w := &watcher{c: c}
-	w.cur.next, w.cur.acked, w.cur.retransmit, w.cur.recov = c.Start, c.Start, c.Start, c.Start
-	w.prev = w.cur
+// newWatcher calls step for every change.
+func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *watcher {
+	w := &watcher{selective.NewReports(c, true, snapshot{next: c.Start, acked: c.Start, retransmit: c.Start, recov: c.Start}), c}
+	w.Order, w.Set = order, (*snapshot).set
+	w.Step = func(prev, cur *snapshot) { step(w, prev, cur) }
 	return w
 }
 
-func (w *watcher) event(e *trace.Event) {
-	if w.dirty && e.At != w.cur.at {
-		w.flush()
-	}
-	if e.Kind != trace.Probe || !w.c.Mine(e) {
-		return
-	}
-	rank := slices.Index(order, e.Name)
-	if rank < 0 {
-		return
-	}
-	if w.dirty && rank <= w.rank {
-		w.flush()
-	}
-	s := &w.cur
+// set takes one variable.
+func (s *snapshot) set(e *trace.Event) {
 	p := psn.New(uint32(e.Value))
-	switch e.Name {
+	switch s.at = e.At; e.Name {
 	case "next_sn_to_send":
 		s.next = p
 	case "last_acked_psn":
@@ -68,21 +56,10 @@ func (w *watcher) event(e *trace.Event) {
 	case "do_retransmit":
 		s.pending = e.Value != 0
 	}
-	s.at, w.dirty, w.rank = e.At, true, rank
-}
-
-func (w *watcher) flush() {
-	if w.dirty {
-		w.dirty = false
-		w.step(&w.prev, &w.cur)
-		w.prev = w.cur
-	}
 }
 
 // fail reports a violation that the reports at a moment show.
-func (w *watcher) fail(text string) {
-	w.c.FailAt(w.cur.at, rule.NoRecord, rule.Requester, text)
-}
+func (w *watcher) fail(text string) { w.c.FailAt(w.Cur.at, rule.NoRecord, rule.Requester, text) }
 
 const senderState = rule.TapRequester | rule.Probes | rule.Attributes
 
@@ -93,8 +70,7 @@ var recoveryEntered = define(rule.Rule{
 		"txFree: sending the retransmission of lastAcked sets inRecovery."},
 	Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
 	New: func(c *rule.Context) rule.Check {
-		w := newWatcher(c)
-		w.step = func(prev, cur *snapshot) {
+		w := newWatcher(c, func(w *watcher, prev, cur *snapshot) {
 			switch {
 			case prev.inRecovery || !cur.inRecovery:
 			case !prev.pending || prev.retransmit != prev.acked:
@@ -102,15 +78,15 @@ var recoveryEntered = define(rule.Rule{
 			default:
 				c.Met()
 			}
-		}
+		})
 		r := newRequests(c, selective.FromNothing)
-		return rule.Check{End: func(vtime.Time) { w.flush() }, Event: func(e *trace.Event) {
-			w.event(e)
+		return rule.Check{End: w.End, Event: func(e *trace.Event) {
+			w.Event(e)
 			r.event(e)
 		}, Sight: func(s *rule.Sight) {
-			w.flush()
+			w.Flush()
 			r.sight(s)
-			if s.Relation == rule.Again && s.Pkt.PSN == w.cur.acked && s.Pkt.PSN == c.UNA && !w.cur.inRecovery {
+			if s.Relation == rule.Again && s.Pkt.PSN == w.Cur.acked && s.Pkt.PSN == c.UNA && !w.Cur.inRecovery {
 				c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected", c.Rel(s.Pkt.PSN))
 			}
 		}}
@@ -125,8 +101,7 @@ var recoveryLeft = define(rule.Rule{
 		"retransmission of a lost packet."},
 	Needs: senderState, Sees: rule.RequestOut, Stimulus: "losses while another is repaired",
 	New: func(c *rule.Context) rule.Check {
-		w := newWatcher(c)
-		w.step = func(prev, cur *snapshot) {
+		w := newWatcher(c, func(w *watcher, prev, cur *snapshot) {
 			left := prev.inRecovery && !cur.inRecovery
 			switch {
 			case left && cur.acked.LessEq(prev.recov):
@@ -136,11 +111,11 @@ var recoveryLeft = define(rule.Rule{
 			case left:
 				c.Met()
 			}
-		}
-		return rule.Check{Event: w.event, End: func(vtime.Time) { w.flush() }, Sight: func(s *rule.Sight) {
-			w.flush()
-			if s.Relation == rule.Again && w.cur.inRecovery && w.cur.recov.Less(c.MAX.Prev()) {
-				c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN), c.Rel(w.cur.recov),
+		})
+		return rule.Check{Event: w.Event, End: w.End, Sight: func(s *rule.Sight) {
+			w.Flush()
+			if s.Relation == rule.Again && w.Cur.inRecovery && w.Cur.recov.Less(c.MAX.Prev()) {
+				c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN), c.Rel(w.Cur.recov),
 					c.Rel(c.MAX.Prev()))
 			}
 		}}

@@ -1,0 +1,68 @@
+package selective
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// Places makes the check of packets on FaSR's wire that are placeable alone: a WRITE says its own address, a SEND the number of its receive
+// and its offset there, and messages that take a receive are numbered without a gap (FaSR IV-D).
+func Places(c *rule.Context) rule.Check {
+	m := message{c: c}
+	return rule.Check{Sight: m.sight}
+}
+
+// message is the message whose packets leave, and where the next of them belongs.
+type message struct {
+	c      *rule.Context
+	begun  bool   // its first packet was seen
+	va     uint64 // address of its first byte, of a WRITE
+	sn     uint32 // number of its receive, of a SEND
+	offset uint32 // bytes of it that have left
+	known  bool   // a message that took a receive was seen,
+	newest uint32 // and this was its number
+}
+
+func (m *message) sight(s *rule.Sight) {
+	p, o := s.Pkt, s.Pkt.Opcode
+	switch {
+	case s.Relation != rule.First || !rule.IsData(o) || s.Defect() != "":
+		return
+	case o.Class() != roce.ClassF:
+		m.c.Failf(rule.Requester, "%v has no room for its place; an opcode of FaSR expected", o)
+		return
+	case o.StartsMessage():
+		m.begun, m.va, m.sn, m.offset = true, p.RETH.VA, p.SO.SN, 0
+	case !m.begun:
+		return
+	default:
+		m.c.Met()
+	}
+	m.placed(p)
+	m.offset += uint32(p.Len)
+	if o.EndsMessage() && o.Layout()&roce.LayoutSOETH != 0 {
+		m.numbered(p)
+	}
+}
+
+// placed judges where a packet says that it belongs.
+func (m *message) placed(p *roce.Packet) {
+	name, l := m.c.Rel(p.PSN), p.Opcode.Layout()
+	switch {
+	case l&roce.LayoutVAETH != 0 && p.RETH.VA != m.va+uint64(m.offset):
+		m.c.Failf(rule.Requester, "%s says that it belongs at %#x, which is %#x", name, p.RETH.VA, m.va+uint64(m.offset))
+	case p.Opcode.IsSend() && p.SO.Offset != m.offset:
+		m.c.Failf(rule.Requester, "%s says that its offset is %d, which is %d", name, p.SO.Offset, m.offset)
+	case p.Opcode.IsSend() && p.SO.SN != m.sn:
+		m.c.Failf(rule.Requester, "%s has number %d in message %d", name, p.SO.SN, m.sn)
+	}
+}
+
+// numbered judges the number of a message by that of the one before.
+func (m *message) numbered(p *roce.Packet) {
+	if m.known && p.SO.SN != (m.newest+1)&psn.Mask {
+		m.c.Failf(rule.Requester, "%s has number %d behind number %d", m.c.Rel(p.PSN), p.SO.SN, m.newest)
+	}
+	m.known, m.newest = true, p.SO.SN
+}
