@@ -1,11 +1,11 @@
 // Package fasr holds the rules of FaSR (Huang et al., Fast and Scalable Selective Retransmission for RDMA).
 //
 // Two reference machines are derived from the wire alone: what a receiver must answer to the packets that reached it
-// (receiver.go, on package selective), and what a sender must send again after the answers that reached it (sender.go). Rules compare a device
+// (package selective), and what a sender must send again after the answers that reached it (sender.go). Rules compare a device
 // with them. Where the paper speaks of state that no packet shows, such as the pool, the rules read the variables that an
 // engine reports, by the paper's names (probe.go).
 //
-// Devices are judged at their ports, so packets that had left the engine before it heard of a loss still leave: slack
+// Devices are judged at their ports, so packets that had left the engine before it heard of a loss still leave: rule.Handed
 // new packets are allowed. A device whose pool is exhausted goes back N, which is right; from then on, until the
 // recovery is over, its answers are not compared, and its retransmissions never again.
 package fasr
@@ -37,13 +37,8 @@ func Rules() []rule.Rule {
 // scheme is the feature of the whole family.
 const scheme = "fasr"
 
-const (
-	// slack is how many packets that an endpoint had already handed to its port may still leave it.
-	slack = 64
-
-	// engines are the devices that can be judged: the opcodes are this project's.
-	engines = "ENG"
-)
+// engines are the devices that can be judged: the opcodes are this project's.
+const engines = "ENG"
 
 // maxLost is what the three bits of lost-cnt hold.
 const maxLost = 7

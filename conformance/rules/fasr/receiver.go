@@ -5,7 +5,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
-	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // cause is why a receiver answers as it does.
@@ -254,40 +253,4 @@ var fnackNames = define(rule.Rule{
 			c.Met()
 		}
 	}),
-})
-
-var exhaustedGoesBack = define(rule.Rule{
-	ID: "FASR-POOL-003", Level: rule.Must,
-	Title: "A responder whose pool is exhausted goes back N: one NAK, and no SACK until the recovery is over",
-	Source: rule.Source{Ref: "FASR III-D", Requirement: "When the bitmap is exhausted, FaSR automatically switches to GBN. [...] QP will not be " +
-		"returned to SR until the loss recovery is completed."},
-	Needs: rule.TapResponder, Sees: sightsOfReceiver, Stimulus: "a pool of one unit and two QPs that lose",
-	New: func(c *rule.Context) rule.Check {
-		var newest, asked, begun psn.PSN
-		seen, back, acked := false, false, false
-		return rule.Check{Sight: func(s *rule.Sight) {
-			p := s.Pkt
-			switch {
-			case s.Point == trace.ResponderIn && s.Intact() && s.Relation == rule.Ahead:
-				// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of them have
-				// come: that begins another, although the answers of the one before may still be in the port.
-				if !seen || newest.Less(c.EPSN) {
-					seen, back, begun, newest = true, false, c.EPSN, p.PSN
-				}
-				newest = psn.Max(newest, p.PSN)
-			case s.Point != trace.ResponderOut:
-			case rule.IsNAK(p):
-				c.Met()
-				if back && !acked && p.PSN == asked {
-					c.Failf(rule.Responder, "a second NAK of %s in one fallback; one expected", c.Rel(asked))
-				}
-				back, acked, asked = !seen || begun.LessEq(p.PSN), false, p.PSN
-			case rule.IsACK(p):
-				acked = acked || !p.PSN.Less(asked)
-				back = back && p.PSN.Less(newest)
-			case back && isSACK(p):
-				c.Failf(rule.Responder, "SACK of %s in fallback to go-back-N; a NAK expected", c.Rel(p.SACK.PSN))
-			}
-		}}
-	},
 })

@@ -118,17 +118,16 @@ var isolatedCostsOne = define(rule.Rule{
 // lone follows a loss from its first transmission to its acknowledgement. Whatever else is lost or overtakes, a timeout,
 // and a pool that is exhausted end it without a judgement.
 type lone struct {
-	c      *rule.Context
-	open   bool
-	off    bool
-	psn    psn.PSN
-	index  uint64
-	at     vtime.Time
-	high   psn.PSN // newest that arrived behind it
-	sacked bool
-	sent   int
-
-	expired vtime.Time // the latest timeout
+	c       *rule.Context
+	open    bool       // a loss is followed
+	off     bool       // the pool was exhausted: nothing is judged any more
+	psn     psn.PSN    // what was lost
+	index   uint64     // its record
+	at      vtime.Time // when it left
+	high    psn.PSN    // newest that arrived behind it
+	sacked  bool       // a SACK has shown the loss
+	sent    int        // retransmissions since
+	expired vtime.Time // the latest timeout; Never before
 }
 
 func (l *lone) event(e *trace.Event) {

@@ -30,34 +30,35 @@ const (
 // batch is what one input makes a sender send again.
 type batch struct {
 	why   reason
-	at    vtime.Time
-	index uint64
-	all   []psn.PSN
-	wait  []psn.PSN // of all, not sent yet, in order
-	fresh int       // new packets sent meanwhile
-	begun bool      // one of it has been sent
-	told  bool
+	at    vtime.Time // of the input
+	index uint64     // of its record
+	all   []psn.PSN  // in order
+	wait  []psn.PSN  // of all, not sent yet
+	fresh int        // new packets sent meanwhile
+	begun bool       // one of it has been sent
+	told  bool       // it has been judged
 }
 
 // sender is the reference sender (FaSR III-B2): it takes the answers that reach the requester, and knows what has to be
-// sent again, in order. told is called for a batch when it is due, with the problem, or "" when all is well.
+// sent again, in order. judge is called for a batch when it is due, with the problem, or "" when all is well.
 type sender struct {
 	c          *rule.Context
 	judge      func(b *batch, problem string, s *rule.Sight)
-	una, high  psn.PSN
-	recovering bool
-	count      int
-	over       bool
-	missing    map[psn.PSN]bool
-	deaf       bool // an FNACK was acted on, and no ACK has come since
-	off        bool // the requester's pool was exhausted, or it has to go back: nothing is compared any more
-	quiet      psn.PSN
-	quietUntil bool // nothing is compared until quiet is acknowledged
-	hushed     vtime.Time
-	batches    []batch
-	forbidden  map[psn.PSN]reason
-	excused    map[psn.PSN]bool // of batches that another input replaced: some may have left the engine already
-	expired    vtime.Time       // the latest timeout, or FNACK that was acted on
+	una        psn.PSN            // UNACK
+	high       psn.PSN            // sack-high: the newest that a SACK has named in this recovery
+	recovering bool               // high is not acknowledged
+	count      int                // lost-cnt of the latest SACK
+	over       bool               // it has overflowed in this recovery
+	missing    map[psn.PSN]bool   // the zeros of the bitmap between una and high
+	deaf       bool               // an FNACK was acted on, and no ACK has come since
+	off        bool               // the requester's pool was exhausted: nothing is compared any more
+	quietUntil bool               // it goes back N, or waits for a receive: nothing is compared until quiet is acknowledged
+	quiet      psn.PSN            // newest PSN that it may send again so
+	hushed     vtime.Time         // when it began to
+	batches    []batch            // what has to be sent again, oldest first
+	forbidden  map[psn.PSN]reason // what must not be
+	excused    map[psn.PSN]bool   // of batches that another input replaced: some may have left the engine already
+	expired    vtime.Time         // the latest timeout, or FNACK that was acted on; Never before
 }
 
 // senderRule makes a check of one reason. It reports the problems of batches with that reason, and is met by a batch.
@@ -126,21 +127,9 @@ func (m *sender) ack(to psn.PSN) {
 		return
 	}
 	m.una, m.deaf = to, false
-	for p := range m.missing {
-		if p.Less(to) {
-			delete(m.missing, p)
-		}
-	}
-	for p := range m.forbidden {
-		if p.Less(to) {
-			delete(m.forbidden, p)
-		}
-	}
-	for p := range m.excused {
-		if p.Less(to) {
-			delete(m.excused, p)
-		}
-	}
+	maps.DeleteFunc(m.missing, func(p psn.PSN, _ bool) bool { return p.Less(to) })
+	maps.DeleteFunc(m.excused, func(p psn.PSN, _ bool) bool { return p.Less(to) })
+	maps.DeleteFunc(m.forbidden, func(p psn.PSN, _ reason) bool { return p.Less(to) })
 	m.recovering = m.recovering && !m.high.Less(to)
 	m.quietUntil = m.quietUntil && !m.quiet.Less(to)
 	m.prune()
@@ -295,132 +284,3 @@ func (m *sender) fnack(s *rule.Sight) {
 func (m *sender) waits(p psn.PSN) bool {
 	return slices.ContainsFunc(m.batches, func(b batch) bool { return slices.Contains(b.wait, p) })
 }
-
-// event follows timeouts, and what the pool reports. A timeout of READ responses, which the same side may send to its
-// peer, names another PSN.
-func (m *sender) event(e *trace.Event) {
-	switch {
-	case !m.c.Mine(e):
-	case e.Kind == trace.Probe && e.Name == "pool_exhausted" && e.Value > 0, e.Kind == trace.Fatal:
-		m.off, m.batches = true, nil
-	case e.Kind != trace.Timeout, m.off, m.c.UNA == m.c.MAX:
-	case e.Body.PSN != m.c.UNA, m.quietUntil:
-		m.hush() // an ACK was at the port and not heard yet, it is the timer of READ responses, or it goes back once more
-	default:
-		m.timeout()
-	}
-}
-
-// hush stops comparing until everything sent so far is acknowledged.
-func (m *sender) hush() {
-	m.quiet, m.quietUntil, m.hushed, m.recovering = m.c.MAX.Prev(), true, m.c.Now(), false
-	m.batches = nil
-	clear(m.missing)
-	clear(m.forbidden)
-}
-
-func (m *sender) timeout() {
-	m.expired = m.c.Now()
-	for i := range m.batches {
-		b, port := &m.batches[i], m.c.Port
-		if m.expired.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, m.expired)) { // else it may be on the line, or wait for it
-			m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
-		}
-	}
-	m.replace()
-	clear(m.forbidden)
-	m.una = m.c.UNA
-	all, why := m.retry()
-	m.begin(nil, why, all)
-	for _, p := range between(m.una, m.c.MAX) {
-		if !slices.Contains(all, p) {
-			m.forbidden[p] = why
-		}
-	}
-}
-
-// sentAgain holds a retransmission against the batches. READ requests time out one by one and are left alone.
-func (m *sender) sentAgain(s *rule.Sight) {
-	p := s.Pkt.PSN
-	if p.Less(m.c.UNA) || m.quietUntil {
-		return
-	}
-	for i := range m.batches {
-		b := &m.batches[i]
-		k := slices.Index(b.wait, p)
-		if k < 0 {
-			continue
-		}
-		if k > 0 || i > 0 {
-			if m.excused[p] {
-				delete(m.excused, p)
-				return
-			}
-			problem := m.c.Rel(p) + " is sent again before " + m.c.Rel(m.batches[0].wait[0])
-			m.judge(&batch{why: nothing}, problem, s)
-			if b.why == onTimeoutAll && !b.told {
-				m.settle(b, problem, s) // it does not begin with UNACK
-			}
-		}
-		b.wait, b.begun = slices.Delete(b.wait, k, k+1), true
-		m.prune()
-		return
-	}
-	if s.Pkt.Opcode.IsRead() || m.excused[p] {
-		delete(m.excused, p)
-		return
-	}
-	if why, ok := m.forbidden[p]; ok {
-		m.judge(&batch{why: why}, m.c.Rel(p)+" is sent again, which nothing asks for", s)
-		return
-	}
-	m.judge(&batch{why: m.latest()}, m.c.Rel(p)+" is sent again and belongs to no gap", s)
-}
-
-// latest is the reason of the newest batch; what is sent beyond it is its doing. After a first SACK that is the gap.
-func (m *sender) latest() reason {
-	if m.recovering {
-		return onGap
-	}
-	return onTimeoutAll
-}
-
-// sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is sent again
-// as well.
-func (m *sender) sentNew(s *rule.Sight) {
-	if m.quietUntil && m.c.Port.Lags(m.hushed, s.At) {
-		m.quiet = s.Pkt.PSN // it may have been in the port then
-	}
-	if sinceTimeout(s.At, m.expired) <= m.c.Port.Turn {
-		m.excused[s.Pkt.PSN] = true
-	}
-	for i := range m.batches {
-		b := &m.batches[i]
-		if b.fresh++; b.fresh == slack+1 {
-			m.judge(&batch{why: nothing}, m.c.Rel(s.Pkt.PSN)+" is new and passes "+m.c.Rel(b.wait[0])+", which is to be sent again", s)
-			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
-		}
-	}
-}
-
-// sinceTimeout is the time since the latest timeout; the longest there is when there was none.
-func sinceTimeout(now, expired vtime.Time) vtime.Duration {
-	if expired == vtime.Never {
-		return vtime.Duration(vtime.Never)
-	}
-	return now.Sub(expired)
-}
-
-// end reports what was never sent although there was time.
-func (m *sender) end(at vtime.Time) {
-	for i := range m.batches {
-		if b := &m.batches[i]; m.c.Late(rule.Requester, b.at, rule.Patience, at) && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
-			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
-		}
-	}
-}
-
-const (
-	senderTap = rule.TapRequester | rule.Attributes | rule.Probes
-	ofSender  = rule.RequestOut | rule.ResponseIn
-)

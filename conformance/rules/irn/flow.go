@@ -47,10 +47,10 @@ var newDataInRecovery = define(rule.Rule{
 type flow struct {
 	*requests
 	c     *rule.Context
-	posts int // packets posted
-	other bool
+	posts int        // packets posted
+	other bool       // a READ or atomic was, or it has been reported: nothing is judged any more
 	idle  vtime.Time // since when it could send and did not; Never when it could not
-	index uint64
+	index uint64     // of the record since when
 }
 
 func (f *flow) event(e *trace.Event) {

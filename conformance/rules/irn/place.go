@@ -55,9 +55,9 @@ var sendPlaceable = define(rule.Rule{
 // places follows the numbers of receives: as the requester counts them, and as the responder completes them.
 type places struct {
 	c        *rule.Context
-	next     uint32 // number of the next message that takes a receive
-	known    bool
-	offset   uint32
+	next     uint32             // number of the next message that takes a receive
+	known    bool               // a message has named its receive
+	offset   uint32             // of the next packet in its message, bytes
 	sn       map[psn.PSN]uint32 // by the PSN of the packet that completes it
 	receives []uint64           // posted, by number
 }

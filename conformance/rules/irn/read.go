@@ -127,9 +127,9 @@ var readRetransmits = define(rule.Rule{
 type data struct {
 	*selective.Sender
 	c      *rule.Context
-	begun  bool
-	latest vtime.Time
-	index  uint64
+	begun  bool       // a response has left
+	latest vtime.Time // the latest response or READ_ACK
+	index  uint64     // of the latest response
 }
 
 func (d *data) sight(s *rule.Sight) {
@@ -187,10 +187,10 @@ var readOrder = define(rule.Rule{
 // execution follows the answers to READs and atomics by the number of what they answer.
 type execution struct {
 	c         *rule.Context
-	known     bool
+	known     bool   // next is known
 	next      uint32 // read_WQE_SN of the next answer, or of the one that is incomplete
-	inside    bool
-	overtaken bool // a request came out of order
+	inside    bool   // it is incomplete
+	overtaken bool   // a request came out of order
 }
 
 func (e *execution) sight(s *rule.Sight) {

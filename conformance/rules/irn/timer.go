@@ -23,12 +23,12 @@ var timeoutLowHigh = define(rule.Rule{
 // differs between devices, so the wait has two bounds.
 type timers struct {
 	c         *rule.Context
-	low, high vtime.Duration
-	few       int // N
-	known     bool
-	una       psn.PSN
-	restarted vtime.Time // for certain: the first packet after idleness, a new ACK, a timeout
-	touched   vtime.Time // the latest packet either way
+	low, high vtime.Duration // RTO_low and RTO_high
+	few       int            // N: packets in flight
+	known     bool           // low and high are known
+	una       psn.PSN        // of the requester, at the latest packet
+	restarted vtime.Time     // for certain: the first packet after idleness, a new ACK, a timeout
+	touched   vtime.Time     // the latest packet either way
 }
 
 func newTimers(c *rule.Context) *timers {
