@@ -22,7 +22,9 @@ const (
 // side each address is. All of it is a conclusion from what was seen, so no end is Known.
 type learner struct {
 	flows    map[flowKey]*flow
-	order    []*flow // as they appeared
+	latest   [64]*flow // by QP number: frames of a flow come together
+	order    []*flow   // as they appeared
+	ways     map[way]int32
 	asked    requests
 	sizes    map[int]int // payload bytes of FIRST and MIDDLE packets, where they are a path MTU
 	reqs     map[commID]*roce.REQ
@@ -53,7 +55,9 @@ type flowKey struct {
 // flow is one direction of a connection.
 type flow struct {
 	key      flowKey
-	index    int // in learner.order
+	index    int   // in learner.order
+	way      int32 // number of the direction between its hosts,
+	back     int32 // and of the one that its answers take
 	port     uint16
 	frames   int32
 	requests int
@@ -73,7 +77,7 @@ type flow struct {
 
 func newLearner() *learner {
 	return &learner{
-		flows: map[flowKey]*flow{}, sizes: map[int]int{}, limit: flowLimit,
+		flows: map[flowKey]*flow{}, ways: map[way]int32{}, sizes: map[int]int{}, limit: flowLimit,
 		reqs: map[commID]*roce.REQ{}, votes: map[netip.Addr]*[2]int{},
 	}
 }
@@ -174,13 +178,28 @@ func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 
 // flow returns the flow of a key, nil when there are too many.
 func (l *learner) flow(k flowKey, port uint16) *flow {
+	latest := &l.latest[k.qp%uint32(len(l.latest))]
+	if w := *latest; w != nil && w.key == k {
+		return w
+	}
 	w := l.flows[k]
 	if w == nil && len(l.order) < l.limit {
-		w = &flow{key: k, index: len(l.order), port: port}
+		w = &flow{key: k, index: len(l.order), port: port, way: l.way(k.src, k.dst), back: l.way(k.dst, k.src)}
 		l.flows[k] = w
 		l.order = append(l.order, w)
 	}
+	*latest = w
 	return w
+}
+
+// way numbers the directions between hosts.
+func (l *learner) way(from, to netip.Addr) int32 {
+	n, known := l.ways[way{from, to}]
+	if !known {
+		n = int32(len(l.ways))
+		l.ways[way{from, to}] = n
+	}
+	return n
 }
 
 // request notes a request's PSN. The first few may come out of order, so the earliest of them is the start.
@@ -189,7 +208,7 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 		w.first = p.PSN
 	}
 	w.requests++
-	l.asked.add(askedKey{w.key.src, w.key.dst, p.PSN}, w)
+	l.asked.add(askedKey{w.way, p.PSN}, w)
 }
 
 // management takes the QPNs, start PSNs and MTU from a REQ and the REP that accepts it.

@@ -10,85 +10,9 @@ import (
 
 // Limits of what is remembered to find out which flow answers which. Memory and work are linear in the frames and the flows.
 const (
-	askedLimit     = 1 << 16 // newest requests, of all flows, for which an answer is awaited
-	sameLimit      = 256     // of those, the ones with one PSN between two hosts that an answer is held against
-	candidateLimit = 16      // flows that a flow may answer
-	voteLimit      = 8       // answers that settle which flow answers which
+	candidateLimit = 16 // flows that a flow may answer
+	voteLimit      = 8  // answers that settle which flow answers which
 )
-
-// askedKey is what an answer shows of the request that it answers.
-type askedKey struct {
-	src, dst netip.Addr // of the request
-	psn      psn.PSN
-}
-
-// asked is a request that was seen. Those with one key are linked, the newest first.
-type asked struct {
-	key   askedKey
-	flow  *flow
-	older uint64 // number of the one before with the same key; 0 for none
-	taken bool   // an answer was for it, as far as anyone can tell
-}
-
-// requests are the newest ones. Numbers count from 1.
-type requests struct {
-	ring   []asked
-	last   uint64
-	newest map[askedKey]uint64
-	same   []*asked // of the latest look-up
-}
-
-// add remembers a request, in place of the oldest.
-func (q *requests) add(k askedKey, w *flow) {
-	if q.newest == nil {
-		q.newest = map[askedKey]uint64{}
-	}
-	q.last++
-	a := asked{key: k, flow: w, older: q.newest[k]}
-	q.newest[k] = q.last
-	if len(q.ring) < askedLimit {
-		q.ring = append(q.ring, a)
-		return
-	}
-	slot := &q.ring[(q.last-1)%askedLimit]
-	if q.newest[slot.key] == q.last-askedLimit {
-		delete(q.newest, slot.key)
-	}
-	*slot = a
-}
-
-// with returns the requests with key k that nothing has answered, the newest first; the list is valid until the next call.
-func (q *requests) with(k askedKey) []*asked {
-	q.same = q.same[:0]
-	n := q.newest[k]
-	for range sameLimit {
-		if n == 0 || n+askedLimit <= q.last {
-			break
-		}
-		a := &q.ring[(n-1)%askedLimit]
-		if !a.taken && !a.flow.answered {
-			q.same = append(q.same, a)
-		}
-		n = a.older
-	}
-	return q.same
-}
-
-// only returns the flow that has sent a request with key k, if no other has; nil when several have, or too many to look at.
-func (q *requests) only(k askedKey) (one *flow) {
-	n := q.newest[k]
-	for range sameLimit {
-		if n == 0 || n+askedLimit <= q.last {
-			return one
-		}
-		a := &q.ring[(n-1)%askedLimit]
-		if one != nil && one != a.flow {
-			return nil
-		}
-		one, n = a.flow, a.older
-	}
-	return nil
-}
 
 // candidate is a flow that another one may answer.
 type candidate struct {
@@ -141,7 +65,8 @@ func (l *learner) answer(w *flow, p psn.PSN) {
 	if w.settled {
 		return
 	}
-	list := l.asked.with(askedKey{w.key.dst, w.key.src, p})
+	k := askedKey{w.back, p}
+	list := l.asked.with(k)
 	var likely *asked
 	most := -1
 	for i := range list {
@@ -156,7 +81,7 @@ func (l *learner) answer(w *flow, p psn.PSN) {
 	if likely != nil {
 		likely.taken = true
 	}
-	if only := l.asked.only(askedKey{w.key.dst, w.key.src, p}); only != nil {
+	if only := l.asked.only(k); only != nil {
 		for i := range w.answers {
 			if w.answers[i].flow == only {
 				w.answers[i].sure++
