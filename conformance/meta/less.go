@@ -161,9 +161,7 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 		return nil, nil // too little to know what it is of
 	}
 	verdicts, err := by(in.Header, rules, o, in.Play)
-	for _, d := range in.Capture.Doubts() {
-		rule.Doubt(verdicts, d.Property, d.Why)
-	}
+	rule.Doubt(verdicts, in.Capture.Doubts())
 	return verdicts, err
 }
 

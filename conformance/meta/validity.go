@@ -27,7 +27,7 @@ func Unproven(by Judge, settle Settler, rules []rule.Rule, over []*Recording) (r
 			settle(measured, p)
 			a.taken(r.Name+", measured", p, rules, whole, measured, rule.Invalid)
 			shown := slices.Clone(whole)
-			rule.Doubt(shown, p, p.String())
+			rule.Doubt(shown, []trace.Doubt{{Fails: p, Why: p.String()}})
 			a.taken(r.Name+", shown", p, rules, whole, shown, rule.Inconclusive)
 			lacking, err := by(doubted(r.Header, p), rules, r.Options, r.Play)
 			if err != nil {

@@ -327,7 +327,7 @@ func TestBlameHasASide(t *testing.T) {
 // A property that does not hold takes away the proof of a FAIL that rests on it, and nothing else.
 func TestDoubt(t *testing.T) {
 	list := []Verdict{{Status: Fail, Rests: validity.Sequence, Total: 2}, {Status: Fail, Rests: validity.Frames}, {Status: Pass, Rests: validity.Sequence}, {Status: Fail}}
-	Doubt(list, validity.Capture, "frames are missing")
+	Doubt(list, []trace.Doubt{{Fails: validity.Capture, Why: "frames are missing"}})
 	for i, want := range []Status{Inconclusive, Fail, Pass, Inconclusive} {
 		if v := list[i]; v.Status != want || (v.Reason != "") != (want == Inconclusive) {
 			t.Errorf("%d: %v %q, want %v", i, v.Status, v.Reason, want)

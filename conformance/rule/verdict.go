@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
@@ -174,10 +175,12 @@ func Invalidate(verdicts []Verdict, against func(rests validity.Property) string
 
 // Doubt makes INCONCLUSIVE what a property would have to prove that does not hold: a FAIL whose evidence rests on it. Its findings stay,
 // for whoever looks for them. What was seen to hold did.
-func Doubt(verdicts []Verdict, failed validity.Property, why string) {
-	for i := range verdicts {
-		if v := &verdicts[i]; v.Status == Fail && v.Rests.Fails(failed) {
-			v.Status, v.Reason = Inconclusive, fmt.Sprintf("%s: that may be why this was found", why)
+func Doubt(verdicts []Verdict, doubts []trace.Doubt) {
+	for _, d := range doubts {
+		for i := range verdicts {
+			if v := &verdicts[i]; v.Status == Fail && v.Rests.Fails(d.Fails) {
+				v.Status, v.Reason = Inconclusive, fmt.Sprintf("%s: that may be why this was found", d.Why)
+			}
 		}
 	}
 }

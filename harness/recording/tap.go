@@ -114,14 +114,8 @@ func tapAt(h *trace.Header, c *Capture, a netip.Addr) error {
 	return nil
 }
 
-// Doubt is a property of a capture that does not hold, so that nothing that rests on it is a proof.
-type Doubt struct {
-	Property validity.Property
-	Why      string
-}
-
-// Doubts returns what does not hold of a capture.
-func (c *Capture) Doubts() (list []Doubt) {
+// Doubts returns what does not hold of a capture as a whole, so that nothing that rests on it is a proof.
+func (c *Capture) Doubts() (list []trace.Doubt) {
 	for _, x := range []struct {
 		n    uint64
 		what string
@@ -132,14 +126,14 @@ func (c *Capture) Doubts() (list []Doubt) {
 		{c.Injected, "frames that arrived"},
 	} {
 		if x.n > 0 {
-			list = append(list, Doubt{validity.Capture, fmt.Sprintf("the capture lacks %d %s", x.n, x.what)})
+			list = append(list, trace.Doubt{Fails: validity.Capture, Why: fmt.Sprintf("the capture lacks %d %s", x.n, x.what)})
 		}
 	}
 	if c.Anew > 0 {
-		list = append(list, Doubt{validity.Capture, "QPNs were used again for other connections"})
+		list = append(list, trace.Doubt{Fails: validity.Capture, Why: "QPNs were used again for other connections"})
 	}
 	if c.Clocks != 0 {
-		list = append(list, Doubt{validity.Clock, fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks)})
+		list = append(list, trace.Doubt{Fails: validity.Clock, Why: fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks)})
 	}
 	return list
 }

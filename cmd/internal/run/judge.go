@@ -80,9 +80,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
 	if in.seen != nil {
-		for _, d := range in.seen.Doubts() {
-			rule.Doubt(r.Verdicts, d.Property, d.Why)
-		}
+		rule.Doubt(r.Verdicts, in.seen.Doubts())
 	}
 	judging.Invalidate(r.Verdicts, r.Certificates, nil) // what a run that broke has left is good as far as it goes
 	if len(o.Device.Names) == 0 {
