@@ -41,20 +41,20 @@ type moment struct {
 const swapTime = 20 * vtime.Microsecond
 
 // request follows a request, which takes span PSNs; exact is false when it may take more, so that nobody knows what comes next.
-func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
+func (c *course) request(s *sighting, span int, exact bool) {
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
 		return
 	}
-	end := p.PSN.Add(span)
-	c.leapt = c.leapt || c.begun && !p.PSN.In(c.first, c.newest.Add(farPSN))
+	p, at, end := s.psn, s.at, s.psn.Add(span)
+	c.leapt = c.leapt || c.begun && !p.In(c.first, c.newest.Add(farPSN))
 	switch {
 	case !c.begun:
-		c.begun, c.first, c.newest, c.expected = true, p.PSN, end, end
-	case p.PSN.Less(c.newest):
-		c.again(p.PSN, at)
+		c.begun, c.first, c.newest, c.expected = true, p, end, end
+	case p.Less(c.newest):
+		c.again(p, at)
 	default:
-		if !c.jump.valid && p.PSN != c.newest {
+		if !c.jump.valid && p != c.newest {
 			c.jump = moment{c.newest, at, true}
 		}
 		if gap := at.Sub(c.asked); c.heard {
@@ -63,24 +63,24 @@ func (c *course) request(p *roce.Packet, at vtime.Time, span int, exact bool) {
 			c.requester.spacing.add(gap)
 		}
 	}
-	if c.awaited.valid && c.awaited.psn.In(p.PSN, end) {
+	if c.awaited.valid && c.awaited.psn.In(p, end) {
 		c.awaited.valid = false
 	}
 	c.newest = psn.Max(c.newest, end)
-	if p.PSN.LessEq(c.expected) {
+	if p.LessEq(c.expected) {
 		c.expected = psn.Max(c.expected, end)
 	}
 	c.asked, c.heard = at, false
-	if !c.owed.valid && p.PSN.Less(c.expected) && (p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
-		c.owed = moment{p.PSN, at, true}
+	if !c.owed.valid && p.Less(c.expected) && (s.ackReq || s.opcode.IsRead() || s.opcode.IsAtomic()) {
+		c.owed = moment{p, at, true}
 	}
 }
 
 // spoilt follows a request with a wrong ICRC: it passed, and whoever was to take it could not.
-func (c *course) spoilt(p *roce.Packet, at vtime.Time) {
-	if c.begun && p.PSN == c.newest && !p.Opcode.IsRead() {
-		c.damaged = moment{p.PSN, at, true}
-		c.newest = p.PSN.Next()
+func (c *course) spoilt(s *sighting) {
+	if c.begun && s.psn == c.newest && !s.opcode.IsRead() {
+		c.damaged = moment{s.psn, s.at, true}
+		c.newest = s.psn.Next()
 	}
 }
 
@@ -103,57 +103,57 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 }
 
 // response follows an answer.
-func (c *course) response(p *roce.Packet, at vtime.Time) {
+func (c *course) response(s *sighting) {
 	if !c.begun {
 		return
 	}
-	if !p.Opcode.IsReadResponse() || p.Opcode.EndsMessage() {
+	if !s.opcode.IsReadResponse() || s.opcode.EndsMessage() {
 		if !c.heard {
-			c.answer = at
+			c.answer = s.at
 		}
 		c.heard = true
 	}
-	if !c.answered && c.newest.LessEq(p.PSN) { // the capture began in the middle of a recovery
+	if !c.answered && c.newest.LessEq(s.psn) { // the capture began in the middle of a recovery
 		c.requester.missing++
 		c.responder.unserved++
 	}
 	c.answered = true
-	if p.Opcode == roce.Acknowledge {
-		c.counted(p.AETH.MSN)
+	if s.opcode == roce.Acknowledge {
+		c.counted(s.msn)
 	}
-	positive := grants(p)
+	positive := s.grants()
 	if !positive {
-		c.awaited = moment{p.PSN, at, true}
-	} else if c.awaited.valid && c.awaited.psn.LessEq(p.PSN) {
+		c.awaited = moment{s.psn, s.at, true}
+	} else if c.awaited.valid && c.awaited.psn.LessEq(s.psn) {
 		c.requester.missing++
 		c.awaited.valid = false
 	}
 	switch {
 	case positive:
-		if p.Opcode != roce.Acknowledge && p.PSN.In(c.expected, c.newest) {
+		if s.opcode != roce.Acknowledge && s.psn.In(c.expected, c.newest) {
 			c.responder.unserved++
 		}
-		c.acknowledged(p.PSN, at)
-	case p.AETH.Syndrome == roce.SyndromePSNSeqErr:
+		c.acknowledged(s.psn, s.at)
+	case s.syndrome == roce.SyndromePSNSeqErr:
 		c.owed.valid = false
-		c.sequence(p.PSN, at)
+		c.sequence(s.psn, s.at)
 	default: // what it names comes again, and what follows was not looked at
 		c.owed.valid = false
-		if p.PSN.In(c.first, c.expected) {
-			c.expected = p.PSN
+		if s.psn.In(c.first, c.expected) {
+			c.expected = s.psn
 		}
 	}
-	if p.Opcode.IsReadResponse() {
-		if c.inRead && !p.Opcode.StartsMessage() && c.read.Less(p.PSN) {
+	if s.opcode.IsReadResponse() {
+		if c.inRead && !s.opcode.StartsMessage() && c.read.Less(s.psn) {
 			c.responder.gaps++
 		}
-		c.inRead, c.read = !p.Opcode.EndsMessage(), p.PSN.Next()
+		c.inRead, c.read = !s.opcode.EndsMessage(), s.psn.Next()
 	}
 }
 
 // grants reports an answer that gives what was asked for, or acknowledges it; an answer that has no AETH does.
-func grants(p *roce.Packet) bool {
-	return p.Opcode.Layout()&roce.LayoutAETH == 0 || p.AETH.Syndrome.IsACK()
+func (s *sighting) grants() bool {
+	return s.opcode.Layout()&roce.LayoutAETH == 0 || s.syndrome.IsACK()
 }
 
 // farPSN is how far ahead of the newest request another one is that a loss does not explain.

@@ -2,9 +2,7 @@ package recording
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -36,40 +34,30 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	case how.two && tap.told():
 		return nil, fmt.Errorf("trace: %s: two taps show themselves where they stand", name)
 	case !how.two:
-		return l.trusting(as), r.stand(as, &how, tap)
+		return l.trusting(as), r.stand(l, as, &how, tap)
 	}
-	only, err := r.between(as)
-	switch {
-	case err != nil:
-		return nil, err
-	case only == nil:
-		l.say(&r.Header, r.Capture)
-		return l.trusting(as), r.bear(as)
+	only, err := r.both(l, as)
+	if only == nil || err != nil {
+		return l.trusting(as), err
 	}
 	how.two, how.only, how.shift = false, only, 0
 	if l, err = r.survey(name, as); err != nil {
 		return nil, err
 	}
 	r.Capture.Late = uint64(late)
-	if err = r.stand(as, &how, tap); err == nil {
+	if err = r.stand(l, as, &how, tap); err == nil {
 		r.Capture.Why += fmt.Sprintf("; tap %v stands between the ports, and is left out", only.Other())
 	}
 	return l.trusting(as), err
 }
 
-// between finds out whether one of two taps is between the ports: then the other one alone counts, or the first when both are.
-func (r *Recording) between(as anew) (only *trace.Side, err error) {
-	var at [2]*vantage
-	err = as(func(c *captureFiles) error {
-		for s := range at {
-			at[s] = newVantage(&r.Header)
-		}
-		lanes := capture.NewLanes(c.sources, time.Time{})
-		for n := lanes.Next(); n != nil; n = lanes.Next() {
-			at[n.Frame.Tap].frame(&n.Frame, n.At)
-		}
-		r.Capture.Anew = at[0].anew() + at[1].anew()
-		return nil // an error shows when it is played
+// both finds out what speaks against the captures of two taps, and whether one of them is between the ports: then the other one alone
+// counts, or the first when both are.
+func (r *Recording) both(l *learner, as anew) (only *trace.Side, err error) {
+	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
+	err = l.show(&r.Header, as, func(s *sighting, e end) {
+		at[s.tap].follow(s, e)
+		w.follow(s, e)
 	})
 	switch {
 	case err != nil:
@@ -80,7 +68,39 @@ func (r *Recording) between(as anew) (only *trace.Side, err error) {
 		b := trace.B
 		return &b, nil
 	}
+	w.tell()
+	l.say(&r.Header, r.Capture)
+	r.Capture.Anew = at[0].anew() + at[1].anew()
 	return nil, nil
+}
+
+// stand finds out where the one tap stands, and what speaks against the capture.
+func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
+	v, w := newVantage(&r.Header), newWitness(&r.Header)
+	err := l.show(&r.Header, as, func(s *sighting, e end) {
+		v.follow(s, e)
+		w.follow(s, e)
+	})
+	if err != nil {
+		return err
+	}
+	w.tell()
+	at := v.decide()
+	if how.apart {
+		at = place{why: "most frames were seen at two places"}
+	}
+	switch {
+	case tap.told():
+		err = tap.settle(&r.Header, r.Capture)
+	case at.addr.IsValid():
+		r.Capture.Why = at.why
+		err = tapAt(&r.Header, r.Capture, at.addr)
+	default:
+		err = Tap{place: between}.settle(&r.Header, r.Capture)
+		r.Capture.Told, r.Capture.Why = false, at.why
+	}
+	r.Capture.Missing, r.Capture.Anew = v.missing(&r.Header), v.anew()
+	return err
 }
 
 // survey reads captures once to learn their connections.
@@ -107,43 +127,4 @@ func (r *Recording) survey(name string, as anew) (*learner, error) {
 		return r.survey(name, as)
 	}
 	return l, err
-}
-
-// stand finds out where the one tap stands.
-func (r *Recording) stand(as anew, how *procedure, tap Tap) error {
-	return as(func(c *captureFiles) error {
-		v := newVantage(&r.Header)
-		v.unsealed = r.unsealed
-		if err := v.watch(c.sources); err != nil {
-			return err
-		}
-		v.witness.tell()
-		at := v.decide()
-		if how.apart {
-			at = place{why: "most frames were seen at two places"}
-		}
-		var err error
-		switch {
-		case tap.told():
-			err = tap.settle(&r.Header, r.Capture)
-		case at.addr.IsValid():
-			r.Capture.Why = at.why
-			err = tapAt(&r.Header, r.Capture, at.addr)
-		default:
-			err = Tap{place: between}.settle(&r.Header, r.Capture)
-			r.Capture.Told, r.Capture.Why = false, at.why
-		}
-		r.Capture.Missing, r.Capture.Anew = v.missing(&r.Header), v.anew()
-		return err
-	})
-}
-
-// bear finds out what speaks against the captures of two taps.
-func (r *Recording) bear(as anew) error {
-	return as(func(c *captureFiles) error {
-		v := newVantage(&r.Header)
-		err := v.watch(c.sources)
-		v.witness.tell()
-		return err
-	})
 }

@@ -1,13 +1,10 @@
 package recording
 
 import (
-	"errors"
 	"net/netip"
-	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -26,7 +23,7 @@ type learner struct {
 	order    []*flow   // as they appeared
 	ways     map[way]int32
 	asked    requests
-	sizes    map[int]int // payload bytes of FIRST and MIDDLE packets, where they are a path MTU
+	sizes    tally // payload bytes of FIRST and MIDDLE packets, where they are a path MTU
 	reqs     map[commID]*roce.REQ
 	met      []trace.Conn // from connection management, sides not yet decided
 	survey   survey
@@ -38,6 +35,7 @@ type learner struct {
 	limit    int                // of flows
 	beyond   uint64             // frames of flows beyond the limit
 	frames   []uint64           // by source
+	seen     sightings
 }
 
 // commID names a connection during its set-up.
@@ -46,38 +44,9 @@ type commID struct {
 	id   uint32
 }
 
-// flowKey is a direction of a connection as every frame shows it.
-type flowKey struct {
-	src, dst netip.Addr
-	qp       uint32
-}
-
-// flow is one direction of a connection.
-type flow struct {
-	key      flowKey
-	index    int   // in learner.order
-	way      int32 // number of the direction between its hosts,
-	back     int32 // and of the one that its answers take
-	port     uint16
-	frames   int32
-	requests int
-	first    psn.PSN     // of the requests
-	answers  []candidate // flows whose requests this one may answer
-	settled  bool        // it is clear which flow this one answers
-	answered bool        // it is clear which flow answers this one
-	peer     *flow
-	guessed  bool   // the peer is one of several that may be it
-	most     int    // largest payload
-	full     counts // payloads of packets that must be full
-	keys     counts // P_Keys
-	sequence sequence
-	stray    *stray // what shows that it is no flow of its own; nil while it is one
-	claim    *flow  // a flow whose latest packet may be the one that is missing here
-}
-
 func newLearner() *learner {
 	return &learner{
-		flows: map[flowKey]*flow{}, ways: map[way]int32{}, sizes: map[int]int{}, limit: flowLimit,
+		flows: map[flowKey]*flow{}, ways: map[way]int32{}, limit: flowLimit,
 		reqs: map[commID]*roce.REQ{}, votes: map[netip.Addr]*[2]int{},
 	}
 }
@@ -90,67 +59,88 @@ func learn(sources []capture.Source) (*learner, error) {
 
 // read takes all frames of sources.
 func (l *learner) read(sources []capture.Source) error {
-	lanes := capture.NewLanes(sources, time.Time{})
 	l.frames = make([]uint64, len(sources))
-	for n := lanes.Next(); n != nil; n = lanes.Next() {
+	lanes, err := eachFrame(sources, func(n *capture.Lane) {
 		l.frames[n.Index]++
-		l.frame(&n.Frame)
-	}
+		l.frame(n)
+	})
 	l.survey.lanes(lanes)
-	if err := lanes.Err(); err != nil && !errors.Is(err, trace.ErrTruncated) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // frame takes what one frame shows. Damaged frames teach nothing: their fields may be anything.
-func (l *learner) frame(f *capture.Frame) {
+func (l *learner) frame(n *capture.Lane) {
+	f := &n.Frame
 	var h roce.Frame
-	whole := f.Kept == len(f.Raw)
-	err := h.Decode(f.Raw)
-	sealed := err == nil && (!whole || h.ICRCOK(f.Raw))
-	if whole && !sealed {
-		l.bad++
-	}
-	if err != nil || !l.seals.take(h.Src, sealed) {
+	if h.Decode(f.Raw) != nil {
+		if f.Kept == len(f.Raw) {
+			l.bad++
+		}
 		return
 	}
-	l.side(f, &h)
+	sealed := isSound(f, &h)
+	if !sealed {
+		l.bad++
+	}
+	w := l.find(keyOf(&h))
+	counts := l.seals.take(w, h.Src, sealed)
+	if counts {
+		w = l.packet(f, &h, w)
+	}
+	s := l.sight(n, &h, w, counts)
+	l.seen.add(&s)
+}
+
+// isSound reports whether the ICRC of a frame is right, as far as the capture shows it.
+func isSound(f *capture.Frame, h *roce.Frame) bool { return f.Kept < len(f.Raw) || h.ICRCOK(f.Raw) }
+
+// packet takes a packet, of flow w if that is known, and returns the flow.
+func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
+	l.side(f, h)
 	if !f.Headed() {
 		l.headless++
 		if at, n, ok := roce.FieldSpan(f.Raw, "psn"); !ok || at+n > f.Kept {
-			return
+			return w
 		}
 	}
 	p := &h.Packet
 	if p.DestQP == roce.CMQueuePair {
-		l.management(&h)
-		return
+		l.management(h)
+		return w
 	}
-	w := l.flow(flowKey{h.Src, h.Dst, p.DestQP}, h.SrcPort)
+	if w == nil {
+		w = l.begin(keyOf(h), h.SrcPort)
+	}
 	if w == nil {
 		l.beyond++
-		return
+		return nil
 	}
 	w.frames++
 	l.astray(w, p)
-	if p.Opcode != roce.LoWAR {
-		w.keys.add(int(p.PKey))
-	}
-	if p.Opcode.HasPayload() && p.Opcode != roce.LoWAR { // a repair packet is longer than the packets that it protects
-		w.most = max(w.most, p.Len)
-		if !p.Opcode.EndsMessage() && p.Len > 0 {
-			if roce.IsPathMTU(p.Len) {
-				l.sizes[p.Len]++
-			}
-			w.full.add(p.Len)
-		}
-	}
+	l.size(w, p)
 	switch {
 	case p.Opcode.IsRequest():
 		l.request(w, p)
 	case p.Opcode.IsResponse() && !p.Opcode.NumberedApart():
 		l.answer(w, p.PSN)
+	}
+	return w
+}
+
+// size counts what a packet shows of the MTU, and its P_Key.
+func (l *learner) size(w *flow, p *roce.Packet) {
+	if p.Opcode == roce.LoWAR { // a repair packet has no P_Key, and is longer than the packets that it protects
+		return
+	}
+	w.keys.add(int(p.PKey))
+	if p.Opcode.HasPayload() {
+		w.most = max(w.most, p.Len)
+		if !p.Opcode.EndsMessage() && p.Len > 0 {
+			if roce.IsPathMTU(p.Len) {
+				l.sizes.add(p.Len)
+			}
+			w.full.add(p.Len)
+		}
 	}
 }
 
@@ -174,32 +164,6 @@ func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 		l.votes[a] = v
 	}
 	v[s] += n
-}
-
-// flow returns the flow of a key, nil when there are too many.
-func (l *learner) flow(k flowKey, port uint16) *flow {
-	latest := &l.latest[k.qp%uint32(len(l.latest))]
-	if w := *latest; w != nil && w.key == k {
-		return w
-	}
-	w := l.flows[k]
-	if w == nil && len(l.order) < l.limit {
-		w = &flow{key: k, index: len(l.order), port: port, way: l.way(k.src, k.dst), back: l.way(k.dst, k.src)}
-		l.flows[k] = w
-		l.order = append(l.order, w)
-	}
-	*latest = w
-	return w
-}
-
-// way numbers the directions between hosts.
-func (l *learner) way(from, to netip.Addr) int32 {
-	n, known := l.ways[way{from, to}]
-	if !known {
-		n = int32(len(l.ways))
-		l.ways[way{from, to}] = n
-	}
-	return n
 }
 
 // request notes a request's PSN. The first few may come out of order, so the earliest of them is the start.
@@ -233,101 +197,4 @@ func (l *learner) management(h *roce.Frame) {
 		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(), SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
 		l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
 	}
-}
-
-// header puts together what was learnt.
-func (l *learner) header() trace.Header {
-	h := trace.Header{Version: trace.FormatVersion, Bench: "file", Taps: [2]bool{true, l.survey.two()}, Bytes: true}
-	if h.Taps[trace.B] {
-		l.survey.sides(l.vote)
-	}
-	used := l.pair()
-	mtu := l.mtu()
-	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
-	for _, c := range l.met {
-		for i := range c.Ends {
-			o := &c.Ends[1-i]
-			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
-				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, used[w] = w.port, w.pkey(), l.others[w], true
-			}
-		}
-		h.Conns = append(h.Conns, l.sided(c))
-	}
-	for _, w := range l.order {
-		if !used[w] {
-			used[w], used[w.peer] = true, true
-			h.Conns = append(h.Conns, l.sided(l.conn(w, mtu)))
-		}
-	}
-	return h
-}
-
-// conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
-// comes first.
-func (l *learner) conn(w *flow, mtu int) trace.Conn {
-	mtu = w.mtu(mtu)
-	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
-		w = w.peer
-	}
-	near := trace.End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu, SendPSN: w.first, PKey: w.pkey()}}
-	far := trace.End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first}, Misaddressed: l.others[w]}
-	if r := w.peer; r != nil {
-		near.QP.QPN, far.QP.DestQPN, far.QP.PKey, near.Misaddressed = r.key.qp, r.key.qp, r.pkey(), l.others[r]
-		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
-	}
-	if w.requests == 0 {
-		near, far = far, near // answers alone were seen, and they go to whoever asked
-	}
-	c := trace.Conn{Ends: [2]trace.End{near, far}}
-	if w.guessed {
-		c.Doubts = [2]trace.Doubt{guessedPeer, guessedPeer}
-	}
-	return c
-}
-
-// sided puts the end that the taps place at A, or else the one that sent first, on side A.
-func (l *learner) sided(c trace.Conn) trace.Conn {
-	if l.lean(&c) < 0 {
-		c.Ends[trace.A], c.Ends[trace.B] = c.Ends[trace.B], c.Ends[trace.A]
-	}
-	return c
-}
-
-// lean is by how many votes the ends of a connection are on the sides where they stand; below zero, they are on the others.
-func (l *learner) lean(c *trace.Conn) (lean int) {
-	for i, sign := range []int{1, -1} {
-		if v := l.votes[c.Ends[i].Addr]; v != nil {
-			lean += sign * (v[trace.A] - v[trace.B])
-		}
-	}
-	return lean
-}
-
-// say describes two taps.
-func (l *learner) say(h *trace.Header, c *Capture) {
-	c.Tap, c.Why = bothPorts, "each frame is first seen at its sender's tap"
-	if l.tied(h) {
-		c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its file comes first by name"
-	}
-}
-
-// tied reports whether taps do not tell the sides of any connection.
-func (l *learner) tied(h *trace.Header) bool {
-	for i := range h.Conns {
-		if l.lean(&h.Conns[i]) != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// mtu is the path MTU that most packets have which must be full; 0 when none has one.
-func (l *learner) mtu() int {
-	best, count := 0, 0
-	for size, n := range l.sizes {
-		if n > count || n == count && size > best {
-			best, count = size, n
-		}
-	}
-	return best
 }

@@ -11,9 +11,9 @@ func TestFlowsAreLimited(t *testing.T) {
 	l := newLearner()
 	l.limit = 20
 	m := many{conns: 100}
-	var f capture.Frame
-	for m.Next(&f) == nil {
-		l.frame(&f)
+	var n capture.Lane
+	for m.Next(&n.Frame) == nil {
+		l.frame(&n)
 	}
 	if len(l.order) != 20 || l.beyond != 2*exchanges*together-20*exchanges {
 		t.Errorf("%d flows and %d frames beyond, want 20 and %d", len(l.order), l.beyond, 2*exchanges*together-20*exchanges)

@@ -87,7 +87,7 @@ func TestManyConnections(t *testing.T) {
 		t.Errorf("%d of %d connections are put together wrong", wrong, conns)
 	}
 	v := newVantage(&h)
-	if err := v.watch([]capture.Source{&many{conns: conns}}); err != nil {
+	if err := l.show(&h, nil, v.follow); err != nil {
 		t.Fatal(err)
 	}
 	runtime.GC()

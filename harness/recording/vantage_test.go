@@ -159,7 +159,7 @@ func TestTapByDirectionFlags(t *testing.T) {
 		want netip.Addr
 	}{{100, 0, a}, {0, 7, b}, {1, 200, b}, {50, 50, netip.Addr{}}} {
 		v := newVantage(h)
-		v.flags[a], v.flags[b] = c.a, c.b
+		v.host(a).flagged, v.host(b).flagged = c.a, c.b
 		if got := v.decide(); got.addr != c.want {
 			t.Errorf("%d frames of %v and %d of %v: tap at %v (%s)", c.a, a, c.b, b, got.addr, got.why)
 		}

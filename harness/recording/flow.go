@@ -1,0 +1,163 @@
+package recording
+
+import (
+	"net/netip"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// flowKey is a direction of a connection as every frame shows it.
+type flowKey struct {
+	src, dst netip.Addr
+	qp       uint32
+}
+
+// keyOf returns the key of a frame.
+func keyOf(h *roce.Frame) flowKey { return flowKey{h.Src, h.Dst, h.Packet.DestQP} }
+
+// flow is one direction of a connection.
+type flow struct {
+	key      flowKey
+	index    int   // in learner.order
+	way      int32 // number of the direction between its hosts,
+	back     int32 // and of the one that its answers take
+	seal     *seal // of its sender; nil when there are too many
+	port     uint16
+	frames   int32
+	requests int
+	first    psn.PSN     // of the requests
+	answers  []candidate // flows whose requests this one may answer
+	settled  bool        // it is clear which flow this one answers
+	answered bool        // it is clear which flow answers this one
+	peer     *flow
+	guessed  bool   // the peer is one of several that may be it
+	most     int    // largest payload
+	full     counts // payloads of packets that must be full
+	keys     counts // P_Keys
+	sequence sequence
+	stray    *stray // what shows that it is no flow of its own; nil while it is one
+	claim    *flow  // a flow whose latest packet may be the one that is missing here
+}
+
+// find returns the flow of a key, nil when there is none.
+func (l *learner) find(k flowKey) *flow {
+	latest := &l.latest[k.qp%uint32(len(l.latest))]
+	if w := *latest; w != nil && w.key == k {
+		return w
+	}
+	w := l.flows[k]
+	if w != nil {
+		*latest = w
+	}
+	return w
+}
+
+// begin begins the flow of a key; nil when there are too many.
+func (l *learner) begin(k flowKey, port uint16) *flow {
+	if len(l.order) >= l.limit {
+		return nil
+	}
+	w := &flow{key: k, index: len(l.order), port: port, way: l.way(k.src, k.dst), back: l.way(k.dst, k.src), seal: l.seals.by[k.src]}
+	l.flows[k] = w
+	l.order = append(l.order, w)
+	return w
+}
+
+// way numbers the directions between hosts.
+func (l *learner) way(from, to netip.Addr) int32 {
+	n, known := l.ways[way{from, to}]
+	if !known {
+		n = int32(len(l.ways))
+		l.ways[way{from, to}] = n
+	}
+	return n
+}
+
+// header puts together what was learnt.
+func (l *learner) header() trace.Header {
+	h := trace.Header{Version: trace.FormatVersion, Bench: "file", Taps: [2]bool{true, l.survey.two()}, Bytes: true}
+	if h.Taps[trace.B] {
+		l.survey.sides(l.vote)
+	}
+	used := l.pair()
+	mtu, _ := l.sizes.most()
+	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
+	for _, c := range l.met {
+		for i := range c.Ends {
+			o := &c.Ends[1-i]
+			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
+				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, used[w] = w.port, w.pkey(), l.others[w], true
+			}
+		}
+		h.Conns = append(h.Conns, l.sided(c))
+	}
+	for _, w := range l.order {
+		if !used[w] {
+			used[w], used[w.peer] = true, true
+			h.Conns = append(h.Conns, l.sided(l.conn(w, mtu)))
+		}
+	}
+	return h
+}
+
+// conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
+// comes first.
+func (l *learner) conn(w *flow, mtu int) trace.Conn {
+	mtu = w.mtu(mtu)
+	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
+		w = w.peer
+	}
+	near := trace.End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu, SendPSN: w.first, PKey: w.pkey()}}
+	far := trace.End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first}, Misaddressed: l.others[w]}
+	if r := w.peer; r != nil {
+		near.QP.QPN, far.QP.DestQPN, far.QP.PKey, near.Misaddressed = r.key.qp, r.key.qp, r.pkey(), l.others[r]
+		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
+	}
+	if w.requests == 0 {
+		near, far = far, near // answers alone were seen, and they go to whoever asked
+	}
+	c := trace.Conn{Ends: [2]trace.End{near, far}}
+	if w.guessed {
+		c.Doubts = [2]trace.Doubt{guessedPeer, guessedPeer}
+	}
+	return c
+}
+
+// sided puts the end that the taps place at A, or else the one that sent first, on side A.
+func (l *learner) sided(c trace.Conn) trace.Conn {
+	if l.lean(&c) < 0 {
+		c.Ends[trace.A], c.Ends[trace.B] = c.Ends[trace.B], c.Ends[trace.A]
+	}
+	return c
+}
+
+// lean is by how many votes the ends of a connection are on the sides where they stand; below zero, they are on the others.
+func (l *learner) lean(c *trace.Conn) (lean int) {
+	for i, sign := range []int{1, -1} {
+		if v := l.votes[c.Ends[i].Addr]; v != nil {
+			lean += sign * (v[trace.A] - v[trace.B])
+		}
+	}
+	return lean
+}
+
+// say describes two taps.
+func (l *learner) say(h *trace.Header, c *Capture) {
+	c.Tap, c.Why = bothPorts, "each frame is first seen at its sender's tap"
+	if l.tied(h) {
+		c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its file comes first by name"
+	}
+}
+
+// tied reports whether taps do not tell the sides of any connection.
+func (l *learner) tied(h *trace.Header) bool {
+	for i := range h.Conns {
+		if l.lean(&h.Conns[i]) != 0 {
+			return false
+		}
+	}
+	return true
+}

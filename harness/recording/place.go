@@ -1,0 +1,167 @@
+package recording
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// astray reports whether the tap at a side is not at the port of any host there: something was lost between them, and the host is not
+// seen to react at once.
+func (v *vantage) astray(s trace.Side) bool {
+	if len(v.header.Conns) == 0 {
+		return false
+	}
+	h := v.host(v.header.Conns[0].Ends[s].Addr)
+	if !v.common(h) {
+		return false // nobody knows
+	}
+	far := v.others(h)
+	_, _, near := nearer(h, far, much)
+	signs := h.seen + h.unseen + h.gaps
+	return !near && signs > 0 && signs*2*much > far.lost()
+}
+
+// place is where the tap stands: at the port of a host, or between them when addr is not valid.
+type place struct {
+	addr netip.Addr
+	why  string
+}
+
+// decide tells where the tap stands. It is at the port of a host only if that host is an end of every connection, nothing was lost
+// between the two, and it reacts much faster than the hosts at the other ends.
+func (v *vantage) decide() place {
+	if p, ok := v.flagged(); ok {
+		return p
+	}
+	var reasons []string
+	for _, h := range v.order {
+		if !v.common(h) {
+			continue
+		}
+		far := v.others(h)
+		lost, beyond := h.lost(), far.lost()
+		factor := vtime.Duration(much)
+		if beyond > 0 {
+			factor = some
+		}
+		near, away, ok := nearer(h, far, factor)
+		if ok && lost*2*much <= beyond {
+			return place{h.addr, v.explain(h, far, near, away)}
+		}
+		reasons = append(reasons, v.doubt(h, near, lost))
+	}
+	switch {
+	case len(v.order) < 2:
+		return place{why: "both ends have one address"}
+	case len(reasons) == 0:
+		return place{why: "no address is an end of every connection"}
+	}
+	return place{why: strings.Join(reasons, "; ")}
+}
+
+// nearer looks for a kind of reaction by which h is much faster than the hosts at the other ends. Otherwise near is its first kind.
+func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) {
+	for i, r := range h.reactions() {
+		if i == 0 {
+			near = r
+		}
+		for _, away := range far.reactions() {
+			if r.faster(away, factor) {
+				return r, away, true
+			}
+		}
+	}
+	return near, away, false
+}
+
+// flagged goes by the direction of frames where the capture says it: the host that sends what leaves is the one with the tap.
+func (v *vantage) flagged() (p place, ok bool) {
+	total := 0
+	var most *host
+	for _, h := range v.order {
+		total += h.flagged
+		if most == nil || h.flagged > most.flagged {
+			most = h
+		}
+	}
+	if total == 0 {
+		return p, false
+	}
+	if n := most.flagged; n*100 < total*99 || !v.common(most) {
+		return place{why: "by their direction flags, frames pass through the host of the tap"}, true
+	}
+	return place{most.addr, "as the direction flags of the frames say"}, true
+}
+
+// common reports whether h is an end of every connection, and of none both.
+func (v *vantage) common(h *host) bool {
+	for i := range v.header.Conns {
+		if e := &v.header.Conns[i].Ends; (e[0].Addr == h.addr) == (e[1].Addr == h.addr) {
+			return false
+		}
+	}
+	return true
+}
+
+// others puts together all hosts but one.
+func (v *vantage) others(but *host) *host {
+	var all host
+	for _, h := range v.order {
+		if h == but {
+			continue
+		}
+		all.unseen, all.seen, all.gaps = all.unseen+h.unseen, all.seen+h.seen, all.gaps+h.gaps
+		all.silent, all.answers = append(all.silent, h.silent...), append(all.answers, h.answers...)
+		all.react, all.idle = append(all.react, h.react...), append(all.idle, h.idle...)
+		all.spacing = append(all.spacing, h.spacing...)
+	}
+	return &all
+}
+
+// explain says why the tap is at the port of h.
+func (v *vantage) explain(h, far *host, near, away reaction) string {
+	var why []string
+	if far.seen > 0 {
+		why = append(why, several(far.seen, "NAK for a packet that it saw", "NAKs for packets that it saw"))
+	}
+	if far.unseen > 0 {
+		why = append(why, several(far.unseen, "NAK for a packet that it never saw", "NAKs for packets that it never saw"))
+	}
+	if h.lost() > 0 {
+		why = append(why, several(h.lost(), "sign against it", "signs against it"))
+	}
+	return strings.Join(append(why, fmt.Sprintf("%s after %s there, %s after %s from the other end", near.what, short(near), away.what, short(away))), "; ")
+}
+
+// doubt says why the tap is not known to be at the port of h.
+func (v *vantage) doubt(h *host, near reaction, lost int) string {
+	switch {
+	case lost > 0:
+		return fmt.Sprintf("%s between it and %v", several(lost, "sign of a loss", "signs of losses"), h.addr)
+	case near.what == "":
+		return fmt.Sprintf("nothing shows how fast %v reacts", h.addr)
+	}
+	return fmt.Sprintf("%s after %s from %v", near.what, short(near), h.addr)
+}
+
+// short prints how long a reaction took, to three digits.
+func short(r reaction) string {
+	d, digit := r.time.Std(), time.Duration(1)
+	for d/digit >= 1000 {
+		digit *= 10
+	}
+	return d.Round(digit).String()
+}
+
+// several prints a count with its noun.
+func several(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
