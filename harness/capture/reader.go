@@ -16,7 +16,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
@@ -31,8 +30,8 @@ import (
 // that carry them: VXLAN, Geneve, GRE, ERSPAN, MPLS and IP-in-IP.
 type Reader struct {
 	ng      *pcapgo.NgReader
-	classic *pcapgo.Reader
-	link    layers.LinkType // of a classic file
+	classic *classic
+	link    layers.LinkType // of the frame, or of a classic file
 	buf     []byte          // frame with an Ethernet header made up, or filled up
 	spare   []byte          // frame without VLAN tags
 	header  *trace.Header   // from the comment of our own files
@@ -70,18 +69,19 @@ func count(of *map[string]uint64, what string) {
 const (
 	kindLimit  = 32        // kinds of skipped frames that are counted apart
 	frameLimit = 256 << 10 // bytes of what is taken for a frame
-	wordLimit  = 1 << 12   // different causes that are kept as one string each
+	readAhead  = frameLimit + recordHeader
+	wordLimit  = 1 << 12 // different causes that are kept as one string each
 )
 
 // NewReader reads the file header.
 func NewReader(r io.Reader) (*Reader, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
+	in := bufio.NewReaderSize(r, readAhead)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1F, 0x8B}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("capture: %w", err)
 		}
-		in = bufio.NewReaderSize(z, 1<<16)
+		in = bufio.NewReaderSize(z, readAhead)
 	}
 	magic, err := in.Peek(4)
 	if err != nil {
@@ -91,10 +91,10 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if binary.BigEndian.Uint32(magic) == 0x0A0D0D0A {
 		return c, c.openNG(in)
 	}
-	if c.classic, err = pcapgo.NewReader(in); err != nil {
-		return nil, fmt.Errorf("capture: neither pcap nor pcapng: %w", err)
+	if c.classic, err = newClassic(in); err != nil {
+		return nil, err
 	}
-	c.link = c.classic.LinkType()
+	c.link = c.classic.link
 	if err := knownLink(c.link); err != nil {
 		return nil, err
 	}
@@ -153,15 +153,15 @@ func (c *Reader) Stats() Stats { return c.stats }
 // the middle of a frame; what came before is good.
 func (c *Reader) Next(f *Frame) error {
 	for {
-		data, ci, err := c.read(f)
+		data, length, err := c.read(f)
+		if err == nil && len(data) > frameLimit {
+			err = errLong{len(data)}
+		}
 		if err != nil {
 			return c.explain(err)
 		}
-		if len(data) > frameLimit {
-			return fmt.Errorf("capture: frame %d has %d bytes; the limit is %d", c.number(), len(data), frameLimit)
-		}
-		f.Wall = ci.Timestamp
-		if !c.take(f, data, max(0, min(ci.Length, frameLimit)-len(data))) {
+		missing := max(0, min(length, frameLimit)-len(data))
+		if !c.take(f, data, missing) {
 			c.stats.Foreign++
 			continue
 		}
@@ -226,21 +226,18 @@ func (c *Reader) explain(err error) error {
 	return fmt.Errorf("capture: frame %d: %w", c.number(), err)
 }
 
-// read gets the next frame of any kind, and from pcapng what is said about it.
-func (c *Reader) read(f *Frame) ([]byte, gopacket.CaptureInfo, error) {
+// read gets the next frame of any kind with its length, and from pcapng what is said about it.
+func (c *Reader) read(f *Frame) (data []byte, length int, err error) {
 	*f = Frame{}
 	if c.classic != nil {
-		data, ci, err := c.classic.ZeroCopyReadPacketData()
-		if ci.CaptureLength > 0 && err != nil {
-			// There was a header, so an end is too early.
-			err = noEOF(err)
-		}
-		return data, ci, err
+		data, f.Wall, length, err = c.classic.next()
+		return data, length, err
 	}
 	data, ci, opt, err := c.ng.ZeroCopyReadPacketDataWithOptions()
 	if err != nil {
-		return nil, ci, err
+		return nil, 0, err
 	}
+	f.Wall = ci.Timestamp
 	if len(ci.AncillaryData) > 0 {
 		c.link, _ = ci.AncillaryData[0].(layers.LinkType)
 	}
@@ -266,7 +263,7 @@ func (c *Reader) read(f *Frame) ([]byte, gopacket.CaptureInfo, error) {
 			f.note, f.noted = n, true
 		}
 	}
-	return data, ci, nil
+	return data, ci.Length, nil
 }
 
 // intern keeps each cause once. It may be anybody's text, so it is cleaned.

@@ -1,0 +1,98 @@
+package capture
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/gopacket/gopacket/layers"
+)
+
+// The headers of a pcap file and of a record, in bytes.
+const (
+	pcapHeader   = 24
+	recordHeader = 16
+)
+
+// classic reads the records of a pcap file (draft-ietf-opsawg-pcap) where they lie in the buffer, which holds any of them: most of the
+// time that it took to read a large capture went into copies.
+type classic struct {
+	in      *bufio.Reader
+	swapped bool          // the file is of the other byte order than this code reads
+	unit    time.Duration // of the fraction of a second in a time stamp
+	link    layers.LinkType
+	shown   int // bytes of the record before, which are still in the buffer
+}
+
+// newClassic reads the header of a file.
+func newClassic(in *bufio.Reader) (*classic, error) {
+	b, err := in.Peek(pcapHeader)
+	if err != nil {
+		return nil, fmt.Errorf("capture: pcap header: %w", noEOF(err))
+	}
+	c := &classic{in: in, unit: time.Microsecond, shown: pcapHeader}
+	switch magic := binary.LittleEndian.Uint32(b); magic {
+	case 0xA1B2C3D4:
+	case 0xA1B23C4D:
+		c.unit = time.Nanosecond
+	case 0xD4C3B2A1:
+		c.swapped = true
+	case 0x4D3CB2A1:
+		c.swapped, c.unit = true, time.Nanosecond
+	default:
+		return nil, fmt.Errorf("capture: neither pcap nor pcapng: it begins with %08x", bits.ReverseBytes32(magic))
+	}
+	version := c.word(b[4:])
+	if c.swapped {
+		version = version>>16 | version<<16
+	}
+	if version != 2|4<<16 {
+		return nil, fmt.Errorf("capture: pcap version %d.%d; want 2.4", version&0xFFFF, version>>16)
+	}
+	c.link = layers.LinkType(c.word(b[20:]))
+	return c, nil
+}
+
+// word reads a number of 32 bits.
+func (c *classic) word(b []byte) uint32 {
+	w := binary.LittleEndian.Uint32(b)
+	if c.swapped {
+		w = bits.ReverseBytes32(w)
+	}
+	return w
+}
+
+// next returns the bytes of the next record, which are valid until the next call, when they were captured, and how many bytes the frame
+// had. The error is io.EOF at the end of a whole file.
+func (c *classic) next() (data []byte, at time.Time, length int, err error) {
+	_, _ = c.in.Discard(c.shown) // they are in the buffer
+	c.shown = 0
+	h, err := c.in.Peek(recordHeader)
+	if err != nil {
+		if len(h) > 0 {
+			err = noEOF(err)
+		}
+		return nil, at, 0, err
+	}
+	at = time.Unix(int64(c.word(h)), int64(c.word(h[4:]))*int64(c.unit)).UTC()
+	kept, length := int(c.word(h[8:])), int(c.word(h[12:]))
+	switch {
+	case kept > frameLimit:
+		return nil, at, 0, errLong{kept}
+	case kept > length:
+		return nil, at, 0, fmt.Errorf("%d bytes captured of a frame of %d", kept, length)
+	}
+	c.shown = recordHeader + kept
+	if h, err = c.in.Peek(c.shown); err != nil {
+		return nil, at, 0, noEOF(err)
+	}
+	return h[recordHeader:], at, length, nil
+}
+
+// errLong is the error of a frame that is longer than any.
+type errLong struct{ bytes int }
+
+// Error implements error.
+func (e errLong) Error() string { return fmt.Sprintf("%d bytes; the limit is %d", e.bytes, frameLimit) }
