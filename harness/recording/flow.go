@@ -33,7 +33,9 @@ type flow struct {
 	settled  bool        // it is clear which flow this one answers
 	answered bool        // it is clear which flow answers this one
 	peer     *flow
+	agreed   int    // answers that say so
 	guessed  bool   // the peer is one of several that may be it
+	placed   bool   // it is in a connection, or was no flow of its own
 	most     int    // largest payload
 	full     counts // payloads of packets that must be full
 	keys     counts // P_Keys
@@ -82,21 +84,23 @@ func (l *learner) header() trace.Header {
 	if h.Taps[trace.B] {
 		l.survey.sides(l.vote)
 	}
-	used := l.pair()
+	l.pair()
 	mtu, _ := l.sizes.most()
 	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
 	for _, c := range l.met {
 		for i := range c.Ends {
 			o := &c.Ends[1-i]
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
-				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, used[w] = w.port, w.pkey(), l.others[w], true
+				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, w.placed = w.port, w.pkey(), l.others[w], true
 			}
 		}
 		h.Conns = append(h.Conns, l.sided(c))
 	}
 	for _, w := range l.order {
-		if !used[w] {
-			used[w], used[w.peer] = true, true
+		if !w.placed {
+			if w.placed = true; w.peer != nil {
+				w.peer.placed = true
+			}
 			h.Conns = append(h.Conns, l.sided(l.conn(w, mtu)))
 		}
 	}

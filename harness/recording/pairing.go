@@ -122,9 +122,8 @@ func (w *flow) surest() *flow {
 	return best.flow
 }
 
-// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that. It returns the
-// flows that were none.
-func (l *learner) pair() map[*flow]bool {
+// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
+func (l *learner) pair() {
 	type claim struct {
 		w, r  *flow
 		votes int
@@ -141,14 +140,13 @@ func (l *learner) pair() map[*flow]bool {
 	slices.SortFunc(claims, func(a, b claim) int {
 		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.w.index, b.w.index), cmp.Compare(a.r.index, b.r.index))
 	})
-	most := map[*flow]int{} // votes of the pair that each flow is in
 	for _, c := range claims {
 		switch {
 		case c.w.peer == nil && c.r.peer == nil:
 			c.w.peer, c.r.peer = c.r, c.w
 			c.w.guessed, c.r.guessed = c.guess, c.guess
-			most[c.w], most[c.r] = c.votes, c.votes
-		case c.w.peer != c.r && 2*c.votes > max(most[c.w], most[c.r]): // many QPs with equal PSNs look alike
+			c.w.agreed, c.r.agreed = c.votes, c.votes
+		case c.w.peer != c.r && 2*c.votes > max(c.w.agreed, c.r.agreed): // many QPs with equal PSNs look alike
 			for _, w := range []*flow{c.w, c.w.peer, c.r, c.r.peer} {
 				if w != nil {
 					w.guessed = true
@@ -156,10 +154,10 @@ func (l *learner) pair() map[*flow]bool {
 			}
 		}
 	}
-	gone := l.gather()
+	l.gather()
 	single := map[[2]netip.Addr]*flow{} // the flow from one host to another that is left; nil where there are several
 	for _, w := range l.order {
-		if w.peer == nil && !gone[w] {
+		if w.peer == nil && !w.placed {
 			hosts := [2]netip.Addr{w.key.src, w.key.dst}
 			_, several := single[hosts]
 			if single[hosts] = w; several {
@@ -173,9 +171,8 @@ func (l *learner) pair() map[*flow]bool {
 		}
 	}
 	for _, w := range l.order {
-		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !gone[w] {
+		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !w.placed {
 			w.guessed = true // its answers may be among those that are left
 		}
 	}
-	return gone
 }

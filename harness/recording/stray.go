@@ -112,17 +112,15 @@ func (f *flow) owes(p *roce.Packet) bool {
 	return from.Less(to) && p.PSN.In(from, to) && steps >= 0 && steps <= to.Sub(from)
 }
 
-// gather gives the packets that went astray to the flows that they are of, and returns the flows that were none. It is for the end,
-// when it is known which flow answers which: one that another flow asks or answers is there.
-func (l *learner) gather() map[*flow]bool {
-	gone := map[*flow]bool{}
+// gather gives the packets that went astray to the flows that they are of. It is for the end, when it is known which flow answers which:
+// one that another flow asks or answers is there.
+func (l *learner) gather() {
 	l.others = map[*flow][]uint32{}
 	for _, w := range l.order {
 		if t := w.stray; t != nil && !t.open && w.peer == nil && (w.requests > 0 || w.frames <= strayAnswer) {
-			gone[w] = true
+			w.placed = true
 			l.others[t.of] = append(l.others[t.of], w.key.qp)
 			t.of.keys.merge(&w.keys)
 		}
 	}
-	return gone
 }
