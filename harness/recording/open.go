@@ -146,8 +146,8 @@ func openCaptures(paths []string, tap Tap) (Recording, error) {
 	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), tap)
 }
 
-// learnCaptures opens captures of our own or of anyone else. Those of others are read to learn their connections, once more to learn
-// where their tap stands, and to play.
+// learnCaptures opens captures of our own or of anyone else. Those of others are read once to learn their connections and where their tap
+// stands, once more where they have to be read in another way than they lie in their files, and to play.
 func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	h, own, err := ownHeader(with)
 	if err != nil {
