@@ -65,10 +65,12 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 // atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the requester. Of a frame
 // that belongs to no connection it is the sender's. A box in the path is of the implementation at A.
 func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
-	if who != Requester && who != Responder || c.Index < 0 && !c.judge.here.sent {
+	if who != Requester && who != Responder || c.Index < 0 && !c.judge.here.sent && !c.ofDevice {
 		return 0, false
 	}
 	switch {
+	case c.ofDevice:
+		side = c.Req
 	case c.Index < 0:
 		side = c.judge.here.sender
 	case who == Responder:
@@ -119,6 +121,7 @@ var needNames = []struct {
 	{Datagrams, "the Q_Key of the responder and what it delivers"},
 	{Flushed, "the status of all completions"},
 	{Assigned, "the Spec of the run"},
+	{AtDevice, "the tap at the port of the device"},
 }
 
 // String lists what is in v, as verdicts print it: "the responder's tap, completion events".

@@ -61,14 +61,15 @@ type Conversation struct {
 	responder responderState
 	requester requesterState
 	shares
-	classes uint8         // opcode classes, a bit each, that the ends have spoken
-	conn    *trace.Conn   // as the header has it
-	room    *room         // for all windows; nil is without end
-	ends    *[2]End       // what they take, by side; nil when not known
-	last    [4]vtime.Time // latest sight at each point
-	behind  bool          // taps show packets when the line is done with them
-	turns   *[2]turn      // the latest packet of each side of the connection, of either half
-	data    vtime.Time    // the latest READ response that left the responder
+	classes  uint8         // opcode classes, a bit each, that the ends have spoken
+	conn     *trace.Conn   // as the header has it
+	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req
+	room     *room         // for all windows; nil is without end
+	ends     *[2]End       // what they take, by side; nil when not known
+	last     [4]vtime.Time // latest sight at each point
+	behind   bool          // taps show packets when the line is done with them
+	turns    *[2]turn      // the latest packet of each side of the connection, of either half
+	data     vtime.Time    // the latest READ response that left the responder
 }
 
 // Relation is where a request stands in the PSN space at the point where it was seen.
@@ -98,6 +99,8 @@ type Sight struct {
 	Reason string
 	// Recovered is set for a packet that no wire brought: a Decoder made it.
 	Recovered bool
+	// Of is the half-conversation that the packet belongs to, for a rule of devices; that of Index -1 when it belongs to none.
+	Of *Conversation
 	// Kept is set for what came Ahead to a receiver that keeps it and has not got it yet.
 	Kept bool
 	// Arrived is when a Released request arrived; At is when its turn came. Of such a sight Pkt, Sum and Index are the

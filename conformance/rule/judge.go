@@ -42,17 +42,18 @@ func (o *Options) declared(side trace.Side) []string {
 // the half's first packet or work request is seen. What belongs to no connection goes to a conversation with Index -1,
 // in which only rules that see Foreign have a check.
 type Judge struct {
-	header trace.Header
-	rules  []Rule
-	opts   Options
-	halves [][2]*half                // by connection and requester; nil until the first packet or work request
-	plans  []*plan                   // of the halves that have begun
-	ports  [trace.WANHop + 1][2]Port // by hop and side
-	stray  *half
-	room   room // for the windows of all halves
-	here   place
-	seen   seen
-	sight  Sight
+	header  trace.Header
+	rules   []Rule
+	opts    Options
+	halves  [][2]*half                // by connection and requester; nil until the first packet or work request
+	plans   []*plan                   // of the halves that have begun
+	ports   [trace.WANHop + 1][2]Port // by hop and side
+	stray   *half
+	devices devices // what the device of each side does, where it tells its counters and a rule is for it
+	room    room    // for the windows of all halves
+	here    place
+	seen    seen
+	sight   Sight
 
 	coded   [2]bool    // a decoder lies before the transport, by requester
 	buffers [2]buffers // of the decoders, by side
@@ -87,6 +88,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	j.stray = &half{}
 	j.stray.conv.reset(-1, trace.A, &trace.Conn{}, &[2]Port{})
 	j.stray.conv.Between = h.Between
+	j.devices.meet(j)
 	return j
 }
 
@@ -177,6 +179,7 @@ func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected}
 	j.sight.clear()
 	h.show(list, &j.sight, AnyKind)
+	j.devices.show(h, list, &j.sight)
 }
 
 // pass shows a sight of the transport and moves the conversation past it.
@@ -194,6 +197,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	h.conv.observe(s)
 	s.Recovered = recovered
 	h.show(list, s, kindOf(&h.conv, s))
+	j.devices.show(h, list, s)
 	h.conv.update(s)
 	if s.Legal {
 		j.release(h)
@@ -302,6 +306,10 @@ func (j *Judge) Event(e *trace.Event) {
 		j.idle[e.Side&1] = true
 		return
 	}
+	j.devices.tell(e)
+	if e.Kind == trace.Counter {
+		return
+	}
 	if e.Conn < 0 || e.Conn >= len(j.halves) {
 		j.report(j.stray, e)
 		return
@@ -354,6 +362,8 @@ func (j *Judge) End(at vtime.Time) {
 		j.here = place{at: at, record: NoRecord}
 		h.finish(at)
 	}
+	j.here = place{at: at, record: NoRecord}
+	j.devices.finish(at)
 }
 
 // each yields the halves that have begun, in the order of connections.
@@ -392,6 +402,10 @@ func (j *Judge) verdict(i int) Verdict {
 	v := newVerdict(r)
 	if reason := inapplicable(r, j.opts.Features); reason != "" {
 		v.Status, v.Reason = NotApplicable, reason
+		return v
+	}
+	if r.Device && j.devices == (devices{}) {
+		v.Status, v.Reason = NotApplicable, "no end tells what its device counts"
 		return v
 	}
 	if !r.built() {

@@ -51,6 +51,7 @@ type shown struct {
 	told      bool    // endpoints report something
 	routed    bool    // it is the half whose checks may see both hops
 	stray     bool    // it is what belongs to no connection
+	device    bool    // it is what a device does
 
 	fails validity.Property // what is wrong with the evidence
 }
@@ -96,14 +97,17 @@ func (r remark) first(o remark) remark {
 // planOf returns the plan of a half-conversation.
 func (j *Judge) planOf(h *half) *plan {
 	have := offered(&j.header, &h.conv)
-	if j.opts.Orders != nil && h != j.stray {
+	if h.conv.ofDevice {
+		have = atDevice(&j.header, h.conv.Req)
+	}
+	if j.opts.Orders != nil && h.conv.Index >= 0 {
 		have |= Assigned
 	}
 	if h == j.stray {
 		have |= Both
 	}
 	d := j.doubt(h)
-	s := shown{fails: d.Fails, path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h), stray: h == j.stray}
+	s := shown{fails: d.Fails, path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h), stray: h == j.stray, device: h.conv.ofDevice}
 	for _, p := range j.plans {
 		if p.shows == s {
 			p.doubt.note(&h.conv, d.Why)
@@ -123,6 +127,8 @@ func (j *Judge) planOf(h *half) *plan {
 func (j *Judge) doubt(h *half) (d trace.Doubt) {
 	switch c := &h.conv; {
 	case h == j.stray:
+	case c.ofDevice:
+		d = anyDoubt(&j.header)
 	case c.Decoders[0] != nil && !c.Known:
 		d = trace.Doubt{Fails: validity.Capture, Why: "how the ends code their blocks is not known, so that nobody can tell what a decoder gives them"}
 	default:
@@ -139,6 +145,9 @@ func (j *Judge) tells(c *Conversation) bool {
 // enter enters a rule into a plan.
 func (j *Judge) enter(p *plan, i int) {
 	r, have := &j.rules[i], p.shows.path
+	if r.Device != p.shows.device {
+		return
+	}
 	if r.Sees&Route == 0 {
 		have = p.shows.hop
 	}

@@ -58,6 +58,7 @@ const (
 	Flushed   // how many requests were posted and how many completed, with what status, also after one that failed, a part of Completions
 	Assigned  // what the Spec tells the requester to post
 	Frames    // nothing but what each frame shows, so that any tap will do: see Context.Maker
+	AtDevice  // of a rule of devices: the port of the device, both directions
 )
 
 // Both needs the two taps, and Inside is what no tap shows.
@@ -118,6 +119,7 @@ type Rule struct {
 	Sees     Class             // sights that the check is called for
 	Features []string          // features an implementation must declare, "gbn", "ud"; empty for all RC engines
 	Any      bool              // without Features: for every transport
+	Device   bool              // it is judged of each device that tells its counters, over all its connections: see Device
 	Without  string            // a feature with which the rule does not apply; empty for most
 	Stimulus string            // what must happen for the rule to be exercised, as in the catalogue
 	BlackBox string            // which foreign devices can be judged: "HW,RXE", "ENG"

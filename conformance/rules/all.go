@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/apn"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/ctr"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/diw"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/fasr"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/gb1"
@@ -23,5 +24,5 @@ import (
 
 // All returns every rule, in the order of the catalogue. The caller may keep and change the slice.
 func All() []rule.Rule {
-	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), irn.Rules(), fasr.Rules(), lowar.Rules(), apn.Rules(), pack.Rules(), diw.Rules(), rciw.Rules(), srn.Rules(), wrk.Rules())
+	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), irn.Rules(), fasr.Rules(), lowar.Rules(), apn.Rules(), pack.Rules(), diw.Rules(), rciw.Rules(), srn.Rules(), wrk.Rules(), ctr.Rules())
 }

@@ -15,7 +15,7 @@ type Event struct {
 	Kind EventKind
 	// Body holds the completion fields of Post (Event.Kind unused), CQE, Recv, Timeout, Fatal, Declared, Lost and Refused.
 	Body engine.Event
-	// Name and Value: a Probe's or Count's variable; a Memory event's check ("mismatch", "guard", "received"). Value of a Post: for how
+	// Name and Value: a Probe's, Count's or Counter's variable; a Memory event's check ("mismatch", "guard", "received"). Value of a Post: for how
 	// long the request had been waiting for room in the queue, as a vtime.Duration.
 	Name  string
 	Value int64
@@ -51,9 +51,10 @@ const (
 	Refused                   // something that arrived was dropped and reported: Body.Status
 	Changed                   // bytes of a region are not what they were at the start: VA, Len
 	Idle                      // the endpoint has said that it has no work left, on any connection
+	Counter                   // a counter of the device at a side has Value; Name says who counts what, Conn is -1
 )
 
-var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused", "changed", "idle"}
+var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused", "changed", "idle", "counter"}
 
 // String returns the lower-case name, which is also the NDJSON spelling.
 func (k EventKind) String() string {

@@ -23,6 +23,7 @@ const (
 	ReportChanges   // Changed events: the regions of ReportRegions, compared at the end with what they were
 	ReportDatagrams // of a QP for datagrams: its Q_Key as a Probe, the violations as a Count, and a Recv for each that was delivered
 	ReportFlushed   // as many Post and CQE events as there were, with their status; the n-th CQE is taken for the n-th request
+	ReportCounters  // Counter events: what the device counts, at the start and at the end
 )
 
 // reportNames are the words for the reports, in NDJSON and in fixtures.
@@ -31,7 +32,8 @@ var reportNames = []struct {
 	bit  Reports
 }{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory},
 	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked},
-	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}, {"flushed", ReportFlushed}}
+	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}, {"flushed", ReportFlushed},
+	{"counters", ReportCounters}}
 
 // Names returns the words for the set, in the order of the bits; the list is empty rather than nil when there are none.
 func (r Reports) Names() []string {

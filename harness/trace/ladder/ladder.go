@@ -220,7 +220,7 @@ func (l *drawing) start(r *trace.Record, p *roce.Packet) psn.PSN {
 func (l *drawing) events(list []trace.Event, from, to vtime.Time) {
 	for i := range list {
 		e := &list[i]
-		wanted := l.opt.AllEvents && e.Kind != trace.Idle || slices.Contains([]trace.EventKind{trace.CQE, trace.Recv, trace.Timeout, trace.Fatal, trace.Declared, trace.Lost, trace.Refused}, e.Kind)
+		wanted := l.opt.AllEvents && e.Kind < trace.Idle || slices.Contains([]trace.EventKind{trace.CQE, trace.Recv, trace.Timeout, trace.Fatal, trace.Declared, trace.Lost, trace.Refused}, e.Kind)
 		if !wanted || !l.shows(e.Conn) || e.At < from || e.At > to {
 			continue
 		}

@@ -159,7 +159,7 @@ func (w *Writer) Event(e *trace.Event) {
 	b = appendInt(b, "at_ps", int64(e.At))
 	b = appendString(b, "side", e.Side.String())
 	b = appendNonZero(b, "conn", int64(e.Conn))
-	if body := &e.Body; e.Kind <= trace.Fatal || e.Kind >= trace.Declared && e.Kind != trace.Idle {
+	if body := &e.Body; e.Kind <= trace.Fatal || e.Kind >= trace.Declared && e.Kind < trace.Idle {
 		b = appendUint(b, "wr", body.ID)
 		b = appendString(b, "op", body.Op.String())
 		b = appendString(b, "status", body.Status.String())
