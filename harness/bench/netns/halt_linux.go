@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -28,6 +29,7 @@ func (s *session) halt() (first error) {
 		keep(s.silence(e))
 	}
 	time.Sleep((s.spec.RTT() + 20*vtime.Millisecond).Std())
+	keep(s.devices.Count())
 	for _, l := range s.legs {
 		keep(l.stop())
 	}
@@ -53,6 +55,9 @@ func (s *session) silence(e *party.Party) error {
 
 // verify lets each side compare its memory with what the other posted.
 func (s *session) verify(context.Context) error {
+	for _, side := range []trace.Side{trace.A, trace.B} {
+		s.evidence.Count(side.String()+" counts: ", s.devices.Moved(side))
+	}
 	for side, e := range s.parties.Ends {
 		if e == nil {
 			continue

@@ -45,7 +45,7 @@ func (s *session) merge(whole bool) error {
 	if err != nil {
 		return err
 	}
-	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.at.cut, witness: witness, ending: ending}
+	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.at.cut, witness: witness, ending: ending, last: s.counted}
 	window := plan.RouteOf(s.spec, s.acts != nil).Window(s.spec.QP[0].MTU)
 	err = merge.Hops(&h, spans, merge.Options{Zero: s.at.wall, Window: window, Until: s.at.cut}, out)
 	if closeErr := captures.close(); err == nil {
@@ -87,8 +87,19 @@ func (s *session) reported(during device.Span) (events []trace.Event, first erro
 		}
 	}
 	events = s.devices.Amend(events, s.spec, during)
+	counted, _ := s.devices.Counted(0, func(trace.Side) device.Passed { return device.Passed{} })
+	events = append(counted, events...)
 	sort.SliceStable(events, func(i, j int) bool { return events[i].At < events[j].At })
 	return events, first
+}
+
+// counted is what the devices have counted by the end of a run, of which the trace has so many packets at each side.
+func (s *session) counted(traced [2]uint64) []trace.Event {
+	_, after := s.devices.Counted(s.at.cut, func(side trace.Side) device.Passed {
+		frames, kernel := s.legs[0].taps[side].Passed()
+		return device.Passed{Traced: traced[side], Frames: frames, Kernel: kernel}
+	})
+	return after
 }
 
 // spans is what was seen of each leg in a run.

@@ -15,6 +15,8 @@ type weave struct {
 
 	witness *dut.Witness // of a device
 	ending  dut.Ending
+	traced  [2]uint64                            // packets that passed the port of each side by the cut
+	last    func(traced [2]uint64) []trace.Event // what devices have counted when all has passed; nil is nothing
 }
 
 // Packet implements trace.Sink.
@@ -26,9 +28,20 @@ func (w *weave) Packet(r *trace.Record) {
 	if r.Time() > w.cut {
 		return
 	}
+	w.tally(r)
 	w.tell(w.witness.Packet(r))
 	for _, s := range w.sinks {
 		s.Packet(r)
+	}
+}
+
+// tally counts where a packet was seen, but for copies, of which only the original left.
+func (w *weave) tally(r *trace.Record) {
+	if r.Sent <= w.cut && !r.Copy {
+		w.traced[r.From&1]++
+	}
+	if r.Recv <= w.cut {
+		w.traced[r.From&1^1]++
 	}
 }
 
@@ -59,6 +72,9 @@ func (w *weave) End(vtime.Time) {
 		w.tell(last)
 	}
 	w.upTo(vtime.Never)
+	if w.last != nil {
+		w.tell(w.last(w.traced))
+	}
 	for _, s := range w.sinks {
 		s.End(w.cut)
 	}

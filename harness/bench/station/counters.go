@@ -10,6 +10,9 @@ import (
 // "net/rx_packets".
 type Counters map[string]uint64
 
+// lifespan is how long the kernel believes what it has read of the others, in milliseconds.
+const lifespan = "lifespan"
+
 // CountersOf reads all that /sys tells. Sys is /sys.
 func CountersOf(sys fs.FS, device string, port int, network string) Counters {
 	c := Counters{}
@@ -21,6 +24,9 @@ func CountersOf(sys fs.FS, device string, port int, network string) Counters {
 			continue // it has none of that kind
 		}
 		for _, e := range list {
+			if e.Name() == lifespan {
+				continue
+			}
 			if n, err := strconv.ParseUint(line(sys, path.Join(dir, e.Name())), 10, 64); err == nil {
 				c[prefix+e.Name()] = n
 			}

@@ -41,6 +41,8 @@ type Attached struct {
 	What   string // for the report: "soft-RoCE"
 	Kernel string // that the device is a part of, where it is not this machine's
 	MTU    int    // of its network device; 0 is that of the bench
+
+	Counters func() (Counters, error) // reads what the device and its network device count
 }
 
 // Process is a tool.

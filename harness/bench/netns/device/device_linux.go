@@ -43,7 +43,7 @@ func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 	}
 	t.site.Fact("device at "+side.String(), a.What+" under "+tool.Program)
 	at := dut.Setting{Device: a.Device, GID: a.GID, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
-	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}), enough: make(chan struct{}),
+	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{}, counted: counted{read: a.Counters}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}), enough: make(chan struct{}),
 		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, nil
 }
 

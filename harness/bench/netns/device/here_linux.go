@@ -45,7 +45,8 @@ func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 		_ = detach() // the first error says more
 		return nil, nil, fmt.Errorf("netns: %w", err)
 	}
-	return &station.Attached{Device: name, GID: gid, What: "soft-RoCE"}, detach, nil
+	read := func() (station.Counters, error) { return station.CountersOf(os.DirFS("/sys"), name, 1, device), nil }
+	return &station.Attached{Device: name, GID: gid, What: "soft-RoCE", Counters: read}, detach, nil
 }
 
 // Start implements station.Place.

@@ -35,6 +35,7 @@ type running struct {
 	how     error       // how it ended, likewise
 	killed  atomic.Bool // by the bench
 	found   inspected
+	counted counted
 	watched station.Watched // nil when they are not
 }
 

@@ -117,10 +117,13 @@ func (t *Tools) introducePair(d *Device, sp *scenario.Spec) error {
 	return t.learn(passive, sp)
 }
 
-// Begin wakes the tools when the run begins, at epoch, and lets an active one send a little later.
+// Begin reads the counters and wakes the tools when the run begins, at epoch, and lets an active one send a little later.
 func (t *Tools) Begin(ctx context.Context, clock *packetio.Clock, epoch vtime.Time) error {
 	if t == nil {
 		return nil
+	}
+	if err := t.count(); err != nil {
+		return err
 	}
 	if err := sleep(ctx, clock, epoch); err != nil {
 		return err
@@ -228,12 +231,16 @@ type Span struct {
 // Testify says in the header of the trace what the tool tells, and returns who reads the rest off its packets, and how its
 // work ended; nil where that is nobody.
 func (t *Tools) Testify(h *trace.Header, sp *scenario.Spec, at Span) (*dut.Witness, dut.Ending) {
-	if t == nil || t.second != nil {
+	if t == nil {
+		return nil, dut.Ending{}
+	}
+	t.reports(h)
+	if t.second != nil {
 		return nil, dut.Ending{}
 	}
 	r := t.first
 	e := r.ending(at.Epoch, at.Cut)
-	h.Conns[0].Ends[r.side].Reports = r.tool.Tells() &^ e.Silent()
+	h.Conns[0].Ends[r.side].Reports |= r.tool.Tells() &^ e.Silent()
 	return r.tool.Witness(sp, r.side), e
 }
 

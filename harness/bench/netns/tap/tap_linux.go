@@ -29,6 +29,8 @@ type Tap struct {
 	spool   spool
 	stop    atomic.Bool
 	seen    atomic.Uint64 // frames of the run
+	ignored uint64        // RoCE that is not of the run; read it and kernel's after ended
+	kernel  uint64        // frames that the kernel sent on its own account
 	ended   chan struct{} // closed when it watches no longer
 	err     error         // why; read it and dropped after ended
 	dropped uint64        // frames that the kernel dropped because the tap was too slow
@@ -111,7 +113,12 @@ func (t *Tap) drain(pause *packetio.Waiter) (some bool, err error) {
 
 // keep spools a frame of the run: whatever an endpoint sent, and whatever the link made of it.
 func (t *Tap) keep(p *packetio.Packet) error {
-	if roce.OfKernel(p.Data) || t.ignore != nil && t.ignore(p.Data) {
+	switch {
+	case roce.OfKernel(p.Data):
+		t.kernel++
+		return nil
+	case t.ignore != nil && t.ignore(p.Data):
+		t.ignored++
 		return nil
 	}
 	t.seen.Add(1)
@@ -136,6 +143,10 @@ func (t *Tap) Close() error {
 
 // Seen is how many frames it has seen so far.
 func (t *Tap) Seen() uint64 { return t.seen.Load() }
+
+// Passed is how many frames have passed the place since it watches: those that may be of the run, with what it ignores, and what the
+// kernel sent on its own account. It is for after Close.
+func (t *Tap) Passed() (frames, kernel uint64) { return t.seen.Load() + t.ignored, t.kernel }
 
 // Ended is closed when the tap watches no longer.
 func (t *Tap) Ended() <-chan struct{} { return t.ended }

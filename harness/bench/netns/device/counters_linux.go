@@ -1,0 +1,116 @@
+package device
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// counted is what a device counts, before the first packet of a run and after the last.
+type counted struct {
+	read          func() (station.Counters, error)
+	before, after station.Counters // nil when it was not read
+}
+
+// take reads it once more.
+func (c *counted) take() error {
+	now, err := c.read()
+	if c.before == nil {
+		c.before = now
+	} else {
+		c.after = now
+	}
+	return err
+}
+
+// whole reports whether it was read twice.
+func (c *counted) whole() bool { return c.before != nil && c.after != nil }
+
+// Count reads the counters of the devices when nothing is under way any more, while the taps still watch.
+func (t *Tools) Count() error {
+	if t == nil || t.first.counted.before == nil { // it never began
+		return nil
+	}
+	return t.count()
+}
+
+// count reads the counters of the devices.
+func (t *Tools) count() error {
+	for _, r := range t.running() {
+		if err := r.counted.take(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// running are the tools, one or two.
+func (t *Tools) running() []*running {
+	switch {
+	case t == nil:
+		return nil
+	case t.second == nil:
+		return []*running{t.first}
+	}
+	return []*running{t.first, t.second}
+}
+
+// reports says in the header of the trace which ends tell their counters.
+func (t *Tools) reports(h *trace.Header) {
+	for _, r := range t.running() {
+		if r.counted.whole() {
+			h.Conns[0].Ends[r.side].Reports |= trace.ReportCounters
+		}
+	}
+}
+
+// Passed is what passed the port of a side while counters could move: the frames of the trace, all that may have been of RoCE, and what
+// the kernel sent on its own account.
+type Passed struct{ Traced, Frames, Kernel uint64 }
+
+// Counted returns the readings of all devices as events: those before the first packet, and those after the last, at the time end.
+func (t *Tools) Counted(end vtime.Time, passed func(trace.Side) Passed) (before, after []trace.Event) {
+	for _, r := range t.running() {
+		if !r.counted.whole() {
+			continue
+		}
+		p := passed(r.side)
+		before = append(before, readings(r.side, 0, r.counted.before)...)
+		after = append(after, readings(r.side, end, r.counted.after)...)
+		more := station.Counters{"tap/aside": p.Frames - min(p.Frames, p.Traced)}
+		if _, near := r.place.(here); near { // what a far kernel sends is kept off the link
+			more["tap/other"] = p.Kernel
+		}
+		zero := maps.Clone(more)
+		for name := range zero {
+			zero[name] = 0
+		}
+		before, after = append(before, readings(r.side, 0, zero)...), append(after, readings(r.side, end, more)...)
+	}
+	return before, after
+}
+
+// readings are counters as events, in the order of their names.
+func readings(side trace.Side, at vtime.Time, c station.Counters) (events []trace.Event) {
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		events = append(events, trace.Event{At: at, Side: side, Conn: -1, Kind: trace.Counter, Name: name, Value: int64(min(c[name], math.MaxInt64))})
+	}
+	return events
+}
+
+// Moved is by how much the counters of the device at a side have moved, without those that have not.
+func (t *Tools) Moved(side trace.Side) map[string]int64 {
+	n := map[string]int64{}
+	for _, r := range t.running() {
+		for name, after := range r.counted.after {
+			if d := int64(after - r.counted.before[name]); r.side == side && d != 0 {
+				n[name] = d
+			}
+		}
+	}
+	return n
+}
