@@ -19,7 +19,7 @@ import (
 )
 
 func judgeCommand() *cobra.Command {
-	var scheme, report, at string
+	var scheme, report, at, ports string
 	var output outputFlags
 	var known waiverFlag
 	var device rule.Device
@@ -43,7 +43,7 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap, Ports: ports, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
 				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)
@@ -53,6 +53,7 @@ func judgeCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
 	c.Flags().StringVar(&at, "tap", "auto", "where a capture of another program was taken: auto, requester, responder, between, or an IP address")
+	c.Flags().StringVar(&ports, "counters", "", "counters of the switch ports that were mirrored into the captures, which certify that these are complete")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
 	colorFlag(c, &output.color)

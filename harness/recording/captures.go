@@ -17,6 +17,7 @@ import (
 type captureFiles struct {
 	files    []*os.File
 	captures []*capture.Reader
+	names    []string // of the captures
 	sources  []capture.Source
 	twice    uint64 // frames that were left out, because they had been seen before
 }
@@ -62,7 +63,7 @@ func (c *captureFiles) add(path string, r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	c.captures = append(c.captures, in)
+	c.captures, c.names = append(c.captures, in), append(c.names, path)
 	c.sources = append(c.sources, in)
 	return nil
 }
@@ -127,8 +128,9 @@ func (c *captureFiles) peek() {
 
 // count fills in what the captures held.
 func (c *captureFiles) count(l *learner, to *Capture) {
-	for _, in := range c.captures {
+	for i, in := range c.captures {
 		s := in.Stats()
+		to.Files = append(to.Files, File{c.names[i], s.Frames + s.Foreign})
 		to.Frames, to.Skipped, to.Cut, to.Dropped = to.Frames+s.Frames, to.Skipped+s.Foreign, to.Cut+s.Cut, to.Dropped+s.Dropped
 		addAll(&to.Kinds, s.Kinds)
 		addAll(&to.Tunnels, s.Tunnels)

@@ -54,6 +54,7 @@ type Capture struct {
 	MTU      int               // learnt path MTU; 0 when unknown
 	Frames   uint64            // RoCEv2 frames
 	Skipped  uint64            // frames of other protocols
+	Files    []File            // what each file holds, in the order in which they were named
 	Kinds    map[string]uint64 // of those, by what they are
 	Tunnels  map[string]uint64 // RoCEv2 frames by what carried them to the tap, of those that a tunnel did
 	Twice    uint64            // RoCEv2 frames that a mirror showed once more, which are not judged again
@@ -67,6 +68,12 @@ type Capture struct {
 	Limit    string            // what was left out because there was too much; "" when nothing was
 	Clocks   time.Duration     // by how much the clock of tap B was ahead, as far as it had to be set right
 	BadICRC  uint64            // whole RoCEv2 frames with a wrong ICRC, or that do not decode
+}
+
+// File is a file of a capture.
+type File struct {
+	Name   string
+	Frames uint64 // of all protocols, those that a mirror showed twice included
 }
 
 // settle sets the taps and sides of h as t says.

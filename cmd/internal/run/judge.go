@@ -30,6 +30,7 @@ type JudgeOptions struct {
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
 	Tap     recording.Tap                    // where a foreign capture was taken; zero leaves that to its frames
+	Ports   string                           // path of counters of the switch that took the captures, see recording.ParsePortCounts; "" is none
 	Waivers []rule.Waiver
 	Device  rule.Device // what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and NAME-responder at B
 	Report  string      // path of an HTML report; "" writes none
@@ -45,6 +46,10 @@ const foreignScheme = "gbn"
 // come to its end is FAIL or model.Incomplete. An error that is Unreadable means that the trace could not be read to the end.
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
+	ports, err := o.ports()
+	if err != nil {
+		return nil, err
+	}
 	e := endingOf(o.Path)
 	in, err := openTapped(ctx, append([]string{e.trace(o.Path)}, o.More...), o.Tap)
 	r := &model.Result{
@@ -70,7 +75,9 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		return nil, err
 	}
 	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(), collector.Sequences()
-	r.Certificates = e.certificates
+	if r.Certificates, err = certified(in.seen, ports, e.certificates); err != nil {
+		return nil, &Unreadable{o.Ports, err}
+	}
 	if r.Capture = understood(&h, in.seen); r.Capture == nil {
 		r.Notes = append(r.Notes, describe(&h))
 	} else {
