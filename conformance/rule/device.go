@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -87,4 +88,41 @@ func (all *devices) finish(at vtime.Time) {
 			d.finish(at)
 		}
 	}
+}
+
+// Count is by how much a counter of a device has moved, and by how much it must have.
+type Count struct {
+	Side  string `json:"side"` // "A" or "B"
+	Name  string `json:"name"` // "hw/duplicate_request"
+	Value int64  `json:"value"`
+	Low   int64  `json:"low"`  // at least
+	High  int64  `json:"high"` // at most; Unbounded when nobody knows
+}
+
+// Unbounded is Count.High where a counter may have moved by any number.
+const Unbounded = -1
+
+// Right reports whether the counter moved as it must.
+func (n *Count) Right() bool { return n.Value >= n.Low && (n.High == Unbounded || n.Value <= n.High) }
+
+// Report says to a check of a device that the counter was held against the trace: it fails the rule unless it is right. What says what it counts, and where that
+// is documented.
+func (n Count) Report(c *Context, what string) {
+	n.Side = c.Req.String()
+	c.counts = append(c.counts, n)
+	c.Met()
+	if !n.Right() {
+		c.Fail(Requester, fmt.Sprintf("%s counts %d, want %s (%s)", n.Name, n.Value, n.Want(), what))
+	}
+}
+
+// Want is by how much the counter must have moved, in words: "3", "1 to 3", "3 or more".
+func (n *Count) Want() string {
+	switch n.High {
+	case n.Low:
+		return fmt.Sprint(n.Low)
+	case Unbounded:
+		return fmt.Sprintf("%d or more", n.Low)
+	}
+	return fmt.Sprintf("%d to %d", n.Low, n.High)
 }

@@ -68,8 +68,9 @@ type account struct {
 	total    int
 	against  [2]int    // of total, by the side that is to blame
 	findings []Finding // the first ones in time
-	broken   remark    // what a check panicked with
-	doubt    remark    // why the rule cannot pass
+	counts   []Count
+	broken   remark // what a check panicked with
+	doubt    remark // why the rule cannot pass
 }
 
 // remark is what was said of the first half-conversation, in the order of connections.

@@ -79,6 +79,7 @@ type Verdict struct {
 	Doubt    string `json:"-"`                // why it cannot be PASS; "" when nothing speaks against that
 	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove nothing.
 	Findings []Finding `json:"findings,omitempty"`
+	Counts   []Count   `json:"counts,omitempty"`  // of a rule of devices: what was counted, and what the trace says
 	Explain  string    `json:"explain,omitempty"` // the command that says more about the rule, where there are findings
 
 	Rests validity.Property `json:"rests_on,omitempty"` // what the evidence rests on
@@ -96,6 +97,7 @@ func (v *Verdict) add(a *account) {
 	v.Total += a.total
 	v.Against[0], v.Against[1] = v.Against[0]+a.against[0], v.Against[1]+a.against[1]
 	v.Findings = append(v.Findings, a.findings...)
+	v.Counts = append(v.Counts, a.counts...)
 }
 
 // remark takes what was said first of the half-conversations of all plans.

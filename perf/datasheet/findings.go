@@ -37,6 +37,8 @@ type Findings struct {
 	AskedPerAck   sample // packets with AckReq
 	AckDelay      sample // from the packet that an ACK names to the ACK
 	RNRSent       sample // codes
+
+	Counters []Counter // what the device counts, in the order in which they were met
 }
 
 // ladderRungs bounds the timeouts that are remembered. No retry count is higher but TCP's.
@@ -132,6 +134,9 @@ func (f *Findings) Add(o *Findings) {
 	f.RetriesSurvived = max(f.RetriesSurvived, o.RetriesSurvived)
 	for k := range f.NAKs {
 		f.NAKs[k] += o.NAKs[k]
+	}
+	for _, c := range o.Counters {
+		f.Count(c)
 	}
 	f.Packets.add(o.Packets)
 	f.Outstanding.add(o.Outstanding)

@@ -64,6 +64,9 @@ func New(device string, from []string, f *Findings) *Sheet {
 		}
 		s.Rows = append(s.Rows, row)
 	}
+	for i := range f.Counters {
+		s.Rows = append(s.Rows, f.Counters[i].row())
+	}
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -16,15 +17,15 @@ import (
 )
 
 // Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show of a
-// device goes into one sheet: devices are told apart by the names of their implementations, or else by their addresses.
-func Sheets(ctx context.Context, paths ...string) ([]*datasheet.Sheet, error) {
+// device goes into one sheet, and what it counts by rules of counters: devices are told apart by the names of their implementations, or else by their addresses.
+func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*datasheet.Sheet, error) {
 	if len(paths) == 1 && strings.HasSuffix(paths[0], ".json") {
 		return readSheets(paths[0])
 	}
 	var order []string
 	found := map[string]*datasheet.Findings{}
 	for _, path := range paths {
-		h, reader, err := readTrace(ctx, path)
+		h, reader, counts, err := readTrace(ctx, path, counters)
 		if err != nil {
 			return nil, err
 		}
@@ -39,6 +40,9 @@ func Sheets(ctx context.Context, paths ...string) ([]*datasheet.Sheet, error) {
 				order = append(order, name)
 			}
 			found[name].Add(f)
+			for _, c := range counts[device] {
+				found[name].Count(c)
+			}
 		}
 	}
 	var out []*datasheet.Sheet
@@ -53,22 +57,40 @@ func Sheets(ctx context.Context, paths ...string) ([]*datasheet.Sheet, error) {
 }
 
 // readTrace reads one trace.
-func readTrace(ctx context.Context, path string) (h trace.Header, reader *datasheet.Reader, err error) {
+func readTrace(ctx context.Context, path string, counters []rule.Rule) (h trace.Header, reader *datasheet.Reader, counts map[int][]datasheet.Counter, err error) {
 	e := endingOf(path)
 	if err := e.err(); err != nil { // what came later might say otherwise
-		return h, nil, err
+		return h, nil, nil, err
 	}
 	in, err := openInput(ctx, path)
 	if err == nil {
 		defer in.close()
 		h = in.header
 		reader = datasheet.NewReader(&h)
-		err = in.play(trace.NewTimeline(&h, reader))
+		judge := rule.NewJudge(h, counters, rule.Options{})
+		err = in.play(trace.NewTimeline(&h, trace.Views{reader, judge}))
+		counts = countersOf(judge.Verdicts())
 	}
 	if e.tolerates(err) {
 		err = e.err()
 	}
-	return h, reader, err
+	return h, reader, counts, err
+}
+
+// countersOf is what verdicts say of the counters of each device.
+func countersOf(verdicts []rule.Verdict) map[int][]datasheet.Counter {
+	all := map[int][]datasheet.Counter{}
+	for i := range verdicts {
+		for _, n := range verdicts[i].Counts {
+			c := datasheet.Counter{Name: n.Name, Value: n.Value, Low: n.Low, High: n.High, Seen: 1}
+			if !n.Right() {
+				c.Wrong = 1
+			}
+			side, _ := trace.ParseSide(n.Side)
+			all[int(side)] = append(all[int(side)], c)
+		}
+	}
+	return all
 }
 
 // deviceName is the implementation or the address of a device, or where it is.

@@ -35,18 +35,18 @@ func TestProbeShows(t *testing.T) {
 func TestSheets(t *testing.T) {
 	o := options(t, lossy)
 	execute(t, o)
-	want, err := Sheets(t.Context(), o.Folder)
+	want, err := Sheets(t.Context(), nil, o.Folder)
 	must(t, err)
 	text, err := json.Marshal(want)
 	must(t, err)
 	saved := filepath.Join(t.TempDir(), "sheet.json")
 	must(t, os.WriteFile(saved, text, 0o644))
-	got, err := Sheets(t.Context(), saved)
+	got, err := Sheets(t.Context(), nil, saved)
 	must(t, err)
 	if len(got) != 1 || got[0].Device != "gbn" || len(datasheet.Diff(want[0], got[0])) != 0 {
 		t.Errorf("read back %d sheets, the first of %q", len(got), got[0].Device)
 	}
-	twice, err := Sheets(t.Context(), o.Folder, o.Folder)
+	twice, err := Sheets(t.Context(), nil, o.Folder, o.Folder)
 	must(t, err)
 	if a, b := want[0].Find("ACK delay"), twice[0].Find("ACK delay"); b.Seen != 2*a.Seen || b.Value != a.Value {
 		t.Errorf("of two traces: %+v, of one: %+v", b, a)
@@ -58,11 +58,11 @@ func TestSheetsRefuses(t *testing.T) {
 	for name, content := range map[string]string{"empty.json": "[]", "other.json": `{"a": 1}`, "text.json": "no"} {
 		path := filepath.Join(dir, name)
 		must(t, os.WriteFile(path, []byte(content), 0o644))
-		if _, err := Sheets(t.Context(), path); err == nil || !strings.Contains(err.Error(), "want what 'datasheet --json' prints") {
+		if _, err := Sheets(t.Context(), nil, path); err == nil || !strings.Contains(err.Error(), "want what 'datasheet --json' prints") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Sheets(t.Context(), filepath.Join(dir, "absent.json")); err == nil {
+	if _, err := Sheets(t.Context(), nil, filepath.Join(dir, "absent.json")); err == nil {
 		t.Error("a file that is not there was read")
 	}
 }

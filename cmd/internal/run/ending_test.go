@@ -80,7 +80,7 @@ func TestRunsThatDidNotEnd(t *testing.T) {
 		if (err == nil) != c.whole || err != nil && !strings.HasPrefix(err.Error(), "INCOMPLETE: ") || (drawn.Len() > 0) != c.packets {
 			t.Errorf("%s: ladder of %d bytes, %v", c.name, drawn.Len(), err)
 		}
-		if _, err = Sheets(t.Context(), o.Folder); (err == nil) != c.whole || err != nil && !strings.HasPrefix(err.Error(), "INCOMPLETE: ") {
+		if _, err = Sheets(t.Context(), nil, o.Folder); (err == nil) != c.whole || err != nil && !strings.HasPrefix(err.Error(), "INCOMPLETE: ") {
 			t.Errorf("%s: datasheet: %v", c.name, err)
 		}
 	}

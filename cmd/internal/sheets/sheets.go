@@ -14,6 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules/ctr"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
@@ -97,7 +98,7 @@ func read(ctx context.Context, group []string, params engine.Params) ([]*datashe
 			return nil, &run.Unreadable{Name: name, Err: fmt.Errorf("datasheet: %.60q is neither a file nor an implementation; known: %s", name, strings.Join(all.Names(), " "))}
 		}
 	}
-	return run.Sheets(ctx, group...)
+	return run.Sheets(ctx, ctr.Rules(), group...)
 }
 
 // Write prints the sheets, or with Diff what differs between two.

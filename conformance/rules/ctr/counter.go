@@ -2,7 +2,6 @@ package ctr
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -20,13 +19,6 @@ var (
 	perhaps = span{0, 1}
 	never   = span{}
 )
-
-func (s span) String() string {
-	if s.low == s.high {
-		return fmt.Sprint(s.low)
-	}
-	return fmt.Sprintf("%d to %d", s.low, s.high)
-}
 
 // counter is a counter that a driver documents, with what moves it.
 type counter struct {
@@ -188,18 +180,14 @@ func (l *ledger) compare(t *tally) {
 	if t.low == 0 && value == 0 {
 		return
 	}
-	l.c.Met()
-	if value < t.low || known && value > t.high {
-		l.c.Failf(rule.Requester, "%s counts %d, want %v (%s: %s)", cmp.Or(joined(t), t.name), value, t.span, t.says, t.doc)
+	n := rule.Count{Name: t.name, Value: value, Low: t.low, High: t.high}
+	if t.and != "" {
+		n.Name += " and " + t.and
 	}
-}
-
-// joined is the name of two counters that are one.
-func joined(t *tally) string {
-	if t.and == "" {
-		return ""
+	if !known {
+		n.High = rule.Unbounded
 	}
-	return t.name + " and " + t.and
+	n.Report(l.c, t.says+": "+t.doc)
 }
 
 // movement returns by how much a counter has moved; ok is false of one that was not read before and after.

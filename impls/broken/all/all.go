@@ -44,5 +44,5 @@ var Uncaught = map[string]string{
 	"WRK-RATE-001": "a port of the simulator is the pace of its endpoint; only a program of its own can be faster",
 }
 
-// noCounters is why no engine breaks a rule of counters: it has none. The lies are those of the fixtures.
-const noCounters = "an engine has no counters of a device; the traces of the rule are of devices that lie"
+// noCounters is why no engine breaks a rule of counters.
+const noCounters = "an engine has no counters of a device; TestLies of package ctr puts go-back-N on devices that count, and lie"

@@ -1,0 +1,43 @@
+package datasheet
+
+import "fmt"
+
+// Counter is what a counter of the device said, over all traces, beside what passed the device's port.
+type Counter struct {
+	Name  string
+	Value int64
+	Low   int64 // what it must have counted at least,
+	High  int64 // and at most; below zero when nobody knows
+	Seen  int   // traces
+	Wrong int   // of those, in which it was outside
+}
+
+// Count adds what a trace says of a counter.
+func (f *Findings) Count(c Counter) {
+	for i := range f.Counters {
+		if of := &f.Counters[i]; of.Name == c.Name {
+			of.Value, of.Low, of.Seen, of.Wrong = of.Value+c.Value, of.Low+c.Low, of.Seen+c.Seen, of.Wrong+c.Wrong
+			if of.High += c.High; c.High < 0 || of.High < c.High {
+				of.High = -1
+			}
+			return
+		}
+	}
+	f.Counters = append(f.Counters, c)
+}
+
+// row prints a counter: "12, and the wire has 13; wrong in 1 of 4".
+func (c *Counter) row() Row {
+	wire := fmt.Sprintf("%d to %d", c.Low, c.High)
+	switch {
+	case c.High == c.Low:
+		wire = fmt.Sprint(c.Low)
+	case c.High < 0:
+		wire = fmt.Sprintf("%d or more", c.Low)
+	}
+	how := "as the wire"
+	if c.Wrong > 0 {
+		how = fmt.Sprintf("wrong in %d of %d", c.Wrong, c.Seen)
+	}
+	return Row{Name: "counts " + c.Name, Value: fmt.Sprintf("%d, the wire has %s: %s", c.Value, wire, how), Seen: c.Seen}
+}
