@@ -35,6 +35,7 @@ func TestForeignProgram(t *testing.T) {
 			if judged := judgedRules(r); judged < 35 {
 				t.Errorf("%d rules had something to judge", judged)
 			}
+			fromPositions(t, r)
 		})
 	}
 }
