@@ -4,6 +4,7 @@ package main
 
 import (
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -29,4 +30,18 @@ func TestMatrixOfPeersWithSoftRoCE(t *testing.T) {
 			t.Errorf("%s: %s %s, %d messages", c.Impl, c.Status, c.Reason, c.Messages)
 		}
 	}
+}
+
+// What soft-RoCE sends, seen from either port and from the middle, is judged as it is in its own run.
+func TestSoftRoCEFromPositions(t *testing.T) {
+	needLab(t)
+	if _, err := exec.LookPath("ib_write_bw"); err != nil {
+		t.Skip(err, "; install perftest")
+	}
+	r := gauntlet(t, t.TempDir(), "run", "--impl", "rxe", "--bench", "lab", "--deterministic", "--rate", "20M", "--rtt", "10ms", "--msg", "16KiB",
+		"--count", "10", "--fault", "drop A psn=+20 tx=1", "--json", "--waivers", "rxe", "--out", filepath.Join(t.TempDir(), "r")).result(t)
+	if r.Messages != 10 {
+		t.Fatalf("%s %s, %d messages", r.Status, r.Reason, r.Messages)
+	}
+	fromPositions(t, r)
 }
