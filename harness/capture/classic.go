@@ -28,9 +28,9 @@ type classic struct {
 
 // newClassic reads the header of a file.
 func newClassic(in *bufio.Reader) (*classic, error) {
-	b, err := in.Peek(pcapHeader)
-	if err != nil {
-		return nil, fmt.Errorf("capture: pcap header: %w", noEOF(err))
+	b, short := in.Peek(pcapHeader)
+	if len(b) < 4 {
+		return nil, fmt.Errorf("capture: pcap header: %w", noEOF(short))
 	}
 	c := &classic{in: in, unit: time.Microsecond, shown: pcapHeader}
 	switch magic := binary.LittleEndian.Uint32(b); magic {
@@ -43,6 +43,9 @@ func newClassic(in *bufio.Reader) (*classic, error) {
 		c.swapped, c.unit = true, time.Nanosecond
 	default:
 		return nil, fmt.Errorf("capture: neither pcap nor pcapng: it begins with %08x", bits.ReverseBytes32(magic))
+	}
+	if short != nil {
+		return nil, fmt.Errorf("capture: pcap header: %w", noEOF(short))
 	}
 	version := c.word(b[4:])
 	if c.swapped {
