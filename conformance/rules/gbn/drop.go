@@ -49,7 +49,7 @@ func wasteBounded() rule.Rule {
 		Title: "An isolated loss costs what was in flight when the NAK came, give or take one message: about one BDP",
 		Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver discard all that is in flight " +
 			"behind it, a bandwidth-delay product."},
-		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.ResponseIn, Features: []string{scheme},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			w := waste{c: c}
