@@ -60,10 +60,10 @@ func (d *docked) command(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// run makes a run until the host is not too busy for it, up to five times.
+// run makes a run until the host is not too busy for it.
 func (d *docked) run(t *testing.T, args ...string) *model.Result {
 	t.Helper()
-	o := finish(t, d.command(t, append([]string{"run", "--bench", "container", "--json", "--attempts", "5", "--rate", "20M", "--rtt", "10ms"}, args...)...))
+	o := finish(t, d.command(t, append([]string{"run", "--bench", "container", "--json", "--attempts", attempts, "--rate", "20M", "--rtt", "10ms"}, args...)...))
 	r := o.result(t)
 	if o.stderr != "" {
 		t.Fatalf("exit %d, %s", o.code, o.stderr)

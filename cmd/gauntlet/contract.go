@@ -20,7 +20,7 @@ func checkContractCommand() *cobra.Command {
 			if runtime.GOOS != "linux" {
 				return usage(errors.New("check-contract: needs Linux"))
 			}
-			o, err := contractcheck.Open(args[0], conform.Attempts)
+			o, err := contractcheck.Open(args[0], 4*conform.Attempts) // its runs are short
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ func TestALieIsFoundOut(t *testing.T) {
 	for _, l := range lies {
 		t.Run(l.name, func(t *testing.T) {
 			o := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--impl", "exec:"+l.build(t), "--rate", "100M", "--rtt", "2ms", "--msg", "8KiB",
-				"--count", "100", "--attempts", "5", "--json", "--quiet")
+				"--count", "100", "--attempts", attempts, "--json", "--quiet")
 			found := l.rule == ""
 			for _, v := range o.result(t).Verdicts {
 				found = found || v.Rule == l.rule && v.Status == rule.Fail

@@ -31,7 +31,7 @@ import (
 func onNetns(t *testing.T, args ...string) (*model.Result, string) {
 	t.Helper()
 	needNetns(t)
-	o := gauntlet(t, t.TempDir(), append([]string{"run", "--bench", "netns", "--json", "--attempts", "5", "--out", filepath.Join(t.TempDir(), "r")}, args...)...)
+	o := gauntlet(t, t.TempDir(), append([]string{"run", "--bench", "netns", "--json", "--attempts", attempts, "--out", filepath.Join(t.TempDir(), "r")}, args...)...)
 	r := o.result(t)
 	if o.stderr != "" {
 		t.Fatalf("exit %d, %s", o.code, o.stderr)
@@ -386,7 +386,7 @@ func TestRootless(t *testing.T) {
 	if found[i].State != "ok" {
 		t.Skip("no user namespaces: ", found[i].Found)
 	}
-	o := as("run", "--bench", "netns", "--json", "--attempts", "5", "--rate", "50M", "--rtt", "10ms", "--loss", "1e-3", "--count", "10", "--out", "r")
+	o := as("run", "--bench", "netns", "--json", "--attempts", attempts, "--rate", "50M", "--rtt", "10ms", "--loss", "1e-3", "--count", "10", "--out", "r")
 	wantPass(t, o.result(t))
 	if o := as("run", "--bench", "netns", "--expose", "x", "--count", "1", "--quiet"); o.code != exitBroken || !strings.Contains(o.stderr, "exposing names needs root") {
 		t.Errorf("names without root: exit %d, %q", o.code, cmp.Or(o.stderr, o.stdout))

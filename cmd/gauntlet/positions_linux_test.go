@@ -14,7 +14,8 @@ import (
 )
 
 // fromPositions judges what each port of a run showed, and the middle of its path, from a file as another program would have captured it
-// there. Each place is found, and no rule fails from it that held in the run.
+// there. No rule fails from there that held in the run. Each place is found where both ends are right: a NAK without need looks like a loss
+// between the tap and its sender.
 func fromPositions(t *testing.T, r *model.Result) {
 	t.Helper()
 	h, play, err := recording.Open(r.Folder)
@@ -42,7 +43,7 @@ func fromPositions(t *testing.T, r *model.Result) {
 				decided++
 			}
 		}
-		if again.Capture == nil || again.Capture.Tap != place || decided < 15 {
+		if again.Capture == nil || again.Capture.Tap != place && len(r.Broken()) == 0 || decided < 15 {
 			t.Errorf("%s: %+v, %d rules decided", view.Name, again.Capture, decided)
 		}
 	}
