@@ -80,9 +80,9 @@ func TestBoxBreaksItsPromise(t *testing.T) {
 // What a box does with READs, SENDs and several connections, it does with real frames.
 func TestBoxOperationsOnNetns(t *testing.T) {
 	for _, args := range []string{
-		"--op read --count 20 --rate 50M --rtt 10ms --loss 1e-2",
-		"--op send --count 20 --rate 50M --rtt 10ms --loss 1e-2",
-		"--qps 8 --count 5 --rate 50M --rtt 10ms --msg 4KiB --loss 1e-2",
+		"--op read --count 20 --rate 20M --rtt 40ms --loss 1e-2",
+		"--op send --count 20 --rate 20M --rtt 40ms --loss 1e-2",
+		"--qps 4 --count 5 --rate 10M --rtt 40ms --msg 4KiB --loss 1e-2",
 	} {
 		r, _ := onNetns(t, append([]string{"--impl", "pseudoack"}, strings.Fields(args)...)...)
 		wantPass(t, r)

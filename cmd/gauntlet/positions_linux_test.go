@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta/degrade"
@@ -14,8 +15,8 @@ import (
 )
 
 // fromPositions judges what each port of a run showed, and the middle of its path, from a file as another program would have captured it
-// there. No rule fails from there that held in the run. Each place is found where both ends are right: a NAK without need looks like a loss
-// between the tap and its sender.
+// there. No rule fails from there that held in the run, and the place is found, or taken for one between the ends, where fewer rules can
+// tell: what comes late in real time, or a NAK without need, looks like a loss beyond the tap.
 func fromPositions(t *testing.T, r *model.Result) {
 	t.Helper()
 	h, play, err := recording.Open(r.Folder)
@@ -43,7 +44,7 @@ func fromPositions(t *testing.T, r *model.Result) {
 				decided++
 			}
 		}
-		if again.Capture == nil || again.Capture.Tap != place && len(r.Broken()) == 0 || decided < 15 {
+		if again.Capture == nil || !slices.Contains([]string{place, "between"}, again.Capture.Tap) || decided < 15 {
 			t.Errorf("%s: %+v, %d rules decided", view.Name, again.Capture, decided)
 		}
 	}
