@@ -56,7 +56,7 @@ func TestProgramAtFault(t *testing.T) {
 				impls = "gbn," + bad
 			}
 			dir := t.TempDir()
-			args := append([]string{"run", "--bench", "netns", "--json", "--out", "r", "--rate", "20M", "--rtt", "10ms", "--impl", impls}, strings.Fields(c.args)...)
+			args := append([]string{"run", "--bench", "netns", "--json", "--out", "r", "--rate", "20M", "--rtt", "10ms", "--attempts", attempts, "--impl", impls}, strings.Fields(c.args)...)
 			o := gauntlet(t, dir, args...)
 			r := o.result(t)
 			if r.Status == "INVALID" {

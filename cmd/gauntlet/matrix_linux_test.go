@@ -13,7 +13,7 @@ import (
 func TestMatrixNetns(t *testing.T) {
 	needNetns(t)
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,fasr", "--links", "random", "--with", "load write msg=16KiB count=20", "--json", "--out", "m")
+	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,fasr", "--links", "random", "--with", "load write msg=16KiB count=20", "--attempts", attempts, "--json", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
 	if len(m.Cells) != 2 {
 		t.Fatalf("exit %d, %+v, %s", o.code, m, o.stderr)

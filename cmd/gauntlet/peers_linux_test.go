@@ -18,7 +18,7 @@ const gapLink = "# One packet of a long message is lost.\nlink rate=20M\ndrop A 
 // peersArgs are the arguments of a matrix in which implementations meet each other.
 func peersArgs(bench string, impls []string) []string {
 	return []string{"matrix", "--peers", "--bench", bench, "--impl", strings.Join(impls, ","), "--links", "./gap.txt",
-		"--with", "load write msg=64KiB count=5", "--quiet", "--out", "m"}
+		"--with", "load write msg=64KiB count=5", "--attempts", attempts, "--quiet", "--out", "m"}
 }
 
 // judgePeers checks the table and its page: everybody does everybody's work, and the planted fault is found wherever the example

@@ -16,7 +16,7 @@ func TestQualifyProgram(t *testing.T) {
 	dir := t.TempDir()
 	profile := "# Frames.\ndeclares gbn\nreference gbn\nfamilies WIRE\ncore WIRE-ICRC-001 WIRE-BTH-001\n"
 	must(t, os.WriteFile(filepath.Join(dir, "frames.txt"), []byte(profile), 0o644))
-	o := gauntlet(t, dir, "qualify", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--profile", "./frames.txt", "--out", "report")
+	o := gauntlet(t, dir, "qualify", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--profile", "./frames.txt", "--attempts", attempts, "--out", "report")
 	q := readQualification(t, filepath.Join(dir, "report", "qualification.json"))
 	if o.code != 0 || !q.Qualified {
 		t.Errorf("exit %d, %s %q\n%s", o.code, q.Status, q.Reasons, o.stderr)

@@ -33,8 +33,8 @@ type Config struct {
 }
 
 // Run plays the scenarios as parallel subtests that have their names. A subtest fails on a broken rule, with every finding and the command
-// that explains the rule; on a waiver that nothing needs; and on a run that does none of its work. It is skipped, with the reason, where the
-// engine does not support what the scenario asks for.
+// that explains the rule, and on a run that does not come to its end. It is skipped, with the reason, where the engine does not support
+// what the scenario asks for.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	list := cfg.suitable()
@@ -83,7 +83,7 @@ func (cfg *Config) play(ctx context.Context, sc *scenarios.Scenario, book []rule
 	if o == nil {
 		return suite.Judge(name, where, sc, nil, err, false)
 	}
-	rule.Waive(o.Verdicts, rule.WaivedIn(sc.Name, cfg.Waivers), rule.Device{Names: []string{name}}, time.Now().Format(time.DateOnly))
+	rule.Excuse(o.Verdicts, rule.WaivedIn(sc.Name, cfg.Waivers), rule.Device{Names: []string{name}}, time.Now().UTC().Format(time.DateOnly))
 	r := &suite.Result{Verdicts: o.Verdicts, Seed: spec.Seed}
 	r.Status, r.Reason = judging.Settle(o.Verdicts, o.Evidence.Certificates, err)
 	if f := bench.FaultOf(err); f != nil {

@@ -42,6 +42,7 @@ func TestJudged(t *testing.T) {
 	}{
 		{"a wrong engine", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some()}, []string{"--- FAIL: TestJudged/loss-", "GBN-NAK-002", "gauntlet explain GBN-NAK-002"}},
 		{"a known deviation", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
+		{"a waiver that these scenarios do not need", enginetest.Config{Engine: gbn.Implementation(), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-001", "2999-12-31")}}, nil},
 		{"no longer waived", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
 		{"no scenario", enginetest.Config{Engine: gbn.Implementation(), Scenarios: []scenarios.Scenario{}}, []string{"no scenario is for an engine that declares [rc gbn"}},
 	}

@@ -65,7 +65,7 @@ func Silent(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error
 	var a account
 	for _, r := range over {
 		h := r.Header
-		h.Taps, h.Bytes = [2]bool{true, true}, true
+		h.Taps, h.Bytes, h.Reports = [2]bool{true, true}, true, h.Reports|trace.ReportCounters
 		nothing := func(s trace.Sink) error { s.End(r.ended); return nil }
 		for i := range rules {
 			features := rules[i].Features
@@ -76,7 +76,7 @@ func Silent(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error
 			if err != nil {
 				return rule.Verdict{}, err
 			}
-			if a.met++; verdicts[0].Status != rule.Inconclusive && !rules[i].Device { // where no device tells what it counts, there is none to judge
+			if a.met++; verdicts[0].Status != rule.Inconclusive {
 				a.failf("%s says %v of a trace in which nothing happens", rules[i].ID, verdicts[0].Status)
 			}
 		}

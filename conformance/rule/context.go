@@ -199,8 +199,8 @@ func told(h *trace.Header, i int, side trace.Side) trace.Reports {
 // rule for all of them, and for no other transport.
 const ofRC = "rc"
 
-// AppliesTo reports whether the rule can judge an implementation that declares these features.
-func (r *Rule) AppliesTo(declared []string) bool { return inapplicable(r, declared) == "" }
+// AppliesTo reports whether the rule can judge an implementation that declares these features. A rule of devices judges none.
+func (r *Rule) AppliesTo(declared []string) bool { return !r.Device && inapplicable(r, declared) == "" }
 
 // inapplicable says why r does not apply to an implementation that declares these features; "" when it does.
 func inapplicable(r *Rule, declared []string) string {

@@ -105,8 +105,8 @@ const Unbounded = -1
 // Right reports whether the counter moved as it must.
 func (n *Count) Right() bool { return n.Value >= n.Low && (n.High == Unbounded || n.Value <= n.High) }
 
-// Report says to a check of a device that the counter was held against the trace: it fails the rule unless it is right. What says what it counts, and where that
-// is documented.
+// Report says to a check of a device that the counter was held against the trace: it fails the rule unless it is right. What says what
+// it counts, and where that is documented.
 func (n Count) Report(c *Context, what string) {
 	n.Side = c.Req.String()
 	c.counts = append(c.counts, n)

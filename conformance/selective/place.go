@@ -41,8 +41,12 @@ func (m *message) sight(s *rule.Sight) {
 	}
 	m.placed(p)
 	m.offset += uint32(p.Len)
-	if o.EndsMessage() && o.Layout()&roce.LayoutSOETH != 0 {
-		m.numbered(p)
+	switch {
+	case !o.EndsMessage():
+	case o.IsSend():
+		m.numbered(p, m.sn)
+	case o.Layout()&roce.LayoutSOETH != 0:
+		m.numbered(p, p.SO.SN)
 	}
 }
 
@@ -51,18 +55,18 @@ func (m *message) placed(p *roce.Packet) {
 	name, l := m.c.Rel(p.PSN), p.Opcode.Layout()
 	switch {
 	case l&roce.LayoutVAETH != 0 && p.RETH.VA != m.va+uint64(m.offset):
-		m.c.Failf(rule.Requester, "%s says that it belongs at %#x, which is %#x", name, p.RETH.VA, m.va+uint64(m.offset))
+		m.c.Failf(rule.Requester, "%s says address %#x; %#x expected", name, p.RETH.VA, m.va+uint64(m.offset))
 	case p.Opcode.IsSend() && p.SO.Offset != m.offset:
-		m.c.Failf(rule.Requester, "%s says that its offset is %d, which is %d", name, p.SO.Offset, m.offset)
+		m.c.Failf(rule.Requester, "%s says offset %d; %d expected", name, p.SO.Offset, m.offset)
 	case p.Opcode.IsSend() && p.SO.SN != m.sn:
 		m.c.Failf(rule.Requester, "%s has number %d in message %d", name, p.SO.SN, m.sn)
 	}
 }
 
-// numbered judges the number of a message by that of the one before.
-func (m *message) numbered(p *roce.Packet) {
-	if m.known && p.SO.SN != (m.newest+1)&psn.Mask {
-		m.c.Failf(rule.Requester, "%s has number %d behind number %d", m.c.Rel(p.PSN), p.SO.SN, m.newest)
+// numbered judges the number of the message that p ends by that of the one before.
+func (m *message) numbered(p *roce.Packet, n uint32) {
+	if m.known && n != (m.newest+1)&psn.Mask {
+		m.c.Failf(rule.Requester, "%s has number %d behind number %d", m.c.Rel(p.PSN), n, m.newest)
 	}
-	m.known, m.newest = true, p.SO.SN
+	m.known, m.newest = true, n
 }

@@ -158,7 +158,8 @@ func (z *counts) most(fits func(value int) bool) (value, n int) {
 func anyValue(int) bool { return true }
 
 // mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in either direction, among
-// those that a path can have, if there is one. A connection without such packets has that of the others, unless a packet of its own shows that it has another one.
+// those that a path can have, if there is one. A connection without such packets has that of the others, unless a packet of its own shows
+// that it has another one.
 func (w *flow) mtu(others int) int {
 	both, largest := w.full, w.most
 	if r := w.peer; r != nil {

@@ -118,14 +118,14 @@ type Mirrored struct {
 
 // Mirror puts counters beside the captures that they are of. Every capture must have some, and the other way round.
 func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
-	used := 0
+	used := map[int]bool{} // lines
 	for _, f := range c.Files {
 		m := Mirrored{File: f.Name, Held: f.Frames}
 		for i := range list {
 			if p := &list[i]; p.File == f.Name || p.File == filepath.Base(f.Name) {
 				m.Counted += p.Frames()
 				m.Ports = append(m.Ports, p.Port+" "+p.Way)
-				used++
+				used[i] = true
 			}
 		}
 		if len(m.Ports) == 0 {
@@ -133,8 +133,8 @@ func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 		}
 		all = append(all, m)
 	}
-	if used < len(list) {
-		return nil, fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named to judge", len(list)-used, len(list))
+	if unused := len(list) - len(used); unused > 0 {
+		return nil, fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named to judge", unused, len(list))
 	}
 	return all, nil
 }

@@ -133,7 +133,11 @@ func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 
 // foreign says why a rule was judged nowhere.
 func (e *evidence) foreign(r *rule.Rule, impl string) string {
-	if declared := e.session.Declarations()[impl]; e.session.Device == "" && !r.AppliesTo(declared) {
+	switch declared := e.session.Declarations()[impl]; {
+	case e.session.Device != "":
+	case r.Device:
+		return "an implementation has no counters"
+	case !r.AppliesTo(declared):
 		return "the implementation does not declare " + strings.Join(r.Features, " ")
 	}
 	return "no scenario that the implementation can take part in is about it"

@@ -17,7 +17,8 @@ import (
 )
 
 // Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show of a
-// device goes into one sheet, and what it counts by rules of counters: devices are told apart by the names of their implementations, or else by their addresses.
+// device goes into one sheet, with what the rules of counters find that it counts. Devices are told apart by the names of their
+// implementations, or else by their addresses.
 func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*datasheet.Sheet, error) {
 	if len(paths) == 1 && strings.HasSuffix(paths[0], ".json") {
 		return readSheets(paths[0])

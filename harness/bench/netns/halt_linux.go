@@ -38,7 +38,6 @@ func (s *session) halt() (first error) {
 		if first == nil {
 			items, err := c.Certify()
 			s.cabled = append(s.cabled, items...)
-			s.evidence.Count("", c.Counted())
 			keep(err)
 		}
 	}

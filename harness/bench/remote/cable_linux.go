@@ -40,9 +40,8 @@ type cable struct {
 	late     vtime.Duration // how long a frame was on this machine between cable and link, at most
 	echoes   echoes
 
-	before  ends
-	counted map[string]int64 // set by Certify
-	soft    bool             // the transport is computed by the host's kernel
+	before ends
+	soft   bool // the transport is computed by the host's kernel
 }
 
 // pair is the addresses of the device and of its peer.
@@ -155,9 +154,9 @@ func (c *cable) exchange() error {
 
 // ask sends an echo request, if one is due.
 func (c *cable) ask() error {
-	request := c.echoes.due(c.clock.Now())
-	if request == nil {
-		return nil
+	request, err := c.echoes.due(c.clock.Now())
+	if request == nil || err != nil {
+		return err
 	}
 	c.list = append(c.list[:0], request)
 	n, err := c.outer.Send(c.list) // one for which there is no room is asked again

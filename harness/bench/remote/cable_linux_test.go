@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
@@ -92,15 +90,6 @@ func TestCableIsLate(t *testing.T) {
 	}
 	if mostLate != rule.Drain {
 		t.Errorf("a cable may be %s late, and rules allow %s", mostLate, rule.Drain)
-	}
-}
-
-// What a device counted is told, also where that is nothing; of others only what moved.
-func TestGrowth(t *testing.T) {
-	c := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, before: ends{far: station.Counters{"hw/out_of_seq": 3, "net/rx": 4, "net/tx": 5}}}
-	got := c.growth(station.Counters{"hw/out_of_seq": 3, "hw/rnr": 2, "net/rx": 4, "net/tx": 7})
-	if d := cmp.Diff(map[string]int64{"dut1 hw/out_of_seq": 0, "dut1 hw/rnr": 2, "dut1 net/tx": 2}, got); d != "" {
-		t.Error(d)
 	}
 }
 

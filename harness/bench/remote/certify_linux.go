@@ -3,7 +3,6 @@ package remote
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
@@ -34,7 +33,7 @@ func (c *cable) Certify() ([]certify.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		items, c.counted = c.judge(&after), c.growth(after.far)
+		items = c.judge(&after)
 		if whole := certify.Issue("", items); whole.Valid || time.Now().After(until) {
 			break
 		}
@@ -43,20 +42,6 @@ func (c *cable) Certify() ([]certify.Item, error) {
 		return nil, err
 	}
 	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.lost, "exact: frames that this machine dropped between cable and link; lower the rate")), nil
-}
-
-// Counted implements device.Joined.
-func (c *cable) Counted() map[string]int64 { return c.counted }
-
-// growth is by how much the host's counters have grown, by its name and theirs: those of the device's hardware, and of others that moved.
-func (c *cable) growth(after station.Counters) map[string]int64 {
-	grown := map[string]int64{}
-	for name, n := range after {
-		if by := int64(n - c.before.far[name]); by != 0 || strings.HasPrefix(name, "hw/") {
-			grown[c.host.At.Name+" "+name] = by
-		}
-	}
-	return grown
 }
 
 // judge compares what was carried with what both ends have counted since.

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"testing"
 
+	"github.com/gopacket/gopacket/layers"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -12,15 +14,25 @@ import (
 // answer is what a kernel makes of a request.
 func answer(request []byte) []byte {
 	f := bytes.Clone(request)
-	f[atICMP] = echoReply
+	f[atICMP] = layers.ICMPv4TypeEchoReply
 	return f
+}
+
+// ask returns the request that is due.
+func ask(t *testing.T, e *echoes, now vtime.Time) []byte {
+	t.Helper()
+	f, err := e.due(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Clone(f)
 }
 
 // A request is what RFC 791 and 792 say; its checksums were computed by another program.
 func TestEchoRequest(t *testing.T) {
 	e := newEchoes(trace.A, pair{device: [6]byte{2, 0, 0, 0x77, 0, 1}, peer: peerMAC(trace.A)})
 	e.begin(0)
-	got := hex.EncodeToString(e.due(0)[:42])
+	got := hex.EncodeToString(ask(t, &e, 0)[:42])
 	if want := "020000770001" + "02000077ff02" + "0800" + "4500002e000000004001" + "6633" + "0a4d00020a4d0001" + "0800" + "f7fe" + "00000001"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -32,15 +44,15 @@ func TestEchoes(t *testing.T) {
 	at := func(n int) vtime.Time { return vtime.Time(n) * vtime.Time(ms) }
 	e := newEchoes(trace.B, pair{})
 	e.begin(at(100))
-	first := bytes.Clone(e.due(at(100)))
-	if e.due(at(101)) != nil {
+	first := ask(t, &e, at(100))
+	if ask(t, &e, at(101)) != nil {
 		t.Error("a second request before the answer")
 	}
 	e.hear(answer(first), at(102))
-	if e.due(at(102)) != nil {
+	if ask(t, &e, at(102)) != nil {
 		t.Error("the next request without a rest")
 	}
-	second := bytes.Clone(e.due(at(103)))
+	second := ask(t, &e, at(103))
 	e.hear(answer(first), at(104))
 	e.hear(second, at(104)) // the request itself
 	for n := range atICMPOrder + 2 {
@@ -54,8 +66,8 @@ func TestEchoes(t *testing.T) {
 	if e.longest != 7*ms {
 		t.Errorf("%s, want 7 ms", e.longest)
 	}
-	lost := bytes.Clone(e.due(at(110)))
-	if again := e.due(at(160)); again == nil || bytes.Equal(lost, again) {
+	lost := ask(t, &e, at(110))
+	if again := ask(t, &e, at(160)); again == nil || bytes.Equal(lost, again) {
 		t.Error("a request that was lost is not made again")
 	}
 	e.end(at(170))

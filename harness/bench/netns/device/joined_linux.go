@@ -25,5 +25,4 @@ type Joined interface {
 	End()                             // it is over: what is late from here on is not
 	Close() error                     // a second call does nothing
 	Certify() ([]certify.Item, error) // ends it, and says whether all frames have passed
-	Counted() map[string]int64        // by how much the counters of the device and of its host have grown, when it is certified
 }
