@@ -15,10 +15,14 @@ import (
 // Forged, malformed and stale frames, of the RC class and of whatever a scheme takes beside it, neither panic nor place a
 // byte where the peer may not write, at either side of any implementation.
 func TestFuzzerFindsNothing(t *testing.T) {
+	frames := 30_000
+	if testing.Short() {
+		frames = 5_000
+	}
 	for _, impl := range all.Implementations() {
 		for _, side := range []trace.Side{trace.A, trace.B} {
 			f := newFuzzer(impl, side, 1)
-			if err := f.run(30_000); err != nil || f.violations != 0 {
+			if err := f.run(frames); err != nil || f.violations != 0 {
 				t.Errorf("%s at %s: %d violations, %v", impl.Name, side, f.violations, err)
 			}
 			extensions := 0
