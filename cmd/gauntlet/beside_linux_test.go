@@ -11,6 +11,6 @@ func beside(t *testing.T) {
 	t.Parallel()
 }
 
-// attempts is how often a run is made at most whose link was not what it should have been. On a machine with noisy neighbours every
-// fourth run is not, and with a box in the path every second.
+// attempts is the most times that a run is made while it is INVALID. On a machine with noisy neighbours every fourth run is, and with a
+// box in the path every second.
 const attempts = "20"
