@@ -69,9 +69,9 @@ fmt:
 	@files=$$(gofmt -l $$(git ls-files '*.go' --cached --others --exclude-standard)); \
 	if [[ -n $$files ]]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 
-vet:
-	go vet ./...
+vet: # what has a tag, and what has it not
 	go vet -tags netns,lab,sweep,less ./...
+	go vet $$(git grep -lE '^//go:build !' -- '*.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 tidy:
 	go mod tidy -diff

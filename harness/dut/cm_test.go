@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -63,67 +64,71 @@ func gone(m *CM) bool {
 
 // TestCallActive: this end connects to a tool that listens, whatever message is lost.
 func TestCallActive(t *testing.T) {
-	for _, lose := range []roce.CMAttribute{0, roce.CMREQ, roce.CMREP, roce.CMRTU, roce.CMDREQ, roce.CMDREP} {
-		c := newCable(t, lose)
-		up := make(chan error, 1)
-		c.kernel.Listen(7174)
-		go func() {
-			call, err := c.kernel.Called(1)
-			if err == nil {
-				err = call.accept(kernelEnd)
+	synctest.Test(t, func(t *testing.T) {
+		for _, lose := range []roce.CMAttribute{0, roce.CMREQ, roce.CMREP, roce.CMRTU, roce.CMDREQ, roce.CMDREP} {
+			c := newCable(t, lose)
+			up := make(chan error, 1)
+			c.kernel.Listen(7174)
+			go func() {
+				call, err := c.kernel.Called(1)
+				if err == nil {
+					err = call.accept(kernelEnd)
+				}
+				up <- err
+			}()
+			own := mine
+			own.Expects = 0xABCDEF
+			m, err := ping(false).Call(c.ours, 7174, own)
+			if err != nil || <-up != nil {
+				t.Fatalf("%s lost: %v", lose, err)
 			}
-			up <- err
-		}()
-		own := mine
-		own.Expects = 0xABCDEF
-		m, err := ping(false).Call(c.ours, 7174, own)
-		if err != nil || <-up != nil {
-			t.Fatalf("%s lost: %v", lose, err)
+			if m.Peer.QPN != theirs.QPN || m.Wants != 0x123456 || m.Peer.PSN != 0xABCDEF || m.Timeout != 14 {
+				t.Errorf("%s lost: %+v", lose, m)
+			}
+			c.kernel.mu.Lock()
+			q := c.kernel.calls[0].req
+			c.kernel.mu.Unlock()
+			if q.QPN != mine.QPN || q.StartingPSN != 0xABCDEF || q.MTU() != 1024 || q.ACKTimeout != 14 || q.RetryCount != 7 {
+				t.Errorf("%s lost: the tool is asked %+v", lose, q)
+			}
+			if err := m.Close(); err != nil || !gone(c.ours) {
+				t.Errorf("%s lost: not parted: %v", lose, err)
+			}
 		}
-		if m.Peer.QPN != theirs.QPN || m.Wants != 0x123456 || m.Peer.PSN != 0xABCDEF || m.Timeout != 14 {
-			t.Errorf("%s lost: %+v", lose, m)
-		}
-		c.kernel.mu.Lock()
-		q := c.kernel.calls[0].req
-		c.kernel.mu.Unlock()
-		if q.QPN != mine.QPN || q.StartingPSN != 0xABCDEF || q.MTU() != 1024 || q.ACKTimeout != 14 || q.RetryCount != 7 {
-			t.Errorf("%s lost: the tool is asked %+v", lose, q)
-		}
-		if err := m.Close(); err != nil || !gone(c.ours) {
-			t.Errorf("%s lost: not parted: %v", lose, err)
-		}
-	}
+	})
 }
 
 // TestCallPassive: a tool connects to this end, and goes on when Begin lets it.
 func TestCallPassive(t *testing.T) {
-	for _, lose := range []roce.CMAttribute{0, roce.CMREQ, roce.CMMRA, roce.CMREP} {
-		c := newCable(t, lose)
-		c.ours.Listen(7174)
-		up := make(chan error, 1)
-		go func() {
-			_, err := c.kernel.Connect(7174, kernelEnd)
-			up <- err
-		}()
-		m, err := ping(true).Call(c.ours, 7174, mine)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, lose := range []roce.CMAttribute{0, roce.CMREQ, roce.CMMRA, roce.CMREP} {
+			c := newCable(t, lose)
+			c.ours.Listen(7174)
+			up := make(chan error, 1)
+			go func() {
+				_, err := c.kernel.Connect(7174, kernelEnd)
+				up <- err
+			}()
+			m, err := ping(true).Call(c.ours, 7174, mine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Peer.QPN != theirs.QPN || m.Wants != 0x123456 || m.Timeout != 18 {
+				t.Errorf("%+v", m)
+			}
+			select {
+			case err := <-up:
+				t.Errorf("the tool goes on before Begin: %v", err)
+			default:
+			}
+			if err := m.Begin(); err != nil || <-up != nil {
+				t.Fatalf("%s lost: %v", lose, err)
+			}
+			if err := c.kernel.Close(); err != nil || !gone(c.kernel) {
+				t.Errorf("%s lost: the tool cannot leave: %v", lose, err)
+			}
 		}
-		if m.Peer.QPN != theirs.QPN || m.Wants != 0x123456 || m.Timeout != 18 {
-			t.Errorf("%+v", m)
-		}
-		select {
-		case err := <-up:
-			t.Errorf("the tool goes on before Begin: %v", err)
-		default:
-		}
-		if err := m.Begin(); err != nil || <-up != nil {
-			t.Fatalf("%s lost: %v", lose, err)
-		}
-		if err := c.kernel.Close(); err != nil || !gone(c.kernel) {
-			t.Errorf("%s lost: the tool cannot leave: %v", lose, err)
-		}
-	}
+	})
 }
 
 // TestCallRefused: what cannot become a connection is one line at once, and nothing is waited for.
@@ -171,31 +176,33 @@ func TestCallRefused(t *testing.T) {
 
 // TestCallRejected: a tool that says no is not asked again; one that does not listen yet is.
 func TestCallRejected(t *testing.T) {
-	for reason, want := range map[uint16]string{rejConsumer: "the tool says no (REJ reason 28)", 5: "REJ reason 5"} {
-		var ours *CM
-		ours = NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
-			_, m, err := roce.DecodeCM(p.Payload)
-			if q, ok := m.(*roce.REQ); ok {
-				no := &roce.REJ{CommIDs: roce.CommIDs{Remote: q.LocalCommID}, Reason: reason}
-				go ours.Receive(&roce.Packet{BTH: p.BTH, DETH: p.DETH, Payload: roce.AppendCM(nil, 1, no)})
+	synctest.Test(t, func(t *testing.T) {
+		for reason, want := range map[uint16]string{rejConsumer: "the tool says no (REJ reason 28)", 5: "REJ reason 5"} {
+			var ours *CM
+			ours = NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
+				_, m, err := roce.DecodeCM(p.Payload)
+				if q, ok := m.(*roce.REQ); ok {
+					no := &roce.REJ{CommIDs: roce.CommIDs{Remote: q.LocalCommID}, Reason: reason}
+					go ours.Receive(&roce.Packet{BTH: p.BTH, DETH: p.DETH, Payload: roce.AppendCM(nil, 1, no)})
+				}
+				return err
+			})
+			if _, err := ping(false).Call(ours, 7174, mine); err == nil || !strings.Contains(err.Error(), "it refuses the connection: "+want) {
+				t.Errorf("%v; want %q", err, want)
 			}
-			return err
-		})
-		if _, err := ping(false).Call(ours, 7174, mine); err == nil || !strings.Contains(err.Error(), "it refuses the connection: "+want) {
-			t.Errorf("%v; want %q", err, want)
 		}
-	}
-	c := newCable(t, 0)
-	go func() {
-		time.Sleep(askAgain / 5)
-		c.kernel.Listen(7174)
-		if call, err := c.kernel.Called(1); err == nil {
-			_ = call.accept(kernelEnd)
+		c := newCable(t, 0)
+		go func() {
+			time.Sleep(askAgain / 5)
+			c.kernel.Listen(7174)
+			if call, err := c.kernel.Called(1); err == nil {
+				_ = call.accept(kernelEnd)
+			}
+		}()
+		if _, err := ping(false).Call(c.ours, 7174, mine); err != nil {
+			t.Errorf("a tool that listens late: %v", err)
 		}
-	}()
-	if _, err := ping(false).Call(c.ours, 7174, mine); err != nil {
-		t.Errorf("a tool that listens late: %v", err)
-	}
+	})
 }
 
 // TestCallsAreBounded: a device that connects for ever is refused.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -66,48 +67,50 @@ func (f *far) say(text string) {
 
 // TestChannel: messages arrive once and in order, whatever has to be sent again, and the end of the connection ends the waiting.
 func TestChannel(t *testing.T) {
-	f := &far{next: 0xFFFFFF, seen: map[psn.PSN]int{}}
-	var acked []psn.PSN
-	f.ours = NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
-		if p.Opcode == roce.Acknowledge {
-			acked = append(acked, p.PSN)
-		} else {
-			go f.receive(p)
+	synctest.Test(t, func(t *testing.T) {
+		f := &far{next: 0xFFFFFF, seen: map[psn.PSN]int{}}
+		var acked []psn.PSN
+		f.ours = NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
+			if p.Opcode == roce.Acknowledge {
+				acked = append(acked, p.PSN)
+			} else {
+				go f.receive(p)
+			}
+			return nil
+		})
+		c := f.ours.newCall(connected)
+		c.rep = &roce.REP{QPN: theirs.QPN, StartingPSN: 0xFFFFFF}
+		ch := c.open(0xFFFFFF)
+		for _, text := range []string{"one", "two"} {
+			if _, err := ch.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			f.say(text)
 		}
-		return nil
+		got := make([]byte, 3)
+		for i, text := range []string{"one", "two"} {
+			if _, err := io.ReadFull(ch, got); err != nil || string(got) != text || string(f.said[i]) != text {
+				t.Errorf("heard %q, said %q, %v; want %q", got, f.said[i], err, text)
+			}
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(acked) != 4 || acked[3] != 0 || f.seen[0xFFFFFF] != 2 || f.seen[0] != 2 {
+			t.Errorf("acknowledged %v, SENT %v", acked, f.seen)
+		}
+		f.say("much longer")
+		if _, err := ch.Read(got); err == nil || !strings.Contains(err.Error(), "a SEND of 11 bytes came; want 3") {
+			t.Errorf("%v; want how long it is", err)
+		}
+		f.ours.take(1, &roce.DREQ{CommIDs: roce.CommIDs{Remote: c.ids.Local}})
+		ch.wait()
+		if _, err := ch.Read(got); err != errGone {
+			t.Errorf("%v; want %v", err, errGone)
+		}
+		if _, err := ch.Write(got); err != errGone {
+			t.Errorf("%v; want %v", err, errGone)
+		}
 	})
-	c := f.ours.newCall(connected)
-	c.rep = &roce.REP{QPN: theirs.QPN, StartingPSN: 0xFFFFFF}
-	ch := c.open(0xFFFFFF)
-	for _, text := range []string{"one", "two"} {
-		if _, err := ch.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		f.say(text)
-	}
-	got := make([]byte, 3)
-	for i, text := range []string{"one", "two"} {
-		if _, err := io.ReadFull(ch, got); err != nil || string(got) != text || string(f.said[i]) != text {
-			t.Errorf("heard %q, said %q, %v; want %q", got, f.said[i], err, text)
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(acked) != 4 || acked[3] != 0 || f.seen[0xFFFFFF] != 2 || f.seen[0] != 2 {
-		t.Errorf("acknowledged %v, SENT %v", acked, f.seen)
-	}
-	f.say("much longer")
-	if _, err := ch.Read(got); err == nil || !strings.Contains(err.Error(), "a SEND of 11 bytes came; want 3") {
-		t.Errorf("%v; want how long it is", err)
-	}
-	f.ours.take(1, &roce.DREQ{CommIDs: roce.CommIDs{Remote: c.ids.Local}})
-	ch.wait()
-	if _, err := ch.Read(got); err != errGone {
-		t.Errorf("%v; want %v", err, errGone)
-	}
-	if _, err := ch.Write(got); err != errGone {
-		t.Errorf("%v; want %v", err, errGone)
-	}
 }
 
 // TestChannelHearsWhatCameEarly: a tool speaks as soon as its end of the connection is up, and is not made to say that again. What
@@ -137,43 +140,45 @@ func TestChannelHearsWhatCameEarly(t *testing.T) {
 
 // TestPerftestByCM: the whole exchange of -R, with the tool at either end of both connections.
 func TestPerftestByCM(t *testing.T) {
-	for _, active := range []bool{false, true} {
-		c := newCable(t, 0)
-		tool := &Tool{Program: "ib_read_bw", Active: active, Op: engine.OpRead, MTU: 1024, Timeout: 15, kind: perftestCM{perftest{syncs: 2}}}
-		began := make(chan error, 1)
-		c.kernel.Listen(7174)
-		c.ours.Listen(7174)
-		go func() { began <- playPerftest(c.kernel, tool) }()
-		own := mine
-		own.Expects = 0x777
-		m, err := tool.Call(c.ours, 7174, own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if active {
-			select {
-			case err := <-began:
-				t.Errorf("the tool goes on before Begin: %v", err)
-			case <-time.After(askAgain / 10):
+	synctest.Test(t, func(t *testing.T) {
+		for _, active := range []bool{false, true} {
+			c := newCable(t, 0)
+			tool := &Tool{Program: "ib_read_bw", Active: active, Op: engine.OpRead, MTU: 1024, Timeout: 15, kind: perftestCM{perftest{syncs: 2}}}
+			began := make(chan error, 1)
+			c.kernel.Listen(7174)
+			c.ours.Listen(7174)
+			go func() { began <- playPerftest(c.kernel, tool) }()
+			own := mine
+			own.Expects = 0x777
+			m, err := tool.Call(c.ours, 7174, own)
+			if err != nil {
+				t.Fatal(err)
 			}
+			if active {
+				select {
+				case err := <-began:
+					t.Errorf("the tool goes on before Begin: %v", err)
+				case <-time.After(askAgain / 10):
+				}
+			}
+			if err := m.Begin(); err != nil {
+				t.Error(err)
+			}
+			if err := <-began; err != nil {
+				t.Error(err)
+			}
+			want := theirs
+			want.PSN = 0x777
+			if m.Peer != want || m.Wants != 0x123456 || m.Timeout != map[bool]engine.LocalACKTimeout{false: 15, true: 18}[active] ||
+				m.Aside != (Aside{Own: channelQPN, Device: channelQPN}) {
+				t.Errorf("active %v: %+v", active, m)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+			m.Ended() // the connection is gone
 		}
-		if err := m.Begin(); err != nil {
-			t.Error(err)
-		}
-		if err := <-began; err != nil {
-			t.Error(err)
-		}
-		want := theirs
-		want.PSN = 0x777
-		if m.Peer != want || m.Wants != 0x123456 || m.Timeout != map[bool]engine.LocalACKTimeout{false: 15, true: 18}[active] ||
-			m.Aside != (Aside{Own: channelQPN, Device: channelQPN}) {
-			t.Errorf("active %v: %+v", active, m)
-		}
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-		m.Ended() // the connection is gone
-	}
+	})
 }
 
 // playPerftest is the tool: what it says and hears, in its order.

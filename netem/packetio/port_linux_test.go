@@ -172,6 +172,9 @@ func TestFramesCrossInOrder(t *testing.T) {
 // A qdisc refuses what leaves through it: a Port that knows of it counts that as gone, one that does not tries again, and one that
 // goes past it meets no qdisc. With a limit of zero packets a pfifo refuses everything.
 func TestQdisc(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	p := newPair(t)
 	plain, through, past := p.open(t, "x", Options{}), p.open(t, "x", Options{Qdisc: true}), p.open(t, "x", Options{Past: true})
 	y := p.open(t, "y", Options{})

@@ -193,6 +193,9 @@ func reordered(got []arrival) (n int) {
 
 // A process is driven through its phases, loses what the seed says, logs every fate, and goes when its input ends.
 func TestProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	r := newRig(t)
 	log := t.TempDir() + "/fates"
 	link := spec.Link{Queue: 1000, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1}}

@@ -47,6 +47,8 @@ func TestRunsThatDidNotEnd(t *testing.T) {
 			must(t, os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(new), 1), 0o644))
 		}
 	}
+	o := options(t, lossy)
+	execute(t, o)
 	for _, c := range []struct {
 		name    string
 		harm    []func(*testing.T, string)
@@ -62,25 +64,25 @@ func TestRunsThatDidNotEnd(t *testing.T) {
 		{"half a result", []func(*testing.T, string){cut("result.json", 0.5)}, "result.json is cut short", true, false},
 		{"interrupted", []func(*testing.T, string){replaced(`"status": "PASS"`, `"status": "ERROR", "reason": "interrupt"`)}, "the run broke before it ended: interrupt", true, true},
 	} {
-		o := options(t, lossy)
-		execute(t, o)
+		folder := filepath.Join(t.TempDir(), "run")
+		must(t, os.CopyFS(folder, os.DirFS(o.Folder)))
 		for _, harm := range c.harm {
-			harm(t, o.Folder)
+			harm(t, folder)
 		}
-		r := judgeFolder(t, o.Folder)
+		r := judgeFolder(t, folder)
 		if r.Status != model.Incomplete || ExitCode(r) != 3 || !strings.Contains(r.Reason, c.says) || (r.Packets > 0) != c.packets {
 			t.Errorf("%s: %s %q, exit code %d, %d packets; want %q", c.name, r.Status, r.Reason, ExitCode(r), r.Packets, c.says)
 		}
-		again, err := Judge(t.Context(), JudgeOptions{Path: o.Folder, Rules: []rule.Rule{strict}})
+		again, err := Judge(t.Context(), JudgeOptions{Path: folder, Rules: []rule.Rule{strict}})
 		if must(t, err); c.packets && (again.Status != "FAIL" || ExitCode(again) != 1 || !strings.HasPrefix(again.Reason, "INCOMPLETE: ") || len(again.Ladders) == 0) {
 			t.Errorf("%s: what is broken is %s %q, %d ladders", c.name, again.Status, again.Reason, len(again.Ladders))
 		}
 		var drawn bytes.Buffer
-		err = Ladder(t.Context(), &drawn, LadderOptions{Path: o.Folder, Count: 5})
+		err = Ladder(t.Context(), &drawn, LadderOptions{Path: folder, Count: 5})
 		if (err == nil) != c.whole || err != nil && !strings.HasPrefix(err.Error(), "INCOMPLETE: ") || (drawn.Len() > 0) != c.packets {
 			t.Errorf("%s: ladder of %d bytes, %v", c.name, drawn.Len(), err)
 		}
-		if _, err = Sheets(t.Context(), nil, o.Folder); (err == nil) != c.whole || err != nil && !strings.HasPrefix(err.Error(), "INCOMPLETE: ") {
+		if _, err = Sheets(t.Context(), nil, folder); (err == nil) != c.whole || err != nil && !strings.HasPrefix(err.Error(), "INCOMPLETE: ") {
 			t.Errorf("%s: datasheet: %v", c.name, err)
 		}
 	}

@@ -37,6 +37,9 @@ func must(t *testing.T, err error) {
 // A cable is proved by frames both ways; one in another port, and one whose far end is down, are told. The hosts are this machine, by
 // a script in place of ssh, in a namespace with two cables.
 func TestCables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("making network devices needs root")
 	}

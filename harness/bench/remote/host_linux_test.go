@@ -187,6 +187,9 @@ func TestConnections(t *testing.T) {
 
 // However the channel ends, what was started there ends, and who waits here hears why.
 func TestEndOfChannel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	for name, end := range map[string]func(h *Host){
 		"closed":                func(h *Host) { _ = h.Close() },
 		"client killed":         func(h *Host) { h.kill() },

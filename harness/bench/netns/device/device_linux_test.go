@@ -18,6 +18,9 @@ import (
 // TestPausedTool: a tool that polls burns nothing while it is paused, goes on after, and can be ended meanwhile. One that sleeps by
 // itself is left alone.
 func TestPausedTool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	for text, polls := range map[string]bool{"load send msg=1024 count=5\n": true, "load write msg=1024 count=5\n": false} {
 		s, err := scenario.Parse(strings.NewReader(text))
 		must(t, err)
@@ -45,6 +48,9 @@ func TestPausedTool(t *testing.T) {
 
 // TestWokenTool: a tool that is let look now and then is no longer stopped when it is woken, and is when the run is over.
 func TestWokenTool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	s, err := scenario.Parse(strings.NewReader("load write msg=1024 count=5\n"))
 	must(t, err)
 	tool, _, err := dut.Fit(s, trace.A)

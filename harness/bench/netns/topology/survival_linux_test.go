@@ -84,6 +84,9 @@ func remains(name string, spaces, children []string) (left []string) {
 }
 
 func TestNothingSurvivesSIGKILL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs in real time")
+	}
 	name := fmt.Sprintf("gtest%d", os.Getpid())
 	before := hostLinks(t)
 	cmd, spaces, children := victim(t, name)

@@ -84,14 +84,14 @@ func TestBridgeCarriesKernelTraffic(t *testing.T) {
 
 // A stray frame would consume a draw of the loss process, so an idle topology must be silent.
 func TestIdleTopologyIsSilent(t *testing.T) {
+	clock := packetio.NewClock(packetio.Monotonic())
+	watched := map[*packetio.Port]Options{}
 	for _, o := range []Options{{Bridge: true}, {}, {Box: true}, {Box: true, Bridge: true}} {
 		top := open(t, o)
-		clock := packetio.NewClock(packetio.Monotonic())
-		var ports []*packetio.Port
 		watch := func(in *Namespace, device string) {
 			must(t, in.Do(func() error {
 				p, err := packetio.Open(device, clock, packetio.Options{Outgoing: true})
-				ports = append(ports, p)
+				watched[p] = o
 				return err
 			}))
 		}
@@ -99,14 +99,14 @@ func TestIdleTopologyIsSilent(t *testing.T) {
 			watch(c.In, c.Host.Device)
 			watch(top.M, c.Port)
 		}
-		time.Sleep(400 * time.Millisecond)
-		for _, p := range ports {
-			frames, err := p.Receive()
-			if err != nil || len(frames) > 0 {
-				t.Errorf("%+v: %d stray frames, %v", o, len(frames), err)
-			}
-			p.Close()
+	}
+	time.Sleep(400 * time.Millisecond)
+	for p, o := range watched {
+		frames, err := p.Receive()
+		if err != nil || len(frames) > 0 {
+			t.Errorf("%+v: %d stray frames, %v", o, len(frames), err)
 		}
+		p.Close()
 	}
 }
 
