@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// retransQueue holds the packets that RACKs have shown to be missing, in the order in which they were found, which is PSN
-// order but after a timeout. Neighbours are kept as one range, so that its length follows the RACKs and not the losses.
+// retransQueue holds the packets that RACKs have shown to be missing, in PSN order, in which they are
+// found. Neighbours are kept as one range, so that its length follows the RACKs and not the losses.
 //
 // "If a RACK is received, the sender senses that a packet loss has occurred and passes the unreceived packets to the
 // retransQueue." (IV-C3)
@@ -58,9 +58,14 @@ func (q *retransQueue) push(g gap) {
 	}
 }
 
-// insist queues the packet [first, last], which is sent again although no RACK has asked for it.
+// insist puts the oldest packet, [first, last], before all others, though no RACK asks for it any more.
 func (q *retransQueue) insist(first, last psn.PSN) {
-	q.push(gap{first, first.Next()})
+	for q.gaps.Len() > 0 && q.gaps.At(0).to.LessEq(first) {
+		q.gaps.Drop()
+	}
+	if q.gaps.Len() == 0 || first.Less(q.gaps.At(0).from) {
+		q.gaps.PushFront(gap{first, first.Next()})
+	}
 	q.crtRACK = psn.Max(q.crtRACK, last)
 }
 

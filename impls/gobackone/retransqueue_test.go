@@ -101,5 +101,16 @@ func TestRetransQueue(t *testing.T) {
 		if got := q.drain(at(21), at(50), base); got != "[21]" {
 			t.Errorf("sent %s after insisting", got)
 		}
+		q.rack(at(23), at(26), at(26))
+		q.rack(at(23), at(28), at(28))
+		q.insist(at(24), at(24)) // it waits
+		if got := q.drain(at(24), at(25), base); got != "[24]" {
+			t.Errorf("sent %s after insisting on what waits first", got)
+		}
+		q.rack(at(25), at(32), at(32))
+		q.insist(at(25), at(25)) // a timeout, and others wait
+		if got := q.drain(at(25), at(50), base); got != "[25 29 30 31]" {
+			t.Errorf("sent %s after insisting while others wait", got)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package gb1
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -9,9 +11,10 @@ import (
 
 // model is the queue of retransmissions that a requester has to have, from the RACKs that reached it: Algorithm 1 with
 // the floor where it belongs. A timeout, an RNR NAK or missing READ data make go-back-N's rules hold, and void it until
-// everything that was in flight is acknowledged.
+// everything that was in flight is acknowledged. With rto=one a timeout puts the oldest packet first, and no more.
 type model struct {
 	c    *rule.Context
+	one  bool    // the requester was told rto=one
 	crt  psn.PSN // newest PSN that a RACK has named
 	una  psn.PSN
 	list []wanted // what is to be sent again, in the order of the queue
@@ -34,7 +37,7 @@ type wanted struct {
 const wantedLimit = 1 << 16
 
 func newModel(c *rule.Context) *model {
-	return &model{c: c, crt: c.Start.Prev(), una: c.Start, heard: rule.HeardOf(c.Start)}
+	return &model{c: c, one: c.Attr.Params["rto"] == "one", crt: c.Start.Prev(), una: c.Start, heard: rule.HeardOf(c.Start)}
 }
 
 // response takes a response that arrives, and reports whether it is a RACK that the model believes.
@@ -90,10 +93,7 @@ func (m *model) rack(s *rule.Sight) bool {
 	if m.stale {
 		return true
 	}
-	m.crt = seq
-	if t := c.Sent(seq); t != nil && t.Opcode.IsRead() {
-		m.crt = seq.Add(max(1, c.Packets(uint32(t.Len))) - 1)
-	}
+	m.crt = m.lastOf(seq)
 	for p := crt.Next(); p.Less(seq) && !m.void && len(m.list) < wantedLimit; p = p.Next() {
 		if t := c.Sent(p); t != nil && t.Times > 0 { // not a PSN inside a READ
 			m.list = append(m.list, wanted{p, s.At, p == floor})
@@ -115,12 +115,27 @@ func (m *model) sent(s *rule.Sight) (w wanted, ok bool) {
 	return wanted{}, false
 }
 
-// timeout takes an event of the requester.
-func (m *model) event(e *trace.Event) {
-	if e.Kind == trace.Timeout && m.c.Mine(e) {
-		m.settle()
-		m.goBack()
+// lastOf returns the last PSN of the request that begins at p: that of its last response for a READ.
+func (m *model) lastOf(p psn.PSN) psn.PSN {
+	if t := m.c.Sent(p); t != nil && t.Opcode.IsRead() {
+		return p.Add(max(1, m.c.Packets(uint32(t.Len))) - 1)
 	}
+	return p
+}
+
+// event takes an event of the requester: a timeout.
+func (m *model) event(e *trace.Event) {
+	if e.Kind != trace.Timeout || !m.c.Mine(e) {
+		return
+	}
+	if m.settle(); !m.one || m.void {
+		m.goBack()
+		return
+	}
+	if len(m.list) == 0 || m.list[0].psn != m.c.UNA {
+		m.list = slices.Insert(m.list, 0, wanted{psn: m.c.UNA, since: e.At})
+	}
+	m.crt = psn.Max(m.crt, m.lastOf(m.c.UNA))
 }
 
 // covers reports whether a RACK has already asked for p.

@@ -81,6 +81,7 @@ func (t *timeouts) follow(s *rule.Sight) {
 	case !t.begun:
 		t.fired = false
 		c.Failf(rule.Requester, "after a timeout %s is sent, unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
+	case t.m.one && (t.back || t.asked(p)): // the timer brings back the oldest alone, and RACKs may have asked for this one
 	case p != t.next && (c.UNA.Less(p) || p.Less(t.m.settled(s.At))): // a READ response that is missing begins it anew
 		t.fired = false
 		c.Failf(rule.Requester, "%s follows a timeout, %s was to be next", c.Rel(p), c.Rel(t.next))
@@ -96,7 +97,7 @@ func (t *timeouts) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && t.c.Mine(e) {
 		t.fired, t.since, t.begun = true, e.At, false
 		t.m.settle()
-		t.port, t.back = t.m.list, t.m.void
+		t.port, t.back = slices.Clone(t.m.list), t.m.void
 	}
 	t.m.event(e)
 }

@@ -24,6 +24,16 @@ func (q *Ring[T]) Push(v T) {
 	*q.At(q.n - 1) = v
 }
 
+// PushFront puts an element before the oldest.
+func (q *Ring[T]) PushFront(v T) {
+	if q.n == len(q.buf) {
+		q.grow()
+	}
+	q.head = (q.head - 1) & (len(q.buf) - 1)
+	q.n++
+	*q.At(0) = v
+}
+
 // Pop removes the oldest element and returns it; ok is false when there is none.
 func (q *Ring[T]) Pop() (v T, ok bool) {
 	if q.n == 0 {

@@ -22,6 +22,11 @@ func TestRing(t *testing.T) {
 	if q.Len() != next-want || *q.At(0) != want {
 		t.Errorf("%d left from %d, want %d from %d", q.Len(), *q.At(0), next-want, want)
 	}
+	for i := range 100 { // past the size, in front of what is there
+		if q.PushFront(-i); *q.At(0) != -i || *q.At(q.Len() - 1) != next-1 {
+			t.Fatalf("the ends are %d and %d, want %d and %d", *q.At(0), *q.At(q.Len() - 1), -i, next-1)
+		}
+	}
 	for q.Len() > 0 {
 		q.Drop()
 	}
