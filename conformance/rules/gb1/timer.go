@@ -81,16 +81,16 @@ func (t *timeouts) follow(s *rule.Sight) {
 	case !t.begun:
 		t.fired = false
 		c.Failf(rule.Requester, "after a timeout %s is sent, unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
-	case t.m.one && (t.back || t.asked(p)): // the timer brings back the oldest alone, and RACKs may have asked for this one
+	case t.m.one && t.asked(p): // the timer brings back the oldest alone, and RACKs may have asked for this one
 	case p != t.next && (c.UNA.Less(p) || p.Less(t.m.settled(s.At))): // a READ response that is missing begins it anew
 		t.fired = false
 		c.Failf(rule.Requester, "%s follows a timeout, %s was to be next", c.Rel(p), c.Rel(t.next))
 	}
 }
 
-// asked reports whether RACKs had asked for p when the timer expired.
+// asked reports whether RACKs had asked for p when the timer expired, or may have where the model did not follow them.
 func (t *timeouts) asked(p psn.PSN) bool {
-	return slices.ContainsFunc(t.port, func(w wanted) bool { return w.psn == p })
+	return t.back && p.Less(t.m.crt) || slices.ContainsFunc(t.port, func(w wanted) bool { return w.psn == p })
 }
 
 func (t *timeouts) event(e *trace.Event) {
