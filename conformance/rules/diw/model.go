@@ -114,9 +114,7 @@ func (w *model) takeSend(d *datagram, n uint32) (*message, *part) {
 			w.forget(m)
 			return nil, nil
 		}
-		m.buf, m.matched, w.receives = w.receives[0], true, w.receives[1:]
-		m.base = m.buf.va
-		w.holders[m.buf.id] = m
+		w.match(m)
 	}
 	if s.Last && !m.known {
 		m.length, m.known = s.MO+n, true
@@ -185,7 +183,7 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 		if m = w.holding(e); m != nil && !m.ended {
 			m.ended = true
 			if e.Kind == trace.Lost && m.matched {
-				w.receives = append([]buffer{m.buf}, w.receives...)
+				w.giveBack(m.buf, e.At)
 			}
 		}
 	case trace.Store:
@@ -199,26 +197,6 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 		}
 	}
 	return m
-}
-
-// holding finds the SEND that an event about a receive is about: the one that holds the buffer, and where that is not known
-// the oldest that fits.
-func (w *model) holding(e *trace.Event) *message {
-	if m := w.holders[e.Body.ID]; m != nil {
-		delete(w.holders, e.Body.ID)
-		return m
-	}
-	for _, m := range w.order[max(0, len(w.order)-scan):] {
-		switch {
-		case m.record || m.ended || m.matched:
-		case e.Kind == trace.Recv && m.whole != vtime.Never && m.length == e.Body.Len:
-			m.base = e.VA
-			return m
-		case e.Kind == trace.Lost && m.whole == vtime.Never:
-			return m
-		}
-	}
-	return nil
 }
 
 // stored finds the segment that was placed, and the message that it is of, the latest that has one like it.

@@ -1,0 +1,55 @@
+package diw
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// match gives a SEND the oldest receive.
+func (w *model) match(m *message) {
+	m.buf, m.matched, w.receives = w.receives[0], true, w.receives[1:]
+	m.base = m.buf.va
+	w.holders[m.buf.id] = m
+}
+
+// giveBack puts a receive before all others. A SEND that began at that instant and of which the target has told nothing has not taken
+// its own yet: in what order the target does things its events tell, and the tap does not.
+func (w *model) giveBack(b buffer, now vtime.Time) {
+	first := len(w.order)
+	for first > 0 && w.order[first-1].first == now {
+		first--
+	}
+	queue, begun := []buffer{b}, []*message(nil)
+	for _, m := range w.order[first:] {
+		if m.matched && !m.ended && !slices.ContainsFunc(m.parts, func(p part) bool { return p.stored }) {
+			queue, begun = append(queue, m.buf), append(begun, m)
+			delete(w.holders, m.buf.id)
+		}
+	}
+	w.receives = append(queue, w.receives...)
+	for _, m := range begun {
+		w.match(m)
+	}
+}
+
+// holding finds the SEND that an event about a receive is about: the one that holds the buffer, and where that is not known
+// the oldest that fits.
+func (w *model) holding(e *trace.Event) *message {
+	if m := w.holders[e.Body.ID]; m != nil {
+		delete(w.holders, e.Body.ID)
+		return m
+	}
+	for _, m := range w.order[max(0, len(w.order)-scan):] {
+		switch {
+		case m.record || m.ended || m.matched:
+		case e.Kind == trace.Recv && m.whole != vtime.Never && m.length == e.Body.Len:
+			m.base = e.VA
+			return m
+		case e.Kind == trace.Lost && m.whole == vtime.Never:
+			return m
+		}
+	}
+	return nil
+}
