@@ -114,6 +114,9 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	}
 	w := r.sq.At(r.sq.cur)
 	r.build(p, w)
+	if r.retry.going && p.PSN == r.win.una {
+		r.retry.since = now.Add(r.qp.Path.Rate.Time(p.WireLen(false)))
+	}
 	r.step(w)
 	if p.AckReq {
 		r.timer.Start(now)

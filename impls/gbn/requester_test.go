@@ -500,6 +500,8 @@ var requesterScripts = []script{
 		< NAK psn=+0 PSN_SEQ_ERR
 		> WRITE_FIRST psn=+0 len=256
 		< NAK psn=+0 PSN_SEQ_ERR
+		+20us
+		< NAK psn=+0 PSN_SEQ_ERR
 		CQE 1 WRITE RETRY_EXC_ERR psn=+1
 		FATAL RETRY_EXC_ERR psn=+0`},
 	{"a NAK that comes with the timeout spends no retry of its own", func(qp *engine.QP) { qp.RetryCount = 1 }, `

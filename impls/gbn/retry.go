@@ -13,7 +13,7 @@ type retry struct {
 	rc.Retry
 	back  bool       // the cursor was put back to this snd_una, which is on its way again once the cursor has passed it
 	going bool       // snd_una was NAKed and is being retransmitted
-	since vtime.Time // when that began
+	since vtime.Time // when that began, or snd_una has left again
 }
 
 // Recovery has three causes, all of which end in rewind:
@@ -28,7 +28,7 @@ type retry struct {
 // goBack retransmits from una because the peer, explicitly or by implication, says that una is missing. One recovery of
 // a PSN runs at a time (GBN-RTX-005): what was in flight behind it may draw more NAKs, and stale responses of a READ show
 // the same gap again; restarting for each would multiply the waste and spend the retries. With
-// nack_interval a NAK that comes an interval later says that the retransmission was lost as well. While the retransmission
+// nack_interval a NAK that comes an interval after the retransmission has left says that it was lost as well. While the retransmission
 // waits for its turn on the line, no NAK can say anything of it: a retry is spent for packets that leave (RC-TMO-002).
 func (r *Requester) goBack(now vtime.Time) {
 	repeat := r.cfg.nackInterval > 0 && now.Sub(r.retry.since) >= r.cfg.nackInterval
