@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -54,26 +55,14 @@ const DefaultTimeout = 2 * time.Minute
 // Register adds the specs to the Ginkgo tree; RunSpecs then runs them. The error names the scenario that does not parse
 // or the field that is missing, and nothing is registered then.
 func Register(cfg Config) error {
-	if cfg.Run == nil || len(cfg.Implementations) == 0 || len(cfg.Scenarios) == 0 {
-		return errors.New("suite: give Run, and at least one implementation and one scenario")
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
-	}
-	for i := range cfg.Scenarios {
-		if _, err := cfg.Scenarios[i].Spec(); err != nil {
-			return err
-		}
+	if err := cfg.check(); err != nil {
+		return err
 	}
 	levels := levelsOfRules()
 	ginkgo.Describe("conformance", func() {
 		for _, impl := range cfg.Implementations {
-			ginkgo.Context(impl, ginkgo.Label("impl:"+labelOf(impl), cfg.Bench), func() {
-				for i := range cfg.Scenarios {
-					sc := &cfg.Scenarios[i]
-					if !cfg.Suits(impl, sc) || cfg.Fits != nil && !cfg.Fits(impl, sc) {
-						continue
-					}
+			ginkgo.Context(impl, cfg.common(impl), func() {
+				for sc := range cfg.suiting(impl) {
 					ginkgo.It(sc.Name, labels(sc, levels), ginkgo.SpecTimeout(cfg.Timeout), func(ctx ginkgo.SpecContext) {
 						cfg.verify(ctx, impl, sc)
 					})
@@ -87,16 +76,21 @@ func Register(cfg Config) error {
 // verify is the body of a spec.
 func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Scenario) {
 	ginkgo.GinkgoHelper()
+	cfg.conclude(cfg.play(ctx, impl, sc))
+}
+
+// play runs a scenario with an implementation, unless it asks for what is not declared, and judges it.
+func (cfg *Config) play(ctx context.Context, impl string, sc *scenarios.Scenario) *Outcome {
 	spec, err := sc.Spec()
 	var r *Result
 	if err == nil {
 		spec.Impl = [2]string{impl, cmp.Or(cfg.Peer, impl)}
 		if what := cfg.lack(spec); what != "" {
-			cfg.conclude(&Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench, Status: rule.NotApplicable, Reason: what})
+			return &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench, Status: rule.NotApplicable, Reason: what}
 		}
 		r, err = cfg.Run(ctx, impl, sc, spec)
 	}
-	cfg.conclude(Judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl)))
+	return Judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl))
 }
 
 // lack is what a Spec asks of an implementation that does not declare it.
@@ -118,6 +112,37 @@ func (cfg *Config) conclude(o *Outcome) {
 		ginkgo.Skip(o.String())
 	}
 	gomega.NewGomega(ginkgo.Fail).Expect(o).To(keepTheRules())
+}
+
+// check looks at what is given, and at every scenario.
+func (cfg *Config) check() error {
+	if cfg.Run == nil || len(cfg.Implementations) == 0 || len(cfg.Scenarios) == 0 {
+		return errors.New("suite: give Run, and at least one implementation and one scenario")
+	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	for i := range cfg.Scenarios {
+		if _, err := cfg.Scenarios[i].Spec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suiting yields the scenarios that an implementation takes part in.
+func (cfg *Config) suiting(impl string) iter.Seq[*scenarios.Scenario] {
+	return func(yield func(*scenarios.Scenario) bool) {
+		for i := range cfg.Scenarios {
+			sc := &cfg.Scenarios[i]
+			if cfg.Suits(impl, sc) && (cfg.Fits == nil || cfg.Fits(impl, sc)) && !yield(sc) {
+				return
+			}
+		}
+	}
+}
+
+// common are the labels of all specs of an implementation.
+func (cfg *Config) common(impl string) ginkgo.Labels {
+	return ginkgo.Label("impl:"+labelOf(impl), cfg.Bench)
 }
 
 // labelOf is an implementation in a label, which holds no path: of a program its last part.

@@ -83,6 +83,18 @@ func NewProcessor(used [2]time.Duration, payload int64) *Processor {
 // and breaks no rule.
 const Incomplete = "INCOMPLETE"
 
+// ExitCode is the process exit code for a status: 0 all required rules passed, 1 a failure that stands, 3 INVALID, ERROR, INCOMPLETE,
+// or what proves nothing, where none stands.
+func ExitCode(status string) int {
+	switch status {
+	case rule.Pass.String():
+		return 0
+	case rule.Invalid.String(), rule.Error.String(), rule.Inconclusive.String(), Incomplete:
+		return 3
+	}
+	return 1
+}
+
 // Fault says which end crashed, stalled or was not done when the run had to end.
 type Fault struct {
 	Side    string `json:"side"`    // "A" or "B"

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -52,6 +53,10 @@ type Options struct {
 	Paint    bool                        // the table in colours
 	Select   suite.Options
 
+	// Scenarios are played in place of those that come with the program, and Command is what runs one of them again; nil are those of conform.
+	Scenarios []scenarios.Scenario
+	Command   func(impl, scenario string) string
+
 	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has it. Ended hears
 	// of the last run of each scenario, before its outcome. Both may be nil.
 	View   func(*suite.Outcome) *suite.Outcome
@@ -88,6 +93,8 @@ type Session struct {
 	Table  *Table             // likewise
 	Specs  []suite.Spec       // those selected; likewise
 	Kernel string             // of the machine that the scenarios ran on, when they did
+
+	mu sync.Mutex // of Kernel: scenarios in virtual time may run at once
 }
 
 // New finds who is to be judged. Programs are asked what they can do, which needs the bench and its privilege.
@@ -154,10 +161,23 @@ func (s *Session) reference() []string {
 
 // Register makes the scenarios known to Ginkgo, which a process can do once, and selects some of them.
 func (s *Session) Register(waived []rule.Waiver) error {
+	if err := suite.Register(s.suite(waived)); err != nil {
+		return fault.Broken(err)
+	}
+	var err error
+	s.Specs, err = suite.List(s.Select)
+	return s.chosen(err)
+}
+
+// suite is what is judged and how, by the waivers that hold.
+func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	s.Waived, s.Table = waived, NewTable(s.Impls, s.Peer, s.Paint)
 	s.Table.again = s.Again
-	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: scenarios.All(), Bench: s.Bench,
-		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.observe,
+	if s.Scenarios == nil {
+		s.Scenarios = scenarios.All()
+	}
+	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: s.Scenarios, Bench: s.Bench,
+		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.Observe,
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result, error) {
 			r, err := s.run(ctx, impl, sc, spec)
 			return run.ForSuite(r), err
@@ -166,11 +186,11 @@ func (s *Session) Register(waived []rule.Waiver) error {
 		judgeDevice(&cfg)
 		s.Table.account = newAccount(cfg.Scenarios)
 	}
-	if err := suite.Register(cfg); err != nil {
-		return fault.Broken(err)
-	}
-	var err error
-	s.Specs, err = suite.List(s.Select)
+	return cfg
+}
+
+// chosen is the error of a selection.
+func (s *Session) chosen(err error) error {
 	if err == nil && len(s.Specs) == 0 {
 		err = fmt.Errorf("no scenario is selected; see: conform --list")
 	}
@@ -186,8 +206,8 @@ func (s *Session) List(out io.Writer) error {
 	return w.Flush()
 }
 
-// observe takes in the outcome of a scenario.
-func (s *Session) observe(o *suite.Outcome) {
+// Observe takes in the outcome of a scenario.
+func (s *Session) Observe(o *suite.Outcome) {
 	if s.View != nil {
 		o = s.View(o)
 	}
@@ -224,6 +244,9 @@ func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, 
 
 // Again is the command that runs one scenario again.
 func (s *Session) Again(impl, scenario string) string {
+	if s.Command != nil {
+		return s.Command(impl, scenario)
+	}
 	if h := s.Hosted; h.File != "" {
 		which := ""
 		if h.Host != "" {
@@ -260,7 +283,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})
 	if r != nil {
-		s.Kernel = run.Device(r).Kernel
+		s.seen(run.Device(r).Kernel)
 	}
 	return r, err
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// evidence gathers what the scenarios of a qualification say.
-type evidence struct {
+// Evidence gathers what the scenarios say of the rules of a profile.
+type Evidence struct {
 	profile   *profiles.Profile
 	session   *conform.Session // that played them
 	scenarios []model.ScenarioOutcome
@@ -28,12 +28,13 @@ type evidence struct {
 	facts     []model.Fact // of the machine
 }
 
-func newEvidence(p *profiles.Profile, session *conform.Session) *evidence {
-	return &evidence{profile: p, session: session, findings: map[[2]string]string{}, reasons: map[[2]string]string{}, results: map[[2]string]*model.Result{}}
+// NewEvidence begins to gather, for a session whose Ended and Judged are those of the evidence.
+func NewEvidence(p *profiles.Profile, session *conform.Session) *Evidence {
+	return &Evidence{profile: p, session: session, findings: map[[2]string]string{}, reasons: map[[2]string]string{}, results: map[[2]string]*model.Result{}}
 }
 
-// eligible refuses who does not declare what the profile is about: all its rules would be NOT-APPLICABLE.
-func (e *evidence) eligible() error {
+// Eligible refuses who does not declare what the profile is about: all its rules would be NOT-APPLICABLE.
+func (e *Evidence) Eligible() error {
 	for _, c := range e.capabilities() {
 		if f := e.profile.Missing(c.Features); f != "" && c.Name == subject(&e.session.Options) {
 			return fmt.Errorf("profile %s: %s does not declare %s, which the profile is about; it declares %s", e.profile.Name, c.Name, f, strings.Join(c.Features, " "))
@@ -42,16 +43,16 @@ func (e *evidence) eligible() error {
 	return nil
 }
 
-// ended notes the last run of a scenario, which comes before its outcome.
-func (e *evidence) ended(impl, scenario string, r *model.Result) {
+// Ended notes the last run of a scenario, which comes before its outcome.
+func (e *Evidence) Ended(impl, scenario string, r *model.Result) {
 	e.results[[2]string{impl, scenario}] = &model.Result{Certificates: r.Certificates}
 	if len(e.facts) == 0 {
 		e.facts = r.Environment
 	}
 }
 
-// judged takes in an outcome.
-func (e *evidence) judged(o *suite.Outcome) {
+// Judged takes in an outcome.
+func (e *Evidence) Judged(o *suite.Outcome) {
 	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(), Reason: o.Reason, State: o.State, Fault: o.Fault, Seed: o.Seed,
 		SpecHash: o.SpecHash, Folder: o.Folder, Again: e.session.Again(o.Impl, o.Scenario)}
 	if r := e.results[[2]string{o.Impl, o.Scenario}]; r != nil {
@@ -77,15 +78,15 @@ func note(into map[[2]string]string, id, impl, text string) {
 }
 
 // role is that of a device, which is judged in two; "" for an implementation.
-func (e *evidence) role(impl string) string {
+func (e *Evidence) role(impl string) string {
 	if e.session.Device == "" {
 		return ""
 	}
 	return strings.TrimPrefix(impl, e.session.Device+"-")
 }
 
-// qualification puts together what is known when the scenarios have been run.
-func (e *evidence) qualification() *model.Qualification {
+// Qualification puts together what is known when the scenarios have been run.
+func (e *Evidence) Qualification() *model.Qualification {
 	e.session.Settle()
 	q := &model.Qualification{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Bench: e.session.Bench,
 		Profile: e.profile.Name, Title: e.profile.Title, Subject: subject(&e.session.Options), Peer: cmp.Or(e.session.Peer, subject(&e.session.Options)), Reference: e.profile.Reference,
@@ -102,7 +103,7 @@ func (e *evidence) qualification() *model.Qualification {
 }
 
 // outcome is what all scenarios say of a rule; nil for one that is not of the profile and was not judged.
-func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
+func (e *Evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 	core := e.profile.IsCore(r.ID)
 	required := core || e.profile.Requires(r.ID, r.Level)
 	o := &model.RuleOutcome{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Role: e.role(impl), Required: required, Core: core}
@@ -132,7 +133,7 @@ func (e *evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 }
 
 // foreign says why a rule was judged nowhere.
-func (e *evidence) foreign(r *rule.Rule, impl string) string {
+func (e *Evidence) foreign(r *rule.Rule, impl string) string {
 	switch declared := e.session.Declarations()[impl]; {
 	case e.session.Device != "":
 	case r.Device:
@@ -144,7 +145,7 @@ func (e *evidence) foreign(r *rule.Rule, impl string) string {
 }
 
 // waivers says what became of the waivers that name the subject.
-func (e *evidence) waivers() []model.WaiverOutcome {
+func (e *Evidence) waivers() []model.WaiverOutcome {
 	out := []model.WaiverOutcome{}
 	for _, w := range e.session.Waived {
 		named, status := false, rule.Inconclusive
@@ -171,7 +172,7 @@ func (e *evidence) waivers() []model.WaiverOutcome {
 }
 
 // capabilities is what the ends declare, the subject first.
-func (e *evidence) capabilities() (out []model.Capabilities) {
+func (e *Evidence) capabilities() (out []model.Capabilities) {
 	if e.session.Device != "" {
 		d := dut.Describe(e.session.Device)
 		return []model.Capabilities{capabilitiesOf(&d, nil)}

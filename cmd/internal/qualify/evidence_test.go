@@ -28,14 +28,14 @@ func TestEvidence(t *testing.T) {
 		{Rule: "GBN-NAK-002", Impl: "gbn", Owner: "o", Reason: "r", Expires: "9999-12-31"},
 		{Rule: "GBN-NAK-003", Impl: "gbn", Owner: "o", Reason: "r", Expires: "2020-01-01"},
 		{Rule: "GBN-*", Impl: "other", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
-	e := newEvidence(&p, s)
+	e := NewEvidence(&p, s)
 	o := &suite.Outcome{Impl: "gbn", Scenario: "one", Bench: "sim", Status: rule.Fail, Unseen: []string{"GBN-RTX-003"},
 		Findings: []rule.Finding{{Rule: "GBN-NAK-003", Record: 4, Packet: "A>B SEND_ONLY psn=+2", Text: "no NAK", Blame: rule.Responder}},
 		Verdicts: []suite.Verdict{{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 3}, {Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Reason: "waived by o"},
 			{Rule: "GBN-NAK-003", Status: rule.Fail, Met: 2, Total: 2}}}
 	s.Table.Add(o)
-	e.judged(o)
-	q := e.qualification()
+	e.Judged(o)
+	q := e.Qualification()
 	for id, want := range map[string]model.RuleOutcome{
 		"GBN-NAK-001": {Status: "PASS", Judged: 1, Met: 3},
 		"GBN-NAK-002": {Status: "XFAIL", Judged: 1, Met: 1, Total: 1, Reason: "waived by o"},
@@ -69,7 +69,7 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 		{Rule: "GBN-NAK-002", Impl: "gbn", Sure: "two", In: "two,three", Owner: "o", Reason: "r", Expires: day},
 		{Rule: "GBN-NAK-003", Impl: "gbn", Sure: "three", Owner: "o", Reason: "r", Expires: day},
 		{Rule: "GBN-NAK-001", Impl: "gbn", Sure: "two", Owner: "o", Reason: "r", Expires: day}}}
-	e := newEvidence(&p, s)
+	e := NewEvidence(&p, s)
 	for _, o := range []*suite.Outcome{
 		{Impl: "gbn", Scenario: "one", Status: rule.Fail, Findings: []rule.Finding{{Rule: "GBN-DUP-001", Side: "B", Text: "of the peer"}},
 			Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Fail, Required: true, Met: 1, Total: 1, Against: [2]int{0, 1}},
@@ -77,11 +77,11 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 		{Impl: "gbn", Scenario: "two", Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Pass, Met: 1},
 			{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 1}, {Rule: "GBN-NAK-002", Status: rule.Pass, Met: 1}}},
 	} {
-		o = own(&s.Options, o)
+		o = Own(&s.Options)(o)
 		s.Table.Add(o)
-		e.judged(o)
+		e.Judged(o)
 	}
-	q := e.qualification()
+	q := e.Qualification()
 	for id, want := range map[string]string{"GBN-DUP-001": "PASS", "GBN-NAK-001": "XPASS", "GBN-NAK-002": "XPASS", "GBN-NAK-003": "PASS"} {
 		i := slices.IndexFunc(q.Rules, func(r model.RuleOutcome) bool { return r.Rule == id })
 		if got := q.Rules[i]; got.Status != want {
@@ -97,7 +97,7 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	s.Peer = ""
-	if o := (&suite.Outcome{Status: rule.Fail}); own(&s.Options, o) != o {
+	if o := (&suite.Outcome{Status: rule.Fail}); Own(&s.Options)(o) != o {
 		t.Error("an implementation that meets itself is to blame for both ends")
 	}
 }

@@ -60,7 +60,7 @@ type Session struct {
 	options  Options
 	started  time.Time
 	session  *conform.Session // that plays the scenarios
-	evidence *evidence
+	evidence *Evidence
 }
 
 // New finds who is to be judged.
@@ -72,7 +72,7 @@ func New(o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	played.View = func(out *suite.Outcome) *suite.Outcome { return own(&played.Options, out) }
+	played.View = Own(&played.Options)
 	return &Session{options: o, started: started, session: played}, nil
 }
 
@@ -81,9 +81,9 @@ func (s *Session) Register(waived []rule.Waiver) error {
 	if err := s.session.Register(waived); err != nil {
 		return err
 	}
-	s.evidence = newEvidence(&s.options.Profile, s.session)
-	s.session.Judged, s.session.Ended = s.evidence.judged, s.evidence.ended
-	return fault.Usage(s.evidence.eligible())
+	s.evidence = NewEvidence(&s.options.Profile, s.session)
+	s.session.Judged, s.session.Ended = s.evidence.Judged, s.evidence.Ended
+	return fault.Usage(s.evidence.Eligible())
 }
 
 // Open opens the bench and makes the report folder. One that holds a qualification is not overwritten.
@@ -105,11 +105,10 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 
 // Verdict measures the targets and puts everything together. When ctx has ended, nobody is qualified.
 func (s *Session) Verdict(ctx context.Context, progress func(share float64, what string)) (*model.Qualification, error) {
-	q := s.evidence.qualification()
+	q := s.evidence.Qualification()
 	q.Command, q.Folder = s.options.Command, s.options.Folder
-	m := measurement{profile: &s.options.Profile, session: s.session, peer: q.Peer, seeds: s.options.Seeds}
-	if err := m.run(ctx, q, progress); err != nil {
-		return nil, fault.Broken(err)
+	if err := Measure(ctx, &s.options.Profile, s.session, s.options.Seeds, q, progress); err != nil {
+		return nil, err
 	}
 	q.Started, q.Wall = s.started.UTC().Format(time.RFC3339), time.Since(s.started).Seconds()
 	q.Settle()
@@ -122,13 +121,15 @@ func (s *Session) Verdict(ctx context.Context, progress func(share float64, what
 	return q, nil
 }
 
-// own is what an outcome says of the subject alone: with another implementation at B, what that breaks is not the subject's
-// doing. The peer of a device is the reference itself, or the device again.
-func own(c *conform.Options, o *suite.Outcome) *suite.Outcome {
-	if c.Device != "" || c.Peer == "" || c.Peer == c.Impl {
-		return o
+// Own is a View of a session that leaves what an outcome says of the subject alone: with another implementation at B, what that
+// breaks is not the subject's doing. The peer of a device is the reference itself, or the device again.
+func Own(c *conform.Options) func(*suite.Outcome) *suite.Outcome {
+	return func(o *suite.Outcome) *suite.Outcome {
+		if c.Device != "" || c.Peer == "" || c.Peer == c.Impl {
+			return o
+		}
+		return o.Of(trace.A)
 	}
-	return o.Of(trace.A)
 }
 
 // subject is the name of who is judged.

@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -31,6 +32,12 @@ type measurement struct {
 
 	mu   sync.Mutex
 	made []model.ScenarioOutcome // what the runs were: many, and several at once in virtual time
+}
+
+// Measure runs the targets of a profile with so many seeds, and takes what came of them into q.
+func Measure(ctx context.Context, p *profiles.Profile, session *conform.Session, seeds int, q *model.Qualification, progress func(share float64, what string)) error {
+	m := measurement{profile: p, session: session, peer: q.Peer, seeds: seeds}
+	return fault.Broken(m.run(ctx, q, progress))
 }
 
 // run runs the targets, the implementation and the reference in turn, and takes them into q.

@@ -208,17 +208,8 @@ func settle(r *model.Result, err error) {
 	}
 }
 
-// ExitCode is the process exit code for a result: 0 all required rules passed, 1 a failure that stands, 3 INVALID, ERROR, INCOMPLETE,
-// or a run that proves nothing, where none stands.
-func ExitCode(r *model.Result) int {
-	switch r.Status {
-	case rule.Pass.String():
-		return 0
-	case rule.Invalid.String(), rule.Error.String(), rule.Inconclusive.String(), model.Incomplete:
-		return 3
-	}
-	return 1
-}
+// ExitCode is the process exit code for a result.
+func ExitCode(r *model.Result) int { return model.ExitCode(r.Status) }
 
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }

@@ -1,0 +1,25 @@
+package conform
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+)
+
+// Alone selects scenarios by their labels, as Register does, for a caller who plays them one by one and gives to Observe what is to
+// count. Ginkgo has no part in it, so that a process can do it for several sessions.
+func (s *Session) Alone(waived []rule.Waiver) (*suite.Alone, error) {
+	alone, err := suite.NewAlone(s.suite(waived), s.Select.LabelFilter)
+	if err != nil {
+		return nil, fault.Usage(err)
+	}
+	s.Specs = alone.Specs
+	return alone, s.chosen(nil)
+}
+
+// seen notes the kernel of a run.
+func (s *Session) seen(kernel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Kernel = kernel
+}
