@@ -42,7 +42,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	c.SetOut(stdout)
-	c.AddCommand(runCommand(), conformCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
+	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), explainCommand(), datasheetCommand(), tapeCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)

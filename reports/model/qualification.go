@@ -184,9 +184,9 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 			m := &q.Targets.Claims[i].Measured[k]
 			switch m.Status {
 			case suite.Broken:
-				add(rule.Fail, "target %s FAIL: %.3g, want %.3g at least", m.Title(), m.Estimate.Value, value(m.Low))
+				add(rule.Fail, "target %s FAIL: %.3g, want %s", m.Title(), m.Estimate.Value, bound(m))
 			case suite.Open:
-				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %.3g at least; more --seeds would tell", m.Title(), m.Estimate.Value, value(m.Low))
+				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %s; more --seeds would tell", m.Title(), m.Estimate.Value, bound(m))
 			case suite.Unknown:
 				add(unmeasured, "target %s %s: %s", m.Title(), unmeasured, m.Trouble)
 			}
@@ -194,11 +194,17 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 	}
 }
 
-func value(x *float64) float64 {
-	if x == nil {
-		return 0
+// bound is what a number must keep, in words.
+func bound(m *suite.Measured) string {
+	switch {
+	case m.High == nil && m.Low == nil:
+		return "0 at least"
+	case m.High == nil:
+		return fmt.Sprintf("%.3g at least", *m.Low)
+	case m.Low == nil:
+		return fmt.Sprintf("%.3g at most", *m.High)
 	}
-	return *x
+	return fmt.Sprintf("%.3g to %.3g", *m.Low, *m.High)
 }
 
 // name is the rule, and the role in which it was judged.

@@ -45,7 +45,7 @@ func RunAndHunt(ctx context.Context, o Options, engines []Broken, turn func()) *
 func Hunt(ctx context.Context, o Options, broken []Broken) []model.Kill {
 	h := &hunt{options: &o}
 	kills := make([]model.Kill, len(broken))
-	each(len(broken), o.Jobs, func(i int) {
+	Each(len(broken), o.Jobs, func(i int) {
 		kills[i] = h.kill(ctx, &broken[i])
 		h.done(len(broken), broken[i].Name)
 	})

@@ -131,7 +131,7 @@ func Run(ctx context.Context, o Options) *model.Matrix {
 	}
 	m.Cells = make([]model.Cell, len(o.Rows)*len(o.Links))
 	p := &progress{options: &o, shares: make([]float64, len(m.Cells))}
-	each(len(m.Cells), o.Jobs, func(i int) {
+	Each(len(m.Cells), o.Jobs, func(i int) {
 		m.Cells[i] = o.cell(ctx, i, p)
 		p.done(i, &m.Cells[i])
 	})
@@ -140,8 +140,8 @@ func Run(ctx context.Context, o Options) *model.Matrix {
 	return m
 }
 
-// each calls f with 0 to n-1, so many of them at once.
-func each(n, jobs int, f func(i int)) {
+// Each calls f with 0 to n-1, so many of them at once.
+func Each(n, jobs int, f func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range max(1, jobs) {

@@ -1,0 +1,220 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// repeats is how often the same Spec is run again where time is real and it failed: what is broken fails each time.
+const repeats = 2
+
+// played is one scenario as it was run.
+type played struct {
+	outcome *suite.Outcome
+	result  *model.Result // of the last attempt; nil where nothing was run
+	repeats []string
+}
+
+// judging is a stage while its scenarios are being played.
+type judging struct {
+	*stage
+	evidence *qualify.Evidence
+	runs     []model.GateRun // in the order of the outcomes
+
+	mu      sync.Mutex
+	results map[string]*model.Result // of scenarios that are being played, by name and implementation
+}
+
+// judge plays the scenarios of the stage: all of them and several at once in virtual time, else one after the other until one has failed.
+func (st *stage) judge(ctx context.Context, show func(float64, string)) {
+	j := &judging{stage: st, evidence: qualify.NewEvidence(&st.gate.profile, st.session), results: map[string]*model.Result{}}
+	st.session.View = qualify.Own(&st.session.Options)
+	st.session.Judged, st.session.Ended = j.evidence.Judged, j.ended
+	if err := j.evidence.Eligible(); err != nil {
+		st.out.Status, st.out.Reasons = rule.Fail.String(), []string{err.Error()}
+		return
+	}
+	var left []suite.Spec
+	var why string
+	if st.session.Bench == "sim" {
+		left, why = j.together(ctx, show)
+	} else {
+		left, why = j.oneByOne(ctx, show)
+	}
+	st.leave(names(left), why)
+	j.conclude()
+}
+
+// ended keeps what is needed of the last run of a scenario.
+func (j *judging) ended(impl, scenario string, r *model.Result) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.results[impl+" "+scenario] = &model.Result{Certificates: r.Certificates, Environment: r.Environment, Ladders: r.Ladders, Summary: r.Summary}
+}
+
+// once plays a scenario.
+func (j *judging) once(ctx context.Context, s suite.Spec) *played {
+	o := j.alone.Play(ctx, s)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := &played{outcome: o, result: j.results[s.Impl+" "+s.Scenario]}
+	delete(j.results, s.Impl+" "+s.Scenario)
+	return p
+}
+
+// together plays scenarios in virtual time. What they are told by does not depend on how many run at once.
+func (j *judging) together(ctx context.Context, show func(float64, string)) (left []suite.Spec, why string) {
+	specs := j.alone.Specs
+	all := make([]*played, len(specs))
+	var mu sync.Mutex
+	done := 0
+	matrix.Each(len(specs), j.gate.options.Jobs, func(i int) {
+		if j.gate.late(ctx) != "" {
+			return
+		}
+		all[i] = j.once(ctx, specs[i])
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		show(float64(done)/float64(len(specs)), specs[i].Scenario)
+	})
+	for i, p := range all {
+		if p == nil {
+			left = append(left, specs[i])
+			continue
+		}
+		j.take(p)
+	}
+	return left, j.gate.late(ctx)
+}
+
+// oneByOne plays scenarios in real time, those that show most first. A failure is repeated, so that what is flaky is told from what is
+// broken, and ends the stage.
+func (j *judging) oneByOne(ctx context.Context, show func(float64, string)) (left []suite.Spec, why string) {
+	specs := tellingFirst(j.alone.Specs)
+	for i, s := range specs {
+		if why := j.gate.late(ctx); why != "" {
+			return specs[i:], why
+		}
+		show(float64(i)/float64(len(specs)), s.Scenario)
+		p := j.once(ctx, s)
+		failed := p.outcome.Status == rule.Fail
+		for n := 0; failed && n < repeats && j.gate.late(ctx) == ""; n++ {
+			p.repeats = append(p.repeats, j.again(ctx, s, p.outcome.Folder))
+		}
+		j.take(p)
+		if failed && !j.gate.options.KeepGoing {
+			return specs[i+1:], s.Scenario + " failed"
+		}
+	}
+	return nil, ""
+}
+
+// again runs the same Spec once more, and returns how it ended. The run folder of the first is kept from it.
+func (j *judging) again(ctx context.Context, s suite.Spec, folder string) string {
+	first := folder + ".first"
+	if folder != "" && os.Rename(folder, first) == nil {
+		defer func() {
+			_ = os.RemoveAll(folder) // what cannot be removed stays beside
+			_ = os.Rename(first, folder)
+		}()
+	}
+	return j.once(ctx, s).outcome.Status.String()
+}
+
+// take counts what came of a scenario. The run folder of one that passed is not kept.
+func (j *judging) take(p *played) {
+	o := p.outcome
+	if o.Folder != "" && (o.Passed() || o.Status == rule.NotApplicable) {
+		_ = os.RemoveAll(o.Folder) // what cannot be removed stays
+		o.Folder = ""
+	}
+	r := model.GateRun{Repeats: p.repeats}
+	if p.result != nil {
+		j.evidence.Ended(o.Impl, o.Scenario, p.result)
+		if j.out.Exact {
+			r.Numbers = exact(&p.result.Summary)
+		}
+		j.draw(p)
+	}
+	for _, v := range o.Verdicts {
+		if v.Status == rule.Fail && v.Required {
+			r.Broken = append(r.Broken, v.Rule)
+		}
+	}
+	j.runs = append(j.runs, r)
+	j.session.Observe(o)
+}
+
+// draw keeps the first ladder of a required rule.
+func (j *judging) draw(p *played) {
+	if j.ladder != nil || p.outcome.Status != rule.Fail {
+		return
+	}
+	for _, l := range p.result.Ladders {
+		if slices.ContainsFunc(p.outcome.Verdicts, func(v suite.Verdict) bool { return v.Rule == l.Rule && v.Required && v.Status == rule.Fail }) {
+			j.ladder = &model.GateLadder{Stage: j.out.Title(), Run: p.outcome.Scenario, Rule: l.Rule, Text: l.Text}
+			return
+		}
+	}
+}
+
+// conclude puts together what the scenarios said.
+func (j *judging) conclude() {
+	q := j.evidence.Qualification()
+	q.Settle()
+	for i := range q.Scenarios {
+		j.runs[i].ScenarioOutcome = q.Scenarios[i]
+	}
+	j.out.Rules, j.out.Runs, j.waivers = q.Rules, j.runs, q.Waivers
+	j.out.Status, j.out.Reasons = q.Status, q.Reasons
+	if q.Status == rule.Inconclusive.String() && len(j.out.Left) > 0 {
+		j.out.Status = model.Incomplete
+		j.out.Reasons = append(j.out.Reasons, j.out.Why+" before all was seen that has to be; give it a greater budget")
+	}
+}
+
+// exact are the numbers of a run in virtual time, of which any difference is a change of the program.
+func exact(s *metrics.Summary) []model.GateNumber {
+	return []model.GateNumber{{Name: "elapsed ns", Value: s.ElapsedNs}, {Name: "packets", Value: s.Packets}, {Name: "data packets", Value: s.DataPackets},
+		{Name: "retransmitted", Value: s.Retransmitted}, {Name: "lost", Value: s.Lost}, {Name: "NAKs", Value: s.NAKs}, {Name: "RNR NAKs", Value: s.RNRs},
+		{Name: "timeouts", Value: s.Timeouts}, {Name: "messages", Value: s.Messages}}
+}
+
+// tellingFirst orders scenarios so that those come first that exercise most of what none before them does: a budget that ends early has
+// then shown as many rules as it could.
+func tellingFirst(specs []suite.Spec) []suite.Spec {
+	rest, seen, out := slices.Clone(specs), map[string]bool{}, make([]suite.Spec, 0, len(specs))
+	fresh := func(s suite.Spec) (n int) {
+		for _, label := range s.Labels {
+			if !seen[label] {
+				n++
+			}
+		}
+		return n
+	}
+	for len(rest) > 0 {
+		best := 0
+		for i := range rest {
+			if cmp.Compare(fresh(rest[i]), fresh(rest[best])) > 0 {
+				best = i
+			}
+		}
+		for _, label := range rest[best].Labels {
+			seen[label] = true
+		}
+		out = append(out, rest[best])
+		rest = slices.Delete(rest, best, best+1)
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
+	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// measuring adds the stages of numbers: on every bench the targets of the profiles, and in virtual time the links under many seeds,
+// for what comes later to be compared with, and claims of the papers.
+func (s *Session) measuring(first *stage, links []scenarios.Scenario) error {
+	o := &s.options
+	add := func(name string, numbers []string, measure func(context.Context, *stage, func(float64, string)) error) {
+		s.stages = append(s.stages, &stage{gate: s, session: first.session, out: s.empty(name, first.session.Bench), numbers: numbers, measure: measure})
+	}
+	if n := len(s.profile.Targets); n > 0 {
+		var names []string
+		for _, t := range s.profile.Targets {
+			names = append(names, t.Name)
+		}
+		add("targets", names, profileTargets)
+	}
+	if first.session.Bench != "sim" {
+		return nil
+	}
+	wanted, err := s.linkNumbers(links)
+	if err == nil && len(o.Targets) > 0 {
+		var claimed []targets.Target
+		claimed, err = claims.Select("A,V", o.Targets)
+		wanted = append(wanted, claimed...)
+	}
+	if err != nil || len(wanted) == 0 {
+		return fault.Usage(err)
+	}
+	run := suite.Options{Targets: wanted, Seeds: o.Seeds, Jobs: o.Jobs, Confidence: 0.95, Accounts: claims.Accounts(), Run: claims.Measure, Cost: claims.Cost}
+	if _, err := run.Specs(); err != nil {
+		return fault.Usage(err)
+	}
+	add("numbers", titles(wanted), func(ctx context.Context, st *stage, show func(float64, string)) (err error) {
+		run.Progress = show
+		st.out.Numbers, err = suite.Measure(ctx, run)
+		return err
+	})
+	return nil
+}
+
+// titles are the numbers of targets, as people write them.
+func titles(list []targets.Target) (out []string) {
+	for i := range list {
+		for k := range list[i].Checks {
+			out = append(out, list[i].Checks[k].Title())
+		}
+	}
+	return out
+}
+
+// linkMetrics are the numbers of a link.
+var linkMetrics = []targets.Metric{
+	{Name: "goodput", Unit: "Mb/s", Runs: 1, Of: func(r []targets.Run) float64 { return r[0].GoodputBps / 1e6 }},
+	{Name: "FCT p99", Unit: "ms", LowerIsBetter: true, Runs: 1, Of: func(r []targets.Run) float64 { return float64(r[0].FCT.P99) / 1e6 }},
+	{Name: "data packets", LowerIsBetter: true, Runs: 1, Of: func(r []targets.Run) float64 { return float64(r[0].DataPackets) }},
+}
+
+// linkID is what the numbers of the links are called among the claims of papers.
+const linkID = "PT-LK-01"
+
+// linkNumbers are the links as something to measure. They have no bound: they are for comparing.
+func (s *Session) linkNumbers(links []scenarios.Scenario) ([]targets.Target, error) {
+	if len(links) == 0 {
+		return nil, nil
+	}
+	t := targets.Target{ID: linkID, Source: "links of the gate", Claim: "numbers over the links of the gate", Class: targets.Undefined,
+		Reason: "no bound: compared with the baseline"}
+	for _, link := range links {
+		spec, err := link.Spec()
+		if err != nil {
+			return nil, err
+		}
+		spec.Impl = [2]string{s.gate.Subject, s.gate.Peer}
+		for _, m := range linkMetrics {
+			t.Checks = append(t.Checks, targets.Check{Name: link.Name + " " + m.Name, Metric: m, Runs: []string{spec.String()}, Bound: targets.Bound{Low: 0, High: math.MaxFloat64}})
+		}
+	}
+	return []targets.Target{t}, nil
+}
+
+// profileTargets measures the targets of the profiles beside their reference.
+func profileTargets(ctx context.Context, st *stage, show func(float64, string)) error {
+	q := &model.Qualification{Peer: st.gate.gate.Peer}
+	err := qualify.Measure(ctx, &st.gate.profile, st.session, targetSeeds, q, show)
+	st.out.Numbers = q.Targets
+	for _, r := range q.TargetRuns {
+		st.out.Runs = append(st.out.Runs, model.GateRun{ScenarioOutcome: r})
+	}
+	return err
+}
+
+// targetSeeds is how many runs the targets of a profile take, as those of qualify do.
+const targetSeeds = 3
+
+// measured runs a stage of numbers, and leaves out what the budget did not allow.
+func (st *stage) measured(ctx context.Context, show func(float64, string)) error {
+	if why := st.gate.late(ctx); why != "" {
+		st.leave(st.numbers, why)
+		return nil
+	}
+	limited := ctx
+	if o := &st.gate.options; o.Budget > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadlineCause(ctx, st.gate.started.Add(o.Budget), errLate)
+		defer cancel()
+	}
+	if err := st.measure(limited, st, show); err != nil {
+		return err
+	}
+	if m := st.out.Numbers; m != nil {
+		m.Version, m.Commit, m.Bench = build.Version(), build.Commit(), st.out.Bench
+		if limited.Err() != nil {
+			st.leave(unmeasured(m), st.gate.late(ctx))
+		}
+		st.out.SettleNumbers()
+	}
+	return nil
+}
+
+var errLate = errors.New("the budget was used up")
+
+// unmeasured takes the numbers out of a result that were not measured, and returns their titles.
+func unmeasured(m *suite.Result) (left []string) {
+	for i := range m.Claims {
+		c := &m.Claims[i]
+		c.Measured = slices.DeleteFunc(c.Measured, func(x suite.Measured) bool {
+			if x.Status == suite.Unknown {
+				left = append(left, x.Title())
+			}
+			return x.Status == suite.Unknown
+		})
+		c.Settle()
+	}
+	m.Settle()
+	return left
+}

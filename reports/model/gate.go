@@ -1,0 +1,226 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+)
+
+// Gate is whether a change may be merged, and everything that says so. It is written as gate.json, which is also what a later gate
+// takes for its baseline.
+type Gate struct {
+	Format  int     `json:"format"`
+	Version string  `json:"version"` // of this tool
+	Commit  string  `json:"commit"`
+	Built   string  `json:"built,omitempty"` // when that was committed, RFC 3339; "" when unknown
+	Started string  `json:"started"`         // RFC 3339
+	Wall    float64 `json:"wall_seconds"`
+	Command string  `json:"command"` // makes it again
+	Folder  string  `json:"folder"`  // holds the run folders of what did not pass
+	File    string  `json:"file,omitempty"`
+	Subject string  `json:"subject"`
+	Peer    string  `json:"peer"` // at the other end; the subject itself when nobody else was named
+
+	Status  string   `json:"status"`  // PASS, FAIL, INVALID, ERROR, or INCOMPLETE when what was left out had to be seen
+	Reasons []string `json:"reasons"` // why it is not PASS
+
+	Stages  []GateStage     `json:"stages"` // in the order in which they were run, the fast and exact ones first
+	Waivers []WaiverOutcome `json:"waivers"`
+
+	Baseline *GateBaseline `json:"baseline,omitempty"` // nil without one
+	Changes  []GateChange  `json:"changes"`            // since the baseline, what is worse first; none when nothing changed
+	Ladder   *GateLadder   `json:"ladder,omitempty"`   // of the first finding that a packet shows
+}
+
+// GateStage is what was run on one bench for one purpose.
+type GateStage struct {
+	Name  string  `json:"name"` // "conformance", "links" or "targets"
+	Bench string  `json:"bench"`
+	Exact bool    `json:"exact"` // in virtual time, where the same commit gives the same numbers
+	Wall  float64 `json:"wall_seconds"`
+
+	Status  string   `json:"status"`
+	Reasons []string `json:"reasons"`
+	Left    []string `json:"left_out,omitempty"` // what was selected and not run, and Why
+	Why     string   `json:"why,omitempty"`
+
+	Rules   []RuleOutcome `json:"rules,omitempty"` // in the order of the catalogue
+	Runs    []GateRun     `json:"runs,omitempty"`
+	Numbers *suite.Result `json:"numbers,omitempty"` // each with the values of its seeds
+}
+
+// GateRun is a scenario, or a link of the matrix.
+type GateRun struct {
+	ScenarioOutcome
+	Broken  []string     `json:"broken,omitempty"`  // required rules
+	Repeats []string     `json:"repeats,omitempty"` // of one that failed in real time: how the same Spec ended when it was run again
+	Numbers []GateNumber `json:"numbers,omitempty"` // of an exact run
+}
+
+// GateNumber is one number of an exact run.
+type GateNumber struct {
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+}
+
+// GateBaseline says with what was compared.
+type GateBaseline struct {
+	File    string `json:"file"`
+	Version string `json:"version"` // of the tool that made it
+	Commit  string `json:"commit"`
+	Started string `json:"started"`
+}
+
+// GateKind says in which way something changed.
+type GateKind string
+
+// The kinds, in the order in which a reader wants them.
+const (
+	NewFailure GateKind = "new failure"
+	Regressed  GateKind = "regressed" // of a number with an interval
+	Fixed      GateKind = "fixed"
+	Improved   GateKind = "improved" // likewise
+	Changed    GateKind = "changed"  // an exact number
+	Uncompared GateKind = "not compared"
+)
+
+var gateKinds = []GateKind{NewFailure, Regressed, Fixed, Improved, Changed, Uncompared}
+
+// GateChange is one difference from the baseline.
+type GateChange struct {
+	Kind  GateKind `json:"kind"`
+	Stage string   `json:"stage"` // "conformance on sim"
+	What  string   `json:"what"`  // a rule, a scenario or a number
+	Text  string   `json:"text"`  // where, or from what to what
+}
+
+// GateLadder is the drawing around the first finding.
+type GateLadder struct {
+	Stage string `json:"stage"`
+	Run   string `json:"run"`
+	Rule  string `json:"rule"`
+	Text  string `json:"text"`
+}
+
+// Title names a stage.
+func (s *GateStage) Title() string { return s.Name + " on " + s.Bench }
+
+// Judged is how many rules were exercised.
+func (s *GateStage) Judged() (n int) {
+	for i := range s.Rules {
+		if s.Rules[i].Judged > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Measured is how many numbers there are.
+func (s *GateStage) Measured() (n int) {
+	if s.Numbers != nil {
+		for i := range s.Numbers.Claims {
+			n += len(s.Numbers.Claims[i].Measured)
+		}
+	}
+	return n
+}
+
+// Flaky reports whether a run that failed ended otherwise when the same Spec was run again. It stays a failure: what was seen once has
+// happened.
+func (r *GateRun) Flaky() bool {
+	return slices.ContainsFunc(r.Repeats, func(s string) bool { return s != r.Status })
+}
+
+// Failed reports whether a run speaks against the subject.
+func (r *GateRun) Failed() bool { return r.Status == rule.Fail.String() }
+
+// Repeated says in words how a run that failed ended when it was repeated, "" when it was not.
+func (r *GateRun) Repeated() string {
+	failed := 1
+	for _, s := range r.Repeats {
+		if s == r.Status {
+			failed++
+		}
+	}
+	switch {
+	case len(r.Repeats) == 0:
+		return ""
+	case r.Flaky():
+		return fmt.Sprintf("flaky: %s in %d of %d runs of the same Spec", r.Status, failed, 1+len(r.Repeats))
+	}
+	return fmt.Sprintf("broken: %s in all %d runs of the same Spec", r.Status, failed)
+}
+
+// SettleNumbers gives a stage of numbers its status, with a reason for each that is outside its bound or of which that is not certain.
+func (s *GateStage) SettleNumbers() {
+	worst := rule.Pass
+	q := Qualification{Targets: s.Numbers}
+	for i := range s.Runs {
+		q.TargetRuns = append(q.TargetRuns, s.Runs[i].ScenarioOutcome)
+	}
+	s.Reasons = []string{}
+	q.settleTargets(func(found rule.Status, format string, args ...any) {
+		worst = max(worst, found)
+		s.Reasons = append(s.Reasons, fmt.Sprintf(format, args...))
+	})
+	s.Status = worst.String()
+}
+
+// Settle gives the gate the worst of its stages. A number that regressed is a failure of the subject.
+func (g *Gate) Settle() {
+	slices.SortStableFunc(g.Changes, func(a, b GateChange) int {
+		return cmp.Compare(slices.Index(gateKinds, a.Kind), slices.Index(gateKinds, b.Kind))
+	})
+	worst, incomplete := rule.Pass, false
+	g.Reasons = []string{}
+	for i := range g.Stages {
+		s := &g.Stages[i]
+		switch s.Status {
+		case Incomplete:
+			incomplete = true
+		case rule.NotApplicable.String(): // left out, and told
+		default:
+			worst = max(worst, status(s.Status))
+		}
+		for _, r := range s.Reasons {
+			g.Reasons = append(g.Reasons, s.Title()+": "+r)
+		}
+	}
+	for _, c := range g.Changes {
+		if c.Kind == Regressed {
+			worst = rule.Fail
+			g.Reasons = append(g.Reasons, fmt.Sprintf("%s: %s regressed: %s", c.Stage, c.What, c.Text))
+		}
+	}
+	g.Status = worst.String()
+	if incomplete && worst < rule.XPass {
+		g.Status = Incomplete
+	}
+}
+
+// Count returns how many changes are of a kind.
+func (g *Gate) Count(k GateKind) (n int) {
+	for _, c := range g.Changes {
+		if c.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Broken returns the rules that are broken and required, of all stages in their order, the first outcome of each rule.
+func (g *Gate) Broken() (list []RuleOutcome) {
+	seen := map[string]bool{}
+	for i := range g.Stages {
+		for _, r := range g.Stages[i].Rules {
+			if r.Required && (r.Status == rule.Fail.String() || r.Status == rule.XPass.String()) && !seen[r.Rule] {
+				seen[r.Rule] = true
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
