@@ -26,6 +26,9 @@ func pages(text string, statuses bool) map[string]func(io.Writer, Options) error
 		"qualification": func(w io.Writer, o Options) error {
 			return Qualification(w, modeltest.Fill(modeltest.Qualification(), text, statuses), o)
 		},
+		"gate": func(w io.Writer, o Options) error {
+			return Gate(w, modeltest.Fill(modeltest.Gate(), text, statuses), o)
+		},
 		"perf": func(w io.Writer, o Options) error {
 			return Perf(w, modeltest.Fill(modeltest.Perf(), text, statuses), o)
 		},

@@ -40,10 +40,6 @@ func (st *stage) judge(ctx context.Context, show func(float64, string)) {
 	j := &judging{stage: st, evidence: qualify.NewEvidence(&st.gate.profile, st.session), results: map[string]*model.Result{}}
 	st.session.View = qualify.Own(&st.session.Options)
 	st.session.Judged, st.session.Ended = j.evidence.Judged, j.ended
-	if err := j.evidence.Eligible(); err != nil {
-		st.out.Status, st.out.Reasons = rule.Fail.String(), []string{err.Error()}
-		return
-	}
 	var left []suite.Spec
 	var why string
 	if st.session.Bench == "sim" {

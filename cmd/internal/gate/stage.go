@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/conform"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
@@ -84,6 +85,9 @@ func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter 
 	alone, err := session.Alone(s.waived)
 	if err != nil {
 		return nil, err
+	}
+	if err := qualify.NewEvidence(&s.profile, session).Eligible(); err != nil {
+		return nil, fault.Usage(err)
 	}
 	st := &stage{gate: s, session: session, alone: alone, out: s.empty(name, session.Bench)}
 	s.stages = append(s.stages, st)
