@@ -102,6 +102,9 @@ func (f *gateFlags) read(c *cobra.Command, files []string) (err error) {
 	if f.baseline != "" {
 		o.Baseline = f.baseline
 	}
+	if !c.Flags().Changed("deterministic") { // a gate is to say the same of the same
+		f.guest.Deterministic = true
+	}
 	o.Command, o.Deterministic = build.CommandLine(), f.guest.Deterministic
 	return nil
 }

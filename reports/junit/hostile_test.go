@@ -16,7 +16,7 @@ import (
 func documents(text string, statuses bool) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
 		"result": func(w io.Writer) error { return Write(w, modeltest.Fill(modeltest.Result(), text, statuses)) },
-		"gate": func(w io.Writer) error { return Gate(w, modeltest.Fill(modeltest.Gate(), text, statuses)) },
+		"gate":   func(w io.Writer) error { return Gate(w, modeltest.Fill(modeltest.Gate(), text, statuses)) },
 		"qualification": func(w io.Writer) error {
 			return Qualification(w, modeltest.Fill(modeltest.Qualification(), text, statuses))
 		},

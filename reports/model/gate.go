@@ -24,7 +24,7 @@ type Gate struct {
 	Subject string  `json:"subject"`
 	Peer    string  `json:"peer"` // at the other end; the subject itself when nobody else was named
 
-	Status  string   `json:"status"`  // PASS, FAIL, INVALID, ERROR, or INCOMPLETE when what was left out had to be seen
+	Status  string   `json:"status"`  // PASS, FAIL, XPASS, INVALID, ERROR, INCONCLUSIVE, or INCOMPLETE when what was left out had to be seen
 	Reasons []string `json:"reasons"` // why it is not PASS
 
 	Stages  []GateStage     `json:"stages"` // in the order in which they were run, the fast and exact ones first
