@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible check static fmt vet tidy cross lint lint-if-built quick test sweep less race netns lab lab-all remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less race netns lab lab-all remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -57,8 +57,11 @@ peers-lab: build ## the same with the kernel's soft-RoCE, in a guest (needs gcc)
 	$(PEERS) --bench lab --deterministic --guest-limit 2h --waivers rxe --guest-with images/example-c/gbn \
 		--impl gbn,irn,rxe,exec:images/example-c/gbn-repaired --out out/peers-lab --html out/peers-lab.html
 
-reproducible: ## the program of gauntlet/endpoint again, in another folder and with nothing cached: the same bytes
+reproducible: ## the programs of a release and of gauntlet/endpoint again, in another folder and with nothing cached: the same bytes
 	.ci/reproducible
+
+release: ## static programs for six systems, checksums, bills of materials and an image, of the last commit, in out/release
+	.ci/release
 
 check: static cross lint-if-built race fuzz ## everything a change must pass; no root
 	@echo "check: passed"

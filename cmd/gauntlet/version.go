@@ -8,10 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/sbom"
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(c *cobra.Command, _ []string) {
+	var bill bool
+	c := &cobra.Command{Use: "version [FILE]", Short: "Print the version, or of what a program is made", Args: cobra.MaximumNArgs(1), RunE: func(c *cobra.Command, files []string) error {
+		switch {
+		case bill:
+			return usage(sbom.Write(stdout, cmp.Or(append(files, "")...)))
+		case len(files) > 0:
+			return usage(fmt.Errorf("version %s: a file is for --sbom", files[0]))
+		}
 		fmt.Fprintf(c.OutOrStdout(), "gauntlet %s %s (%s %s/%s)\n", build.Version(), cmp.Or(build.Commit(), "unknown commit"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return nil
 	}}
+	c.Flags().BoolVar(&bill, "sbom", false, "print the bill of materials (CycloneDX) of this program, or of the one in a file that Go has built")
+	return c
 }

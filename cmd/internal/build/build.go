@@ -9,8 +9,11 @@ import (
 	"time"
 )
 
-// release is the version of the tool; it is set when a release is built (-ldflags -X with the path of this package, .release=…).
+// release is the version of the tool; it is set when a release is built.
 var release = "0.1.0-dev"
+
+// ReleaseFlag is what sets it, before the version: go build -ldflags "-X github.com/…/build.release=1.2.3".
+const ReleaseFlag = "github.com/rdma-gauntlet/gauntlet/cmd/internal/build.release="
 
 // archive is the commit of an archive, such as GitHub makes of a tag, and when it was committed: git puts them into this file
 // (export-subst in .gitattributes). In a clone it holds what git is to put there.
@@ -86,9 +89,6 @@ func Version() string {
 	}
 	return release + "+" + strings.NewReplacer("-", "", ":", "").Replace(from.time)
 }
-
-// Release is the version without the time.
-func Release() string { return release }
 
 // Commit returns the revision that the binary was built from, "" when nothing tells.
 func Commit() string { return from.commit }
