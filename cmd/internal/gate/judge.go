@@ -37,7 +37,7 @@ type judging struct {
 
 // judge plays the scenarios of the stage: all of them and several at once in virtual time, else one after the other until one has failed.
 func (st *stage) judge(ctx context.Context, show func(float64, string)) {
-	j := &judging{stage: st, evidence: qualify.NewEvidence(&st.gate.profile, st.session), results: map[string]*model.Result{}}
+	j := &judging{stage: st, evidence: qualify.NewEvidence(&st.profile, st.session), results: map[string]*model.Result{}}
 	st.session.View = qualify.Own(&st.session.Options)
 	st.session.Judged, st.session.Ended = j.evidence.Judged, j.ended
 	var left []suite.Spec

@@ -33,7 +33,7 @@ func scripted(t *testing.T, o Options, script string) *stage {
 			return &suite.Result{Verdicts: []rule.Verdict{{Rule: "GBN-NAK-002", Level: rule.Must, Status: status, Required: true, Met: 1, Total: int(status / rule.Fail)}}}, nil
 		}}, "")
 	must(t, err)
-	st := &stage{gate: s, session: session, alone: alone, out: s.empty("conformance", "netns")}
+	st := &stage{gate: s, profile: profile, session: session, alone: alone, out: s.empty("conformance", "netns")}
 	st.judge(t.Context(), func(float64, string) {})
 	if n != len(script) {
 		t.Errorf("%d runs, want %d", n, len(script))

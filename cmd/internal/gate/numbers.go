@@ -20,39 +20,54 @@ import (
 // for what comes later to be compared with, and claims of the papers.
 func (s *Session) measuring(first *stage, links []scenarios.Scenario) error {
 	o := &s.options
-	add := func(name string, numbers []string, measure func(context.Context, *stage, func(float64, string)) error) {
-		s.stages = append(s.stages, &stage{gate: s, session: first.session, out: s.empty(name, first.session.Bench), numbers: numbers, measure: measure})
-	}
 	if n := len(s.profile.Targets); n > 0 {
 		var names []string
 		for _, t := range s.profile.Targets {
 			names = append(names, t.Name)
 		}
-		add("targets", names, profileTargets)
+		s.measure("targets", first, names, profileTargets)
 	}
 	if first.session.Bench != "sim" {
 		return nil
 	}
-	wanted, err := s.linkNumbers(links)
-	if err == nil && len(o.Targets) > 0 {
-		var claimed []targets.Target
-		claimed, err = claims.Select("A,V", o.Targets)
-		wanted = append(wanted, claimed...)
-	}
-	if err != nil || len(wanted) == 0 {
+	compared, err := s.linkNumbers(links)
+	if err != nil {
 		return fault.Usage(err)
 	}
-	run := suite.Options{Targets: wanted, Seeds: o.Seeds, Jobs: o.Jobs, Confidence: 0.95, Accounts: claims.Accounts(), Run: claims.Measure, Cost: claims.Cost}
-	if _, err := run.Specs(); err != nil {
+	if err := s.measuringAll("numbers", first, compared); err != nil || len(o.Targets) == 0 {
+		return err
+	}
+	claimed, err := claims.Select("A,V", o.Targets)
+	if err != nil {
 		return fault.Usage(err)
 	}
-	add("numbers", titles(wanted), func(ctx context.Context, st *stage, show func(float64, string)) (err error) {
+	return s.measuringAll("claims", first, claimed)
+}
+
+// measuringAll adds a stage of targets that are measured in virtual time.
+func (s *Session) measuringAll(name string, first *stage, wanted []targets.Target) error {
+	o := &s.options
+	run := suite.Options{Targets: wanted, Seeds: o.Seeds, Jobs: o.Jobs, Confidence: 0.95, Accounts: claims.Accounts(),
+		Run: claims.Measure, Cost: claims.Cost}
+	if _, err := run.Specs(); err != nil || len(wanted) == 0 {
+		return fault.Usage(err)
+	}
+	s.measure(name, first, titles(wanted), func(ctx context.Context, st *stage, show func(float64, string)) (err error) {
 		run.Progress = show
 		st.out.Numbers, err = suite.Measure(ctx, run)
 		return err
 	})
 	return nil
 }
+
+// measure adds a stage of numbers on the bench of another.
+func (s *Session) measure(name string, first *stage, numbers []string, how measuring) {
+	out := s.empty(name, first.session.Bench)
+	s.stages = append(s.stages, &stage{gate: s, session: first.session, out: out, numbers: numbers, measure: how})
+}
+
+// measuring makes the numbers of a stage. The share of them that is done is shown.
+type measuring func(ctx context.Context, st *stage, show func(float64, string)) error
 
 // titles are the numbers of targets, as people write them.
 func titles(list []targets.Target) (out []string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
+	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
@@ -19,9 +20,10 @@ import (
 // stage is what is run on one bench for one purpose.
 type stage struct {
 	gate    *Session
+	profile profiles.Profile // whose rules have to hold; only the first stage has core rules
 	session *conform.Session // who is judged, and on which bench
 	alone   *suite.Alone     // scenarios or links; nil of numbers
-	measure func(context.Context, *stage, func(float64, string)) error
+	measure measuring
 	numbers []string // what is measured, for when it is left out
 
 	out     model.GateStage
@@ -89,7 +91,11 @@ func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter 
 	if err := qualify.NewEvidence(&s.profile, session).Eligible(); err != nil {
 		return nil, fault.Usage(err)
 	}
-	st := &stage{gate: s, session: session, alone: alone, out: s.empty(name, session.Bench)}
+	profile := s.profile
+	if len(s.stages) > 0 {
+		profile.Core = nil // the first stage has shown them
+	}
+	st := &stage{gate: s, profile: profile, session: session, alone: alone, out: s.empty(name, session.Bench)}
 	s.stages = append(s.stages, st)
 	return st, nil
 }
