@@ -41,7 +41,12 @@ func gateCommand() *cobra.Command {
 		RunE:  func(c *cobra.Command, files []string) error { return f.start(c, files) },
 	}
 	d, o := c.Flags(), &f.options
-	d.StringVar(&f.impl, "impl", "", "implementation to gate where there is no file (see: list impls); exec:PATH is a program of yours")
+	d.StringVar(
+		&f.impl,
+		"impl",
+		"",
+		"implementation to gate where there is no file (see: list impls); exec:PATH is a program of yours",
+	)
 	d.StringVar(&f.baseline, "baseline", "", "gate.json of main to compare with (default: that of the file)")
 	d.DurationVar(&f.budget, "budget", 0, "begin no run later than that (default: that of the file, else 15m)")
 	d.StringVar(&o.Folder, "out", "", "report folder (default: a new one below runs/)")
@@ -71,7 +76,14 @@ func (f *gateFlags) start(c *cobra.Command, files []string) error {
 		return usage(fmt.Errorf("gate: bench lab is a machine of its own; gate the other benches by another file"))
 	}
 	f.guest.Carry(o.Impl, o.Peer, o.Device)
-	return f.guest.again(c.Context(), 1, guest.Existing(append(o.Files(), o.Path)), []string{o.Folder}, "--out", o.Folder)
+	return f.guest.again(
+		c.Context(),
+		1,
+		guest.Existing(append(o.Files(), o.Path)),
+		[]string{o.Folder},
+		"--out",
+		o.Folder,
+	)
 }
 
 // read reads the file, and the flags that take the place of its lines.

@@ -40,7 +40,8 @@ func TestGateOfTheExample(t *testing.T) {
 	program := example(t)
 	const what = "\nscenarios GBN-NAK-002 && !random\nlinks none\n"
 	g, o, summary := gated(t, "impl "+program+"/gbn"+what)
-	if o.code != exitFailure || g.Status != "FAIL" || len(g.Broken()) != 1 || g.Broken()[0].Rule != "GBN-NAK-002" || len(g.Stages[0].Left) == 0 {
+	if o.code != exitFailure || g.Status != "FAIL" || len(g.Broken()) != 1 || g.Broken()[0].Rule != "GBN-NAK-002" ||
+		len(g.Stages[0].Left) == 0 {
 		t.Errorf("exit %d, %s %q\n%s%s", o.code, g.Status, g.Reasons, o.stdout, o.stderr)
 	}
 	for _, want := range []string{"### FAIL", "`GBN-NAK-002`", "<== GBN-NAK-002", "in all 3 runs of the same Spec"} {
@@ -69,7 +70,9 @@ func TestGateOfTheGoExample(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", words, err, out)
 		}
 	}
-	if g, o, _ := gated(t, "impl exec:"+dir+"/build/endpoint gbn\nscenarios GBN-NAK-002 && !random\nlinks clean\n"); o.code != 0 || g.Status != "PASS" || g.Peer != "gbn" {
+	if g, o, _ := gated(t, "impl exec:"+dir+"/build/endpoint gbn\nscenarios GBN-NAK-002 && !random\nlinks clean\n"); o.code != 0 ||
+		g.Status != "PASS" ||
+		g.Peer != "gbn" {
 		t.Errorf("exit %d, %s %q\n%s%s", o.code, g.Status, g.Reasons, o.stdout, o.stderr)
 	}
 }

@@ -28,7 +28,8 @@ func TestGateRefuses(t *testing.T) {
 		"--impl gbn --baseline good.gate": "want a gate.json that gate wrote",
 	} {
 		o := inProcess(t, dir, append([]string{"gate"}, strings.Fields(words)...)...)
-		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 ||
+			o.stdout != "" {
 			t.Errorf("gate %s: exit %d, %q, want %q\n%s", words, o.code, o.stderr, want, o.stdout)
 		}
 	}

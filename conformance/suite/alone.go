@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 )
 
-// Alone is a suite whose specs are run one by one, in any order, as often as somebody wants and several at once if Run can do that.
-// It is not in Ginkgo's tree, which a process has once.
+// Alone is a suite whose specs are run one by one, in any order, as often as somebody wants and several at once if Run
+// can do that. It is not in Ginkgo's tree, which a process has once.
 type Alone struct {
 	cfg   Config
 	Specs []Spec // that the filter selects, in the order of implementations and scenarios
@@ -44,7 +44,13 @@ func (a *Alone) Play(ctx context.Context, s Spec) *Outcome {
 	defer cancel()
 	i := slices.IndexFunc(a.cfg.Scenarios, func(sc scenarios.Scenario) bool { return sc.Name == s.Scenario })
 	if i < 0 {
-		return &Outcome{Impl: s.Impl, Scenario: s.Scenario, Bench: a.cfg.Bench, Status: rule.Error, Reason: fmt.Sprintf("suite: no scenario %q", s.Scenario)}
+		return &Outcome{
+			Impl:     s.Impl,
+			Scenario: s.Scenario,
+			Bench:    a.cfg.Bench,
+			Status:   rule.Error,
+			Reason:   fmt.Sprintf("suite: no scenario %q", s.Scenario),
+		}
 	}
 	return a.cfg.play(ctx, s.Impl, &a.cfg.Scenarios[i])
 }

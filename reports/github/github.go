@@ -1,7 +1,8 @@
-// Package github writes what a step of GitHub Actions hands to the runner: annotations, which are orders in the log, and outputs.
+// Package github writes what a step of GitHub Actions hands to the runner: annotations, which are orders in the log,
+// and outputs.
 //
-// The texts of others are in both. They are one line of printable characters, and what has a meaning in an order is escaped as the
-// runner unescapes it.
+// The texts of others are in both. They are one line of printable characters, and what has a meaning in an order is
+// escaped as the runner unescapes it.
 package github
 
 import (
@@ -17,7 +18,8 @@ import (
 // most is how many annotations of a kind GitHub shows of one step.
 const most = 10
 
-// Annotations writes one error for each rule that is broken, ten at most, or one for the whole where no rule is and the gate is not PASS.
+// Annotations writes one error for each rule that is broken, ten at most, or one for the whole where no rule is and the
+// gate is not PASS.
 func Annotations(w io.Writer, g *model.Gate) error {
 	var b strings.Builder
 	broken := g.Broken()
@@ -44,7 +46,12 @@ func order(b *strings.Builder, title, message string) {
 			lines = append(lines, value.Replace(line))
 		}
 	}
-	fmt.Fprintf(b, "::error title=%s::%s\n", property.Replace(quote.Line(title, quote.Name)), strings.Join(lines, "%0A"))
+	fmt.Fprintf(
+		b,
+		"::error title=%s::%s\n",
+		property.Replace(quote.Line(title, quote.Name)),
+		strings.Join(lines, "%0A"),
+	)
 }
 
 // Escapes of the runner, in a message and in a property.
@@ -53,9 +60,18 @@ var (
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// Outputs writes the outputs of the step, a line each: none of them has text of others but the subject's name, which is cleaned.
+// Outputs writes the outputs of the step, a line each: none of them has text of others but the subject's name, which is
+// cleaned.
 func Outputs(w io.Writer, g *model.Gate) error {
-	_, err := fmt.Fprintf(w, "verdict=%s\nsubject=%s\nbroken=%d\nnew-failures=%d\nchanges=%d\nfolder=%s\n", quote.Line(g.Status, quote.Name), quote.Line(g.Subject, quote.Name),
-		len(g.Broken()), g.Count(model.NewFailure), len(g.Changes), quote.Line(g.Folder, quote.Sentence))
+	_, err := fmt.Fprintf(
+		w,
+		"verdict=%s\nsubject=%s\nbroken=%d\nnew-failures=%d\nchanges=%d\nfolder=%s\n",
+		quote.Line(g.Status, quote.Name),
+		quote.Line(g.Subject, quote.Name),
+		len(g.Broken()),
+		g.Count(model.NewFailure),
+		len(g.Changes),
+		quote.Line(g.Folder, quote.Sentence),
+	)
 	return err
 }

@@ -27,7 +27,8 @@ func TestAnnotations(t *testing.T) {
 	}
 	broken := modeltest.Gate()
 	broken.Stages[1].Rules = nil
-	if got := annotations(t, broken); len(got) != 1 || !strings.HasPrefix(got[0], "::error title=gauntlet gate FAIL::") {
+	if got := annotations(t, broken); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "::error title=gauntlet gate FAIL::") {
 		t.Errorf("%q", got)
 	}
 	if got := annotations(t, &model.Gate{Status: "PASS"}); len(got) != 1 || got[0] != "" {
@@ -50,7 +51,8 @@ func TestTenAtMost(t *testing.T) {
 	}
 }
 
-// Whatever is in any field, each line is one order of ours, with one title, and the outputs have the names that they have.
+// Whatever is in any field, each line is one order of ours, with one title, and the outputs have the names that they
+// have.
 func TestHostileTextEverywhere(t *testing.T) {
 	order := regexp.MustCompile(`^::error title=[^:,\r]*::[^\r]*$`)
 	output := regexp.MustCompile(`^(verdict|subject|broken|new-failures|changes|folder)=[^\r]*$`)

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Gate writes a gate: a testsuite for each stage with its verdict, its runs, its rules and its numbers, and one with the verdict on the
-// whole.
+// Gate writes a gate: a testsuite for each stage with its verdict, its runs, its rules and its numbers, and one with
+// the verdict on the whole.
 func Gate(w io.Writer, g *model.Gate) error {
 	all := suites{Name: "gauntlet gate", Time: seconds(g.Wall)}
 	run := &model.Result{Impl: [2]string{g.Subject, g.Peer}, Version: g.Version, Started: g.Started}
@@ -37,7 +37,11 @@ func Gate(w io.Writer, g *model.Gate) error {
 // gateCase passes when a status does; what was left out is skipped.
 func gateCase(name, status string, reasons []string) testcase {
 	c := testcase{Name: name, Class: "gauntlet.gate", Time: "0.000"}
-	p := &problem{Message: printable(status), Type: printable(status), Text: printable(strings.TrimSpace(strings.Join(reasons, "\n")))}
+	p := &problem{
+		Message: printable(status),
+		Type:    printable(status),
+		Text:    printable(strings.TrimSpace(strings.Join(reasons, "\n"))),
+	}
 	switch {
 	case status == "NOT-APPLICABLE":
 		c.Skipped = &problem{Message: p.Text}

@@ -19,8 +19,8 @@ const (
 	leftShown    = 40
 )
 
-// Gate writes what a pull request shows of a gate: the verdict, the table of stages, what changed, the rules that are broken and the
-// ladder of the first finding.
+// Gate writes what a pull request shows of a gate: the verdict, the table of stages, what changed, the rules that are
+// broken and the ladder of the first finding.
 func Gate(w io.Writer, g *model.Gate) error {
 	var b bytes.Buffer
 	with := ""
@@ -31,7 +31,14 @@ func Gate(w io.Writer, g *model.Gate) error {
 	changed(&b, g)
 	brokenRules(&b, g)
 	if l := g.Ladder; l != nil {
-		fmt.Fprintf(&b, "The first finding, %s in %s (%s):\n\n%s\n", code(l.Rule), code(l.Run), escape(l.Stage), fenced(l.Text))
+		fmt.Fprintf(
+			&b,
+			"The first finding, %s in %s (%s):\n\n%s\n",
+			code(l.Rule),
+			code(l.Run),
+			escape(l.Stage),
+			fenced(l.Text),
+		)
 	}
 	stages(&b, g)
 	leftOut(&b, g)
@@ -54,7 +61,14 @@ func changed(b *bytes.Buffer, g *model.Gate) {
 			fmt.Fprintf(b, "| … | and %d more | |\n", len(g.Changes)-i)
 			break
 		}
-		fmt.Fprintf(b, "| **%s** | %s | %s: %s |\n", escape(string(c.Kind)), code(c.What), escape(c.Stage), escape(c.Text))
+		fmt.Fprintf(
+			b,
+			"| **%s** | %s | %s: %s |\n",
+			escape(string(c.Kind)),
+			code(c.What),
+			escape(c.Stage),
+			escape(c.Text),
+		)
 	}
 	b.WriteString("\n")
 }
@@ -88,7 +102,16 @@ func brokenRules(b *bytes.Buffer, g *model.Gate) {
 		if n := len(r.Broken) - len(names); n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s: %s | %s%s |\n", code(r.Rule), escape(r.Status), escape(r.Title), escape(cmp.Or(r.Finding, r.Reason)), escape(strings.Join(names, ", ")), more)
+		fmt.Fprintf(
+			b,
+			"| %s | %s | %s: %s | %s%s |\n",
+			code(r.Rule),
+			escape(r.Status),
+			escape(r.Title),
+			escape(cmp.Or(r.Finding, r.Reason)),
+			escape(strings.Join(names, ", ")),
+			more,
+		)
 	}
 	b.WriteString("\n")
 }
@@ -98,8 +121,16 @@ func stages(b *bytes.Buffer, g *model.Gate) {
 	b.WriteString("| stage | verdict | runs | rules | numbers | time |\n|:--|:--|--:|--:|--:|--:|\n")
 	for i := range g.Stages {
 		s := &g.Stages[i]
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %.1f s |\n", escape(s.Title()), escape(s.Status), quantity.Count(int64(len(s.Runs))), quantity.Count(int64(s.Judged())),
-			quantity.Count(int64(s.Measured())), s.Wall)
+		fmt.Fprintf(
+			b,
+			"| %s | %s | %s | %s | %s | %.1f s |\n",
+			escape(s.Title()),
+			escape(s.Status),
+			quantity.Count(int64(len(s.Runs))),
+			quantity.Count(int64(s.Judged())),
+			quantity.Count(int64(s.Measured())),
+			s.Wall,
+		)
 	}
 	b.WriteString("\n")
 }
@@ -109,7 +140,14 @@ func leftOut(b *bytes.Buffer, g *model.Gate) {
 	for i := range g.Stages {
 		s := &g.Stages[i]
 		if n := len(s.Left); n > 0 {
-			fmt.Fprintf(b, "<details><summary>%d left out of %s: %s</summary>\n\n%s\n</details>\n\n", n, escape(s.Title()), escape(s.Why), escape(strings.Join(s.Left[:min(n, leftShown)], ", ")))
+			fmt.Fprintf(
+				b,
+				"<details><summary>%d left out of %s: %s</summary>\n\n%s\n</details>\n\n",
+				n,
+				escape(s.Title()),
+				escape(s.Why),
+				escape(strings.Join(s.Left[:min(n, leftShown)], ", ")),
+			)
 		}
 		for k := range s.Runs {
 			if again := s.Runs[k].Repeated(); again != "" {
@@ -118,7 +156,16 @@ func leftOut(b *bytes.Buffer, g *model.Gate) {
 		}
 	}
 	for _, w := range g.Waivers {
-		fmt.Fprintf(b, "- waiver of %s for %s, %s until %s: %s, %s\n", code(w.Rule), code(w.Impl), escape(w.Owner), escape(w.Expires), escape(w.Status), escape(w.Reason))
+		fmt.Fprintf(
+			b,
+			"- waiver of %s for %s, %s until %s: %s, %s\n",
+			code(w.Rule),
+			code(w.Impl),
+			escape(w.Owner),
+			escape(w.Expires),
+			escape(w.Status),
+			escape(w.Reason),
+		)
 	}
 	if len(g.Waivers) > 0 {
 		b.WriteString("\n")

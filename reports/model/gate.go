@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Gate is whether a change may be merged, and everything that says so. It is written as gate.json, which is also what a later gate
-// takes for its baseline.
+// Gate is whether a change may be merged, and everything that says so. It is written as gate.json, which is also what a
+// later gate takes for its baseline.
 type Gate struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -24,14 +24,15 @@ type Gate struct {
 	Subject string  `json:"subject"`
 	Peer    string  `json:"peer"` // at the other end; the subject itself when nobody else was named
 
-	Status  string   `json:"status"`  // PASS, FAIL, XPASS, INVALID, ERROR, INCONCLUSIVE, or INCOMPLETE when what was left out had to be seen
+	// Status is PASS, FAIL, XPASS, INVALID, ERROR, INCONCLUSIVE, or INCOMPLETE when what was left out had to be seen.
+	Status  string   `json:"status"`
 	Reasons []string `json:"reasons"` // why it is not PASS
 
 	Stages  []GateStage     `json:"stages"` // in the order in which they were run, the fast and exact ones first
 	Waivers []WaiverOutcome `json:"waivers"`
 
 	Baseline *GateBaseline `json:"baseline,omitempty"` // nil without one
-	Changes  []GateChange  `json:"changes"`            // since the baseline, what is worse first; none when nothing changed
+	Changes  []GateChange  `json:"changes"`            // since the baseline, what is worse first
 	Ladder   *GateLadder   `json:"ladder,omitempty"`   // of the first finding that a packet shows
 }
 
@@ -56,7 +57,7 @@ type GateStage struct {
 type GateRun struct {
 	ScenarioOutcome
 	Broken  []string     `json:"broken,omitempty"`  // required rules
-	Repeats []string     `json:"repeats,omitempty"` // of one that failed in real time: how the same Spec ended when it was run again
+	Repeats []string     `json:"repeats,omitempty"` // how the same Spec ended when it was run again
 	Numbers []GateNumber `json:"numbers,omitempty"` // of an exact run
 }
 
@@ -128,8 +129,8 @@ func (s *GateStage) Measured() (n int) {
 	return n
 }
 
-// Flaky reports whether a run that failed ended otherwise when the same Spec was run again. It stays a failure: what was seen once has
-// happened.
+// Flaky reports whether a run that failed ended otherwise when the same Spec was run again. It stays a failure: what
+// was seen once has happened.
 func (r *GateRun) Flaky() bool {
 	return slices.ContainsFunc(r.Repeats, func(s string) bool { return s != r.Status })
 }
@@ -154,7 +155,8 @@ func (r *GateRun) Repeated() string {
 	return fmt.Sprintf("broken: %s in all %d runs of the same Spec", r.Status, failed)
 }
 
-// SettleNumbers gives a stage of numbers its status, with a reason for each that is outside its bound or of which that is not certain.
+// SettleNumbers gives a stage of numbers its status, with a reason for each that is outside its bound or of which that
+// is not certain.
 func (s *GateStage) SettleNumbers() {
 	worst := rule.Pass
 	q := Qualification{Targets: s.Numbers}

@@ -1,7 +1,8 @@
-// Package sarif writes what broke as SARIF 2.1.0 (OASIS), which code hosts show beside the code: a rule for each that is broken, and a
-// result for each of its outcomes.
+// Package sarif writes what broke as SARIF 2.1.0 (OASIS), which code hosts show beside the code: a rule for each that
+// is broken, and a result for each of its outcomes.
 //
-// A rule of a protocol is broken by a program and not by a line of it: the location is the gate file, or the subject's name.
+// A rule of a protocol is broken by a program and not by a line of it: the location is the gate file, or the subject's
+// name.
 package sarif
 
 import (
@@ -107,13 +108,25 @@ func shown(status string) bool {
 }
 
 func describe(o *model.RuleOutcome) descriptor {
-	return descriptor{ID: clean(o.Rule), Short: message{text(o.Title)}, Full: message{text(o.Source.Requirement)}, Help: message{text(cmp.Or(o.Explain, rule.Explain(o.Rule)))}}
+	return descriptor{
+		ID:    clean(o.Rule),
+		Short: message{text(o.Title)},
+		Full:  message{text(o.Source.Requirement)},
+		Help:  message{text(cmp.Or(o.Explain, rule.Explain(o.Rule)))},
+	}
 }
 
 func found(g *model.Gate, s *model.GateStage, o *model.RuleOutcome, at int) result {
-	r := result{RuleID: clean(o.Rule), RuleIndex: at, Level: "error", Message: message{text(cmp.Or(o.Finding, o.Reason, o.Title))},
-		Locations:    []location{{physical{artifact{uri(cmp.Or(g.File, g.Subject))}, region{1}}}},
-		Fingerprints: map[string]string{"gauntlet/v1": clean(o.Rule + " " + o.Role + " " + s.Title() + " " + g.Subject)}}
+	r := result{
+		RuleID:    clean(o.Rule),
+		RuleIndex: at,
+		Level:     "error",
+		Message:   message{text(cmp.Or(o.Finding, o.Reason, o.Title))},
+		Locations: []location{{physical{artifact{uri(cmp.Or(g.File, g.Subject))}, region{1}}}},
+		Fingerprints: map[string]string{
+			"gauntlet/v1": clean(o.Rule + " " + o.Role + " " + s.Title() + " " + g.Subject),
+		},
+	}
 	if o.Status == rule.XFail.String() {
 		r.Level, r.Suppressions = "note", []suppression{{"external", clean(o.Reason)}}
 	}
@@ -132,7 +145,14 @@ func uri(name string) string {
 	var out []byte
 	for i := 0; i < len(name) && len(out) < quote.Sentence; i++ {
 		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == '~', c == '/':
+		case 'a' <= c && c <= 'z',
+			'A' <= c && c <= 'Z',
+			'0' <= c && c <= '9',
+			c == '-',
+			c == '.',
+			c == '_',
+			c == '~',
+			c == '/':
 			out = append(out, c)
 		default:
 			out = append(out, '%', hex[c>>4], hex[c&15])

@@ -48,10 +48,13 @@ func TestGate(t *testing.T) {
 	if len(r.Results) != 3 || len(r.Tool.Driver.Rules) != 3 {
 		t.Fatalf("%+v", r)
 	}
-	if x := r.Results[0]; x.RuleID != "GBN-NAK-002" || x.Level != "error" || x.Message.Text != "second NAK of psn=+2" || x.Locations[0].Physical.Artifact.URI != "mine.gate" || len(x.Suppressions) > 0 {
+	if x := r.Results[0]; x.RuleID != "GBN-NAK-002" || x.Level != "error" || x.Message.Text != "second NAK of psn=+2" ||
+		x.Locations[0].Physical.Artifact.URI != "mine.gate" ||
+		len(x.Suppressions) > 0 {
 		t.Errorf("%+v", x)
 	}
-	if x := r.Results[1]; x.RuleID != "RC-RNR-001" || x.Level != "note" || len(x.Suppressions) != 1 || !strings.Contains(x.Suppressions[0].Justification, "slow timer") {
+	if x := r.Results[1]; x.RuleID != "RC-RNR-001" || x.Level != "note" || len(x.Suppressions) != 1 ||
+		!strings.Contains(x.Suppressions[0].Justification, "slow timer") {
 		t.Errorf("%+v", x)
 	}
 	if r := write(t, &model.Gate{Status: "PASS", Subject: "gbn"}).Runs[0]; len(r.Results) != 0 {

@@ -32,7 +32,14 @@ func Gate(w io.Writer, g *model.Gate, o Options) error {
 	t.add("STAGE", "", "RUNS", "RULES", "NUMBERS", "TIME")
 	for i := range g.Stages {
 		s := &g.Stages[i]
-		t.add(plain(s.Title()), plain(s.Status), quantity.Count(int64(len(s.Runs))), quantity.Count(int64(s.Judged())), quantity.Count(int64(s.Measured())), fmt.Sprintf("%.1f s", s.Wall))
+		t.add(
+			plain(s.Title()),
+			plain(s.Status),
+			quantity.Count(int64(len(s.Runs))),
+			quantity.Count(int64(s.Judged())),
+			quantity.Count(int64(s.Measured())),
+			fmt.Sprintf("%.1f s", s.Wall),
+		)
 	}
 	p.table(&t, func(row, column int, s string) string {
 		switch {
@@ -46,7 +53,14 @@ func Gate(w io.Writer, g *model.Gate, o Options) error {
 	p.left(g)
 	p.changes(g)
 	if l := g.Ladder; l != nil {
-		fmt.Fprintf(p, "\n%s in %s, %s:\n%s\n", plain(l.Rule), plain(l.Run), plain(l.Stage), strings.TrimRight(l.Text, "\n"))
+		fmt.Fprintf(
+			p,
+			"\n%s in %s, %s:\n%s\n",
+			plain(l.Rule),
+			plain(l.Run),
+			plain(l.Stage),
+			strings.TrimRight(l.Text, "\n"),
+		)
 	}
 	fmt.Fprintf(p, "\nreport: %s\n", plain(g.Folder))
 	return p.show(w)
@@ -57,7 +71,14 @@ func (p *printer) left(g *model.Gate) {
 	for i := range g.Stages {
 		s := &g.Stages[i]
 		if len(s.Left) > 0 {
-			fmt.Fprintf(p, "left out of %s: %d of %d, because %s\n", plain(s.Title()), len(s.Left), len(s.Left)+len(s.Runs)+s.Measured(), plain(s.Why))
+			fmt.Fprintf(
+				p,
+				"left out of %s: %d of %d, because %s\n",
+				plain(s.Title()),
+				len(s.Left),
+				len(s.Left)+len(s.Runs)+s.Measured(),
+				plain(s.Why),
+			)
 		}
 		for k := range s.Runs {
 			if again := s.Runs[k].Repeated(); again != "" {
@@ -80,6 +101,13 @@ func (p *printer) changes(g *model.Gate) {
 			fmt.Fprintf(p, "  … and %d more\n", len(g.Changes)-i)
 			break
 		}
-		fmt.Fprintf(p, "  %s  %s, %s: %s\n", p.paint(bold, plain(string(c.Kind))), plain(c.Stage), plain(c.What), plain(c.Text))
+		fmt.Fprintf(
+			p,
+			"  %s  %s, %s: %s\n",
+			p.paint(bold, plain(string(c.Kind))),
+			plain(c.Stage),
+			plain(c.What),
+			plain(c.Text),
+		)
 	}
 }

@@ -1,4 +1,5 @@
-// Package build says what the running program was built from and how it was started, for reports and for the labels of images.
+// Package build says what the running program was built from and how it was started, for reports and for the labels of
+// images.
 package build
 
 import (
@@ -15,8 +16,8 @@ var release = "0.1.0-dev"
 // ReleaseFlag is what sets it, before the version: go build -ldflags "-X github.com/…/build.release=1.2.3".
 const ReleaseFlag = "github.com/rdma-gauntlet/gauntlet/cmd/internal/build.release="
 
-// archive is the commit of an archive, such as GitHub makes of a tag, and when it was committed: git puts them into this file
-// (export-subst in .gitattributes). In a clone it holds what git is to put there.
+// archive is the commit of an archive, such as GitHub makes of a tag, and when it was committed: git puts them into
+// this file (export-subst in .gitattributes). In a clone it holds what git is to put there.
 //
 //go:embed archive.txt
 var archive string
@@ -36,8 +37,8 @@ var from = func() source {
 	return find(info, archive)
 }()
 
-// find takes what the build recorded of the repository, else what git put into an archive, else the version of the module, as
-// go install MODULE@VERSION knows it.
+// find takes what the build recorded of the repository, else what git put into an archive, else the version of the
+// module, as go install MODULE@VERSION knows it.
 func find(info *debug.BuildInfo, archive string) (s source) {
 	dirty := ""
 	for _, x := range info.Settings {
@@ -60,8 +61,8 @@ func find(info *debug.BuildInfo, archive string) (s source) {
 	return pseudo(info.Main.Version)
 }
 
-// pseudo reads a version such as v0.1.1-0.20261124151401-1bb40af01234, which Go makes of a commit without a tag; of a tag nothing is
-// known but its name.
+// pseudo reads a version such as v0.1.1-0.20261124151401-1bb40af01234, which Go makes of a commit without a tag; of a
+// tag nothing is known but its name.
 func pseudo(version string) source {
 	version, _, _ = strings.Cut(version, "+")
 	parts := strings.Split(version, "-")
@@ -81,8 +82,8 @@ func utc(layout, text string) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Version returns the version of the tool, such as "0.1.0"; where the time of its commit is known that stands behind it as what SemVer
-// calls build metadata, "0.1.0+20261124T151401Z", so that every result and every page has it.
+// Version returns the version of the tool, such as "0.1.0"; where the time of its commit is known that stands behind it
+// as what SemVer calls build metadata, "0.1.0+20261124T151401Z", so that every result and every page has it.
 func Version() string {
 	if from.time == "" || strings.Contains(release, "+") {
 		return release

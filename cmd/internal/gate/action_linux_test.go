@@ -64,8 +64,8 @@ func lint(t *testing.T, name, text string) (all []string) {
 	return all
 }
 
-// The workflows of this repository and those of the examples are as GitHub wants them. The examples use the action of this tree, so that
-// its inputs and outputs are checked too.
+// The workflows of this repository and those of the examples are as GitHub wants them. The examples use the action of
+// this tree, so that its inputs and outputs are checked too.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob(root + "/.github/workflows/*.yml")
 	must(t, err)
@@ -122,115 +122,6 @@ func TestActionIsLinted(t *testing.T) {
 	}
 }
 
-// runner does what GitHub's does with the shell steps of the action: it gives each the environment that is documented, and reads what
-// they leave.
-type runner struct {
-	t       *testing.T
-	inputs  map[string]string
-	dir     string // the repository that is checked out
-	event   map[string]string
-	outputs map[string]string // by step and name
-	log     strings.Builder
-	summary string
-	failed  string // the step that failed
-}
-
-func newRunner(t *testing.T, dir string, inputs map[string]string) *runner {
-	r := &runner{t: t, dir: dir, inputs: map[string]string{}, outputs: map[string]string{}, event: map[string]string{"github.event_name": "pull_request", "github.ref_name": "1/merge",
-		"github.event.repository.default_branch": "main", "runner.temp": filepath.Join(dir, ".temp")}}
-	for name, in := range theAction(t).Inputs {
-		r.inputs[name] = in.Default
-	}
-	maps.Copy(r.inputs, inputs)
-	must(t, os.MkdirAll(r.event["runner.temp"], 0o755))
-	return r
-}
-
-var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
-
-// value is what the expressions in a text come to.
-func (r *runner) value(text string) string {
-	return expression.ReplaceAllStringFunc(text, func(x string) string {
-		name := expression.FindStringSubmatch(x)[1]
-		if in, ok := strings.CutPrefix(name, "inputs."); ok {
-			return r.inputs[in]
-		}
-		if out, ok := strings.CutPrefix(name, "steps."); ok {
-			return r.outputs[strings.Replace(out, ".outputs", "", 1)]
-		}
-		if v, ok := r.event[name]; ok {
-			return v
-		}
-		r.t.Fatalf("expression %q", name)
-		return ""
-	})
-}
-
-// wanted evaluates the conditions of the action: comparisons that are all to hold.
-func (r *runner) wanted(condition string) bool {
-	if condition == "" {
-		return true
-	}
-	for part := range strings.SplitSeq(expression.FindStringSubmatch(condition)[1], " && ") {
-		words := regexp.MustCompile(`^(\S+) ([!=]=) (\S+)$`).FindStringSubmatch(part)
-		right := strings.Trim(words[3], "'")
-		if right == words[3] {
-			right = r.value("${{ " + right + " }}")
-		}
-		if (r.value("${{ "+words[1]+" }}") == right) != (words[2] == "==") {
-			return false
-		}
-	}
-	return true
-}
-
-// run runs the shell steps until one fails.
-func (r *runner) run() *runner {
-	for _, s := range theAction(r.t).Runs.Steps {
-		if s.Run == "" || !r.wanted(s.If) {
-			continue
-		}
-		if err := r.step(&s); err != nil {
-			r.failed = s.ID
-			break
-		}
-	}
-	return r
-}
-
-func (r *runner) step(s *step) error {
-	temp := r.event["runner.temp"]
-	files := map[string]string{"GITHUB_OUTPUT": filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary")}
-	script := filepath.Join(temp, "script.sh")
-	must(r.t, os.WriteFile(script, []byte(s.Run), 0o644))
-	path, err := filepath.Abs(root + "/.github/actions/gate")
-	must(r.t, err)
-	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", script) // as shell: bash is documented
-	c.Dir = r.dir
-	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
-	must(r.t, err)
-	caches := strings.Fields(string(cache))
-	c.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "RUNNER_OS=Linux", "RUNNER_TEMP="+temp, "GITHUB_WORKSPACE="+r.dir, "GITHUB_ACTION_PATH="+path,
-		"HOME="+filepath.Join(r.dir, ".home"), "GOCACHE="+caches[0], "GOMODCACHE="+caches[1])
-	for name, file := range files {
-		must(r.t, os.WriteFile(file, nil, 0o644))
-		c.Env = append(c.Env, name+"="+file)
-	}
-	for name, v := range s.Env {
-		c.Env = append(c.Env, name+"="+r.value(v))
-	}
-	out, err := c.CombinedOutput()
-	r.log.Write(out)
-	text, _ := os.ReadFile(files["GITHUB_OUTPUT"])
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		r.outputs[s.ID+"."+name] = value
-	}
-	summary, _ := os.ReadFile(files["GITHUB_STEP_SUMMARY"])
-	r.summary += string(summary)
-	return err
-}
-
 // repository is one with a gate file.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -243,32 +134,48 @@ func repository(t *testing.T, files map[string]string) string {
 
 const small = "gate 1\nimpl gbn\nscenarios GBN-NAK-002 && !random\nlinks none\n"
 
-// What a pull request shows of a gate that passes, of one that fails, and of one without a verdict; and main's result is the next
-// baseline.
+// What a pull request shows of a gate that passes, of one that fails, and of one without a verdict; and main's result
+// is the next baseline.
 func TestActionSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and runs it: not with -short")
 	}
-	dir := repository(t, map[string]string{"gauntlet.gate": small, "failing.gate": small + "waivers known.txt\n", "known.txt": "waive GBN-NAK-002 impl=gbn owner=o expires=9999-12-31 : ::error::x\n", "none.gate": "gate 2\n"})
+	dir := repository(
+		t,
+		map[string]string{
+			"gauntlet.gate": small,
+			"failing.gate":  small + "waivers known.txt\n",
+			"known.txt":     "waive GBN-NAK-002 impl=gbn owner=o expires=9999-12-31 : ::error::x\n",
+			"none.gate":     "gate 2\n",
+		},
+	)
 	r := newRunner(t, dir, nil)
 	r.event["github.event_name"], r.event["github.ref_name"] = "push", "main"
-	if r.run(); r.failed != "" || r.outputs["gate.verdict"] != "PASS" || r.outputs["gate.exit-code"] != "0" || !strings.Contains(r.summary, "### PASS: gate of `gbn`") || strings.Contains(r.log.String(), "::error") {
+	if r.run(); r.failed != "" || r.outputs["gate.verdict"] != "PASS" || r.outputs["gate.exit-code"] != "0" ||
+		!strings.Contains(r.summary, "### PASS: gate of `gbn`") ||
+		strings.Contains(r.log.String(), "::error") {
 		t.Fatalf("%s %v\n%s\n%s", r.failed, r.outputs, r.summary, r.log.String())
 	}
-	stops := regexp.MustCompile(`(?m)^::stop-commands::([0-9a-f]{64})\n(?s:.*)^::([0-9a-f]{64})::$`).FindStringSubmatch(r.log.String())
+	stops := regexp.MustCompile(`(?m)^::stop-commands::([0-9a-f]{64})\n(?s:.*)^::([0-9a-f]{64})::$`).
+		FindStringSubmatch(r.log.String())
 	if stops == nil || stops[1] != stops[2] {
 		t.Errorf("orders are not stopped:\n%s", r.log.String())
 	}
 	failing := newRunner(t, dir, map[string]string{"file": "failing.gate", "budget": "2"}).run()
-	if failing.failed != "verdict" || failing.outputs["gate.verdict"] != "XPASS" || failing.outputs["gate.broken"] != "1" || !strings.Contains(failing.log.String(), "\n::error title=GBN-NAK-002 XPASS::") ||
-		strings.Count(failing.log.String(), "\n::error") != 1 || !strings.Contains(failing.summary, "### XPASS") {
+	if failing.failed != "verdict" || failing.outputs["gate.verdict"] != "XPASS" ||
+		failing.outputs["gate.broken"] != "1" ||
+		!strings.Contains(failing.log.String(), "\n::error title=GBN-NAK-002 XPASS::") ||
+		strings.Count(failing.log.String(), "\n::error") != 1 ||
+		!strings.Contains(failing.summary, "### XPASS") {
 		t.Errorf("%s %v\n%s\n%s", failing.failed, failing.outputs, failing.summary, failing.log.String())
 	}
-	if _, err := os.Stat(failing.outputs["gate.sarif"]); err != nil || !strings.Contains(failing.log.String(), "XPASS") {
+	if _, err := os.Stat(failing.outputs["gate.sarif"]); err != nil ||
+		!strings.Contains(failing.log.String(), "XPASS") {
 		t.Error(err)
 	}
 	none := newRunner(t, dir, map[string]string{"file": "none.gate"}).run()
-	if none.failed != "verdict" || none.outputs["gate.exit-code"] != "2" || none.outputs["gate.folder"] != "" || !strings.Contains(none.summary, "no verdict, exit code 2") {
+	if none.failed != "verdict" || none.outputs["gate.exit-code"] != "2" || none.outputs["gate.folder"] != "" ||
+		!strings.Contains(none.summary, "no verdict, exit code 2") {
 		t.Errorf("%s %v\n%s", none.failed, none.outputs, none.summary)
 	}
 	gitLab(t, r.outputs["key.program"])
@@ -287,7 +194,15 @@ func gitLab(t *testing.T, program string) {
 	for _, want := range []string{"report", "--baseline"} { // the second has the first as its baseline
 		c := exec.Command("sh", "-e", "-c", strings.Join(job.Script, "\n"))
 		c.Dir = dir
-		c.Env = append(os.Environ(), "CI=true", "CI_PROJECT_DIR="+dir, "CI_COMMIT_BRANCH=main", "CI_DEFAULT_BRANCH=main", "CI_JOB_NAME=gate", "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+		c.Env = append(
+			os.Environ(),
+			"CI=true",
+			"CI_PROJECT_DIR="+dir,
+			"CI_COMMIT_BRANCH=main",
+			"CI_DEFAULT_BRANCH=main",
+			"CI_JOB_NAME=gate",
+			"PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"),
+		)
 		for name, v := range job.Variables {
 			if !strings.HasPrefix(name, "GO") {
 				c.Env = append(c.Env, name+"="+v)

@@ -17,7 +17,8 @@ import (
 // mostBaseline bounds the file of a baseline, in bytes: it holds no traces.
 const mostBaseline = 64 << 20
 
-// falseAlarms is how often a gate may call a number better or worse although nothing has changed it, over all numbers together.
+// falseAlarms is how often a gate may call a number better or worse although nothing has changed it, over all numbers
+// together.
 const falseAlarms = 0.01
 
 // ReadBaseline reads the gate.json of an earlier gate.
@@ -32,7 +33,11 @@ func ReadBaseline(path string) (*model.Gate, error) {
 	case err != nil:
 		return nil, fmt.Errorf("baseline: %w", err)
 	case len(text) > mostBaseline:
-		return nil, fmt.Errorf("baseline %s: longer than %d bytes; want a gate.json that gate wrote", path, mostBaseline)
+		return nil, fmt.Errorf(
+			"baseline %s: longer than %d bytes; want a gate.json that gate wrote",
+			path,
+			mostBaseline,
+		)
 	}
 	var g model.Gate
 	if err := json.Unmarshal(text, &g); err != nil {
@@ -52,14 +57,22 @@ func compare(path string, before, now *model.Gate, margin float64) (*model.GateB
 	d := &difference{margin: margin, changes: []model.GateChange{}}
 	for i := range now.Stages {
 		s := &now.Stages[i]
-		k := slices.IndexFunc(before.Stages, func(o model.GateStage) bool { return o.Title() == s.Title() && o.Exact == s.Exact })
+		k := slices.IndexFunc(
+			before.Stages,
+			func(o model.GateStage) bool { return o.Title() == s.Title() && o.Exact == s.Exact },
+		)
 		if k >= 0 {
 			d.stage = s.Title()
 			d.runs(&before.Stages[k], s)
 			d.numbers(before.Stages[k].Numbers, s)
 		}
 	}
-	return &model.GateBaseline{File: path, Version: before.Version, Commit: before.Commit, Started: before.Started}, d.changes
+	return &model.GateBaseline{
+		File:    path,
+		Version: before.Version,
+		Commit:  before.Commit,
+		Started: before.Started,
+	}, d.changes
 }
 
 // difference gathers changes.
@@ -70,10 +83,14 @@ type difference struct {
 }
 
 func (d *difference) add(k model.GateKind, what, format string, args ...any) {
-	d.changes = append(d.changes, model.GateChange{Kind: k, Stage: d.stage, What: what, Text: fmt.Sprintf(format, args...)})
+	d.changes = append(
+		d.changes,
+		model.GateChange{Kind: k, Stage: d.stage, What: what, Text: fmt.Sprintf(format, args...)},
+	)
 }
 
-// runs compares the scenarios of a stage that both ran under the same Spec: what failed, by rule, and the numbers of exact ones.
+// runs compares the scenarios of a stage that both ran under the same Spec: what failed, by rule, and the numbers of
+// exact ones.
 func (d *difference) runs(before, now *model.GateStage) {
 	failing, fixed := newTally(), newTally()
 	other := 0
@@ -130,7 +147,8 @@ func (d *difference) exact(was, now *model.GateRun) {
 	}
 }
 
-// numbers compares those that have seeds. In real time they are of another hour and perhaps another machine, which proves nothing.
+// numbers compares those that have seeds. In real time they are of another hour and perhaps another machine, which
+// proves nothing.
 func (d *difference) numbers(before *suite.Result, now *model.GateStage) {
 	if before == nil || now.Numbers == nil || !now.Exact {
 		return
@@ -143,7 +161,11 @@ func (d *difference) numbers(before *suite.Result, now *model.GateStage) {
 			}
 		}
 	}
-	changes, err := suite.Compare(before, now.Numbers, stats.Rule{Confidence: 1 - falseAlarms/float64(random), Margin: d.margin})
+	changes, err := suite.Compare(
+		before,
+		now.Numbers,
+		stats.Rule{Confidence: 1 - falseAlarms/float64(random), Margin: d.margin},
+	)
 	if err != nil {
 		d.add(model.Uncompared, "numbers", "%s", err)
 		return
@@ -161,7 +183,17 @@ func (d *difference) number(c *suite.Change) {
 	}
 	switch kind, ok := kinds[c.Decision]; {
 	case ok:
-		d.add(kind, what, "%.4g → %.4g %s, %+.2f %% (%+.2f to %+.2f)", c.Old, c.New, c.Unit, 100*c.Relative.Value, 100*c.Relative.Low, 100*c.Relative.High)
+		d.add(
+			kind,
+			what,
+			"%.4g → %.4g %s, %+.2f %% (%+.2f to %+.2f)",
+			c.Old,
+			c.New,
+			c.Unit,
+			100*c.Relative.Value,
+			100*c.Relative.Low,
+			100*c.Relative.High,
+		)
 	case c.Reason != "":
 		d.add(model.Uncompared, what, "%s", c.Reason)
 	}

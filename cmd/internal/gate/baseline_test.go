@@ -16,16 +16,39 @@ import (
 // before is a gate that passed but for a rule, with a number over twelve seeds.
 func before() *model.Gate {
 	run := func(name string, packets int64, broken ...string) model.GateRun {
-		return model.GateRun{ScenarioOutcome: model.ScenarioOutcome{Name: name, Status: "PASS", SpecHash: "a" + name}, Broken: broken, Numbers: []model.GateNumber{{Name: "packets", Value: packets}}}
+		return model.GateRun{
+			ScenarioOutcome: model.ScenarioOutcome{Name: name, Status: "PASS", SpecHash: "a" + name},
+			Broken:          broken,
+			Numbers:         []model.GateNumber{{Name: "packets", Value: packets}},
+		}
 	}
-	m := suite.Measured{Name: "burst goodput", Metric: "goodput", Unit: "Mb/s", Random: true, Scenarios: []string{"impl x"}}
+	m := suite.Measured{
+		Name:      "burst goodput",
+		Metric:    "goodput",
+		Unit:      "Mb/s",
+		Random:    true,
+		Scenarios: []string{"impl x"},
+	}
 	for seed := range 12 {
 		m.Seeds, m.Values = append(m.Seeds, uint64(seed+1)), append(m.Values, 40+float64(seed))
 	}
 	m.Estimate = &stats.Estimate{Value: 45, N: 12}
 	return &model.Gate{Format: FormatVersion, Version: "0.1.0", Subject: "gbn", Stages: []model.GateStage{
-		{Name: "conformance", Bench: "sim", Exact: true, Runs: []model.GateRun{run("one", 10), run("two", 20, "GBN-NAK-002"), run("three", 30)}},
-		{Name: "numbers", Bench: "sim", Exact: true, Numbers: &suite.Result{Format: suite.FormatVersion, Claims: []suite.Claim{{ID: linkID, Measured: []suite.Measured{m}}}}},
+		{
+			Name:  "conformance",
+			Bench: "sim",
+			Exact: true,
+			Runs:  []model.GateRun{run("one", 10), run("two", 20, "GBN-NAK-002"), run("three", 30)},
+		},
+		{
+			Name:  "numbers",
+			Bench: "sim",
+			Exact: true,
+			Numbers: &suite.Result{
+				Format: suite.FormatVersion,
+				Claims: []suite.Claim{{ID: linkID, Measured: []suite.Measured{m}}},
+			},
+		},
 	}}
 }
 
@@ -77,7 +100,10 @@ func TestCompare(t *testing.T) {
 // What got worse fails the gate, what got better does not; a failure that main has is a failure.
 func TestChangesInTheVerdict(t *testing.T) {
 	for kind, want := range map[model.GateKind]string{model.Regressed: "FAIL", model.Improved: "PASS", model.Changed: "PASS", model.Uncompared: "PASS"} {
-		g := &model.Gate{Stages: []model.GateStage{{Status: "PASS"}, {Status: "NOT-APPLICABLE"}}, Changes: []model.GateChange{{Kind: kind}}}
+		g := &model.Gate{
+			Stages:  []model.GateStage{{Status: "PASS"}, {Status: "NOT-APPLICABLE"}},
+			Changes: []model.GateChange{{Kind: kind}},
+		}
 		if g.Settle(); g.Status != want {
 			t.Errorf("%s: %s, want %s", kind, g.Status, want)
 		}
@@ -95,11 +121,13 @@ func TestReadBaselineRefuses(t *testing.T) {
 	for text, want := range map[string]string{"{": "unexpected end", `{"format":9}`: "format 9; this program reads 1", `{"format":1}`: "no stages", `[]`: "cannot unmarshal"} {
 		path := filepath.Join(dir, "b.json")
 		must(t, os.WriteFile(path, []byte(text), 0o644))
-		if _, err := ReadBaseline(path); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "baseline "+path) {
+		if _, err := ReadBaseline(path); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "baseline "+path) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := ReadBaseline(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "keep the gate.json of a gate of main") {
+	if _, err := ReadBaseline(filepath.Join(dir, "none")); err == nil ||
+		!strings.Contains(err.Error(), "keep the gate.json of a gate of main") {
 		t.Error(err)
 	}
 }

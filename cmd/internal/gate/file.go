@@ -125,7 +125,11 @@ func (f *File) line(line string, n int, seen map[string]bool) error {
 	}
 	read := f.verbs()[verb]
 	if read == nil {
-		return fmt.Errorf("%s: unknown; want one of baseline bench budget device impl link links margin profile scenarios seeds targets waivers", quote.Line(verb, quote.Name))
+		return fmt.Errorf(
+			"%s: unknown; want one of baseline bench budget device impl link links "+
+				"margin profile scenarios seeds targets waivers",
+			quote.Line(verb, quote.Name),
+		)
 	}
 	if err := read(words, rest); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, quote.Line(rest, quote.Name), err)
@@ -147,9 +151,12 @@ func (f *File) verbs() map[string]func(words []string, rest string) error {
 		}
 	}
 	return map[string]func([]string, string) error{
-		"impl": f.impl, "device": word(&f.Device), "bench": list(&f.Benches), "link": word(&f.Link), "profile": list(&f.Profiles),
+		"impl": f.impl, "device": word(&f.Device), "bench": list(&f.Benches), "link": word(&f.Link),
+		"profile":   list(&f.Profiles),
 		"scenarios": func(_ []string, rest string) error { f.Scenarios = rest; return nil },
-		"links":     list(&f.Links), "targets": list(&f.Targets), "waivers": list(&f.Waivers), "baseline": word(&f.Baseline),
+		"links": list(
+			&f.Links,
+		), "targets": list(&f.Targets), "waivers": list(&f.Waivers), "baseline": word(&f.Baseline),
 		"budget": func(_ []string, rest string) error {
 			minutes, err := number(rest, 1, maxBudget)
 			f.Budget = time.Duration(minutes) * time.Minute
@@ -190,7 +197,11 @@ func (f *File) check() error {
 	case f.Impl == "" && f.Device == "":
 		return fmt.Errorf("no subject; want a line such as: impl exec:build/transport")
 	case f.Impl != "" && f.Device != "":
-		return fmt.Errorf("impl %s and device %s: name one of the two", quote.Line(f.Impl, quote.Name), quote.Line(f.Device, quote.Name))
+		return fmt.Errorf(
+			"impl %s and device %s: name one of the two",
+			quote.Line(f.Impl, quote.Name),
+			quote.Line(f.Device, quote.Name),
+		)
 	case strings.Contains(f.Impl+f.Peer, ","):
 		return fmt.Errorf("impl %s: want one implementation; one file gates one", quote.Line(f.Impl, quote.Name))
 	case f.Link != "auto" && f.Link != "netem" && f.Link != "relay":

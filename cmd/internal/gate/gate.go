@@ -1,8 +1,8 @@
-// Package gate decides whether a change may be merged: it plays what a gate file asks for in stages, the fast and exact ones first,
-// compares with the result of main, and puts all of it into one verdict and a folder.
+// Package gate decides whether a change may be merged: it plays what a gate file asks for in stages, the fast and exact
+// ones first, compares with the result of main, and puts all of it into one verdict and a folder.
 //
-// Scenarios and links are played by package conform and gathered as package qualify does, targets are measured by it and by package
-// claims. A Session goes through New, Open and Run once. What a gate looks like is for reports.
+// Scenarios and links are played by package conform and gathered as package qualify does, targets are measured by it
+// and by package claims. A Session goes through New, Open and Run once. What a gate looks like is for reports.
 package gate
 
 import (
@@ -52,12 +52,26 @@ type Session struct {
 	gate    *model.Gate
 }
 
-// New finds everything that the options name. Programs are asked what they can do, which needs the bench and its privilege.
+// New finds everything that the options name. Programs are asked what they can do, which needs the bench and its
+// privilege.
 func New(o Options) (*Session, error) {
 	s := &Session{options: o, started: time.Now()}
-	s.gate = &model.Gate{Format: FormatVersion, Version: build.Version(), Commit: build.Commit(), Built: build.Time(), Started: s.started.UTC().Format(time.RFC3339),
-		Command: o.Command, Folder: o.Folder, File: o.Path, Subject: cmp.Or(o.Impl, o.Device), Peer: cmp.Or(o.Peer, o.Impl, o.Device),
-		Reasons: []string{}, Stages: []model.GateStage{}, Waivers: []model.WaiverOutcome{}, Changes: []model.GateChange{}}
+	s.gate = &model.Gate{
+		Format:  FormatVersion,
+		Version: build.Version(),
+		Commit:  build.Commit(),
+		Built:   build.Time(),
+		Started: s.started.UTC().Format(time.RFC3339),
+		Command: o.Command,
+		Folder:  o.Folder,
+		File:    o.Path,
+		Subject: cmp.Or(o.Impl, o.Device),
+		Peer:    cmp.Or(o.Peer, o.Impl, o.Device),
+		Reasons: []string{},
+		Stages:  []model.GateStage{},
+		Waivers: []model.WaiverOutcome{},
+		Changes: []model.GateChange{},
+	}
 	if err := s.find(); err != nil {
 		return nil, fault.Usage(err)
 	}
@@ -86,7 +100,12 @@ func (s *Session) find() (err error) {
 			return err
 		}
 		if was := s.before.Subject; was != s.gate.Subject {
-			return fmt.Errorf("baseline %s: is of %.60q, and this gate of %s; make one of main with this file", o.Baseline, was, s.gate.Subject)
+			return fmt.Errorf(
+				"baseline %s: is of %.60q, and this gate of %s; make one of main with this file",
+				o.Baseline,
+				was,
+				s.gate.Subject,
+			)
 		}
 	}
 	return nil
@@ -119,8 +138,8 @@ func order(bench string) int {
 	return 1
 }
 
-// together makes one profile of several: their rules have to hold, and what is core in one of them has to be seen to. Without any,
-// every binding rule has to hold.
+// together makes one profile of several: their rules have to hold, and what is core in one of them has to be seen to.
+// Without any, every binding rule has to hold.
 func together(names []string) (profiles.Profile, error) {
 	all := profiles.Profile{Name: "gate", Title: "every binding rule"}
 	if len(names) == 0 {
@@ -137,7 +156,12 @@ func together(names []string) (profiles.Profile, error) {
 		all.Targets = append(all.Targets, p.Targets...)
 		all.Reference = cmp.Or(all.Reference, p.Reference)
 		if p.Reference != all.Reference && len(p.Targets) > 0 {
-			return all, fmt.Errorf("profile %s: its targets are beside %s, and those of another profile beside %s; gate them in two files", name, p.Reference, all.Reference)
+			return all, fmt.Errorf(
+				"profile %s: its targets are beside %s, and those of another profile beside %s; gate them in two files",
+				name,
+				p.Reference,
+				all.Reference,
+			)
 		}
 	}
 	return all, nil
@@ -162,8 +186,8 @@ func (s *Session) Open() error {
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }
 
-// Run plays the stages and concludes. It stops behind the first stage in which something failed, and begins no run when the budget is
-// used up; what is left out is told. An error is the harness's.
+// Run plays the stages and concludes. It stops behind the first stage in which something failed, and begins no run when
+// the budget is used up; what is left out is told. An error is the harness's.
 func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Gate, error) {
 	failed := ""
 	for i, st := range s.stages {
@@ -198,7 +222,10 @@ func (s *Session) Run(ctx context.Context, progress func(share float64, what str
 // takeWaivers takes what a stage says of the waivers: the worst of all stages counts.
 func (s *Session) takeWaivers(list []model.WaiverOutcome) {
 	for _, w := range list {
-		i := slices.IndexFunc(s.gate.Waivers, func(o model.WaiverOutcome) bool { return o.Rule == w.Rule && o.Impl == w.Impl && o.Reason == w.Reason })
+		i := slices.IndexFunc(
+			s.gate.Waivers,
+			func(o model.WaiverOutcome) bool { return o.Rule == w.Rule && o.Impl == w.Impl && o.Reason == w.Reason },
+		)
 		switch {
 		case i < 0:
 			s.gate.Waivers = append(s.gate.Waivers, w)

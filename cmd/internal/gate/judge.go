@@ -35,9 +35,14 @@ type judging struct {
 	results map[string]*model.Result // of scenarios that are being played, by name and implementation
 }
 
-// judge plays the scenarios of the stage: all of them and several at once in virtual time, else one after the other until one has failed.
+// judge plays the scenarios of the stage: all of them and several at once in virtual time, else one after the other
+// until one has failed.
 func (st *stage) judge(ctx context.Context, show func(float64, string)) {
-	j := &judging{stage: st, evidence: qualify.NewEvidence(&st.profile, st.session), results: map[string]*model.Result{}}
+	j := &judging{
+		stage:    st,
+		evidence: qualify.NewEvidence(&st.profile, st.session),
+		results:  map[string]*model.Result{},
+	}
 	st.session.View = qualify.Own(&st.session.Options)
 	st.session.Judged, st.session.Ended = j.evidence.Judged, j.ended
 	var left []suite.Spec
@@ -55,7 +60,12 @@ func (st *stage) judge(ctx context.Context, show func(float64, string)) {
 func (j *judging) ended(impl, scenario string, r *model.Result) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.results[impl+" "+scenario] = &model.Result{Certificates: r.Certificates, Environment: r.Environment, Ladders: r.Ladders, Summary: r.Summary}
+	j.results[impl+" "+scenario] = &model.Result{
+		Certificates: r.Certificates,
+		Environment:  r.Environment,
+		Ladders:      r.Ladders,
+		Summary:      r.Summary,
+	}
 }
 
 // once plays a scenario.
@@ -94,8 +104,8 @@ func (j *judging) together(ctx context.Context, show func(float64, string)) (lef
 	return left, j.gate.late(ctx)
 }
 
-// oneByOne plays scenarios in real time, those that show most first. A failure is repeated, so that what is flaky is told from what is
-// broken, and ends the stage.
+// oneByOne plays scenarios in real time, those that show most first. A failure is repeated, so that what is flaky is
+// told from what is broken, and ends the stage.
 func (j *judging) oneByOne(ctx context.Context, show func(float64, string)) (left []suite.Spec, why string) {
 	specs := tellingFirst(j.alone.Specs)
 	for i, s := range specs {
@@ -158,7 +168,10 @@ func (j *judging) draw(p *played) {
 		return
 	}
 	for _, l := range p.result.Ladders {
-		if slices.ContainsFunc(p.outcome.Verdicts, func(v suite.Verdict) bool { return v.Rule == l.Rule && v.Required && v.Status == rule.Fail }) {
+		if slices.ContainsFunc(
+			p.outcome.Verdicts,
+			func(v suite.Verdict) bool { return v.Rule == l.Rule && v.Required && v.Status == rule.Fail },
+		) {
 			j.ladder = &model.GateLadder{Stage: j.out.Title(), Run: p.outcome.Scenario, Rule: l.Rule, Text: l.Text}
 			return
 		}
@@ -182,13 +195,24 @@ func (j *judging) conclude() {
 
 // exact are the numbers of a run in virtual time, of which any difference is a change of the program.
 func exact(s *metrics.Summary) []model.GateNumber {
-	return []model.GateNumber{{Name: "elapsed ns", Value: s.ElapsedNs}, {Name: "packets", Value: s.Packets}, {Name: "data packets", Value: s.DataPackets},
-		{Name: "retransmitted", Value: s.Retransmitted}, {Name: "lost", Value: s.Lost}, {Name: "NAKs", Value: s.NAKs}, {Name: "RNR NAKs", Value: s.RNRs},
-		{Name: "timeouts", Value: s.Timeouts}, {Name: "messages", Value: s.Messages}}
+	return []model.GateNumber{
+		{Name: "elapsed ns", Value: s.ElapsedNs},
+		{Name: "packets", Value: s.Packets},
+		{Name: "data packets", Value: s.DataPackets},
+		{
+			Name:  "retransmitted",
+			Value: s.Retransmitted,
+		},
+		{Name: "lost", Value: s.Lost},
+		{Name: "NAKs", Value: s.NAKs},
+		{Name: "RNR NAKs", Value: s.RNRs},
+		{Name: "timeouts", Value: s.Timeouts},
+		{Name: "messages", Value: s.Messages},
+	}
 }
 
-// tellingFirst orders scenarios so that those come first that exercise most of what none before them does: a budget that ends early has
-// then shown as many rules as it could.
+// tellingFirst orders scenarios so that those come first that exercise most of what none before them does: a budget
+// that ends early has then shown as many rules as it could.
 func tellingFirst(specs []suite.Spec) []suite.Spec {
 	rest, seen, out := slices.Clone(specs), map[string]bool{}, make([]suite.Spec, 0, len(specs))
 	fresh := func(s suite.Spec) (n int) {

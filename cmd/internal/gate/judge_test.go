@@ -23,15 +23,37 @@ func scripted(t *testing.T, o Options, script string) *stage {
 	profile, err := together(nil)
 	must(t, err)
 	s := &Session{options: o, profile: profile, started: time.Now()}
-	session := &conform.Session{Options: conform.Options{Impl: "gbn", Bench: "netns"}, Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "", false)}
+	session := &conform.Session{
+		Options: conform.Options{Impl: "gbn", Bench: "netns"},
+		Known:   registry.Catalogue{},
+		Impls:   []string{"gbn"},
+		Table:   conform.NewTable([]string{"gbn"}, "", false),
+	}
 	n := 0
-	alone, err := suite.NewAlone(suite.Config{Implementations: []string{"gbn"}, Bench: "netns", Scenarios: []scenarios.Scenario{
-		scenarios.New("one", "# One.\njudge GBN-NAK-002\npost-write wr=1 len=1024"), scenarios.New("two", "# Two.\njudge GBN-NAK-002\npost-write wr=1 len=1024")},
-		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
-			status := map[byte]rule.Status{'F': rule.Fail, 'P': rule.Pass}[script[n]]
-			n++
-			return &suite.Result{Verdicts: []rule.Verdict{{Rule: "GBN-NAK-002", Level: rule.Must, Status: status, Required: true, Met: 1, Total: int(status / rule.Fail)}}}, nil
-		}}, "")
+	alone, err := suite.NewAlone(
+		suite.Config{Implementations: []string{"gbn"}, Bench: "netns", Scenarios: []scenarios.Scenario{
+			scenarios.New(
+				"one",
+				"# One.\njudge GBN-NAK-002\npost-write wr=1 len=1024",
+			), scenarios.New("two", "# Two.\njudge GBN-NAK-002\npost-write wr=1 len=1024")},
+			Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
+				status := map[byte]rule.Status{'F': rule.Fail, 'P': rule.Pass}[script[n]]
+				n++
+				return &suite.Result{
+					Verdicts: []rule.Verdict{
+						{
+							Rule:     "GBN-NAK-002",
+							Level:    rule.Must,
+							Status:   status,
+							Required: true,
+							Met:      1,
+							Total:    int(status / rule.Fail),
+						},
+					},
+				}, nil
+			}},
+		"",
+	)
 	must(t, err)
 	st := &stage{gate: s, profile: profile, session: session, alone: alone, out: s.empty("conformance", "netns")}
 	st.judge(t.Context(), func(float64, string) {})
@@ -49,21 +71,31 @@ func TestRepeats(t *testing.T) {
 		"FPP": "flaky: FAIL in 1 of 3 runs of the same Spec",
 	} {
 		out := scripted(t, Options{}, script).out
-		if out.Status != "FAIL" || len(out.Runs) != 1 || out.Runs[0].Repeated() != want || !slices.Equal(out.Left, []string{"two"}) || out.Why != "one failed" {
+		if out.Status != "FAIL" || len(out.Runs) != 1 || out.Runs[0].Repeated() != want ||
+			!slices.Equal(out.Left, []string{"two"}) ||
+			out.Why != "one failed" {
 			t.Errorf("%s: %s %q, left %q, %s", script, out.Status, out.Runs[0].Repeated(), out.Left, out.Why)
 		}
 	}
-	if out := scripted(t, Options{KeepGoing: true}, "FPPP").out; out.Status != "FAIL" || len(out.Runs) != 2 || len(out.Left) > 0 {
+	if out := scripted(t, Options{KeepGoing: true}, "FPPP").out; out.Status != "FAIL" || len(out.Runs) != 2 ||
+		len(out.Left) > 0 {
 		t.Errorf("%+v", out)
 	}
-	if out := scripted(t, Options{}, "PP").out; out.Status != "PASS" || len(out.Runs) != 2 || out.Runs[0].Repeated() != "" || out.Judged() != 1 {
+	if out := scripted(t, Options{}, "PP").out; out.Status != "PASS" || len(out.Runs) != 2 ||
+		out.Runs[0].Repeated() != "" ||
+		out.Judged() != 1 {
 		t.Errorf("%+v", out)
 	}
 }
 
 // The order puts first what shows most, and keeps everything.
 func TestTellingFirst(t *testing.T) {
-	specs := []suite.Spec{{Scenario: "a", Labels: []string{"x"}}, {Scenario: "b", Labels: []string{"x", "y"}}, {Scenario: "c", Labels: []string{"y", "z"}}, {Scenario: "d", Labels: []string{"z"}}}
+	specs := []suite.Spec{
+		{Scenario: "a", Labels: []string{"x"}},
+		{Scenario: "b", Labels: []string{"x", "y"}},
+		{Scenario: "c", Labels: []string{"y", "z"}},
+		{Scenario: "d", Labels: []string{"z"}},
+	}
 	if got := names(tellingFirst(specs)); strings.Join(got, "") != "bcad" {
 		t.Error(got)
 	}
@@ -87,7 +119,9 @@ func TestSilence(t *testing.T) {
 		must(t, s.Open())
 		g, err := s.Run(t.Context(), func(float64, string) {})
 		must(t, err)
-		if g.Status != "PASS" || len(g.Changes) > 0 || len(g.Stages) != 3 || len(g.Stages[0].Runs) < 3 || len(g.Stages[0].Runs[0].Numbers) == 0 || g.Stages[2].Measured() != 3 {
+		if g.Status != "PASS" || len(g.Changes) > 0 || len(g.Stages) != 3 || len(g.Stages[0].Runs) < 3 ||
+			len(g.Stages[0].Runs[0].Numbers) == 0 ||
+			g.Stages[2].Measured() != 3 {
 			t.Fatalf("%s %q %q", g.Status, g.Reasons, g.Changes)
 		}
 		must(t, Write(g))
@@ -104,7 +138,8 @@ func TestBudget(t *testing.T) {
 	g, err := s.Run(t.Context(), func(float64, string) {})
 	must(t, err)
 	first := g.Stages[0]
-	if g.Status != "INCOMPLETE" || len(first.Left) < 3 || !strings.HasPrefix(first.Why, "the budget of") || g.Stages[len(g.Stages)-1].Status != "NOT-APPLICABLE" {
+	if g.Status != "INCOMPLETE" || len(first.Left) < 3 || !strings.HasPrefix(first.Why, "the budget of") ||
+		g.Stages[len(g.Stages)-1].Status != "NOT-APPLICABLE" {
 		t.Errorf("%s %+v", g.Status, g.Stages)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// measuring adds the stages of numbers: on every bench the targets of the profiles, and in virtual time the links under many seeds,
-// for what comes later to be compared with, and claims of the papers.
+// measuring adds the stages of numbers: on every bench the targets of the profiles, and in virtual time the links under
+// many seeds, for what comes later to be compared with, and claims of the papers.
 func (s *Session) measuring(first *stage, links []scenarios.Scenario) error {
 	o := &s.options
 	if n := len(s.profile.Targets); n > 0 {
@@ -52,11 +52,16 @@ func (s *Session) measuringAll(name string, first *stage, wanted []targets.Targe
 	if _, err := run.Specs(); err != nil || len(wanted) == 0 {
 		return fault.Usage(err)
 	}
-	s.measure(name, first, titles(wanted), func(ctx context.Context, st *stage, show func(float64, string)) (err error) {
-		run.Progress = show
-		st.out.Numbers, err = suite.Measure(ctx, run)
-		return err
-	})
+	s.measure(
+		name,
+		first,
+		titles(wanted),
+		func(ctx context.Context, st *stage, show func(float64, string)) (err error) {
+			run.Progress = show
+			st.out.Numbers, err = suite.Measure(ctx, run)
+			return err
+		},
+	)
 	return nil
 }
 
@@ -82,8 +87,19 @@ func titles(list []targets.Target) (out []string) {
 // linkMetrics are the numbers of a link.
 var linkMetrics = []targets.Metric{
 	{Name: "goodput", Unit: "Mb/s", Runs: 1, Of: func(r []targets.Run) float64 { return r[0].GoodputBps / 1e6 }},
-	{Name: "FCT p99", Unit: "ms", LowerIsBetter: true, Runs: 1, Of: func(r []targets.Run) float64 { return float64(r[0].FCT.P99) / 1e6 }},
-	{Name: "data packets", LowerIsBetter: true, Runs: 1, Of: func(r []targets.Run) float64 { return float64(r[0].DataPackets) }},
+	{
+		Name:          "FCT p99",
+		Unit:          "ms",
+		LowerIsBetter: true,
+		Runs:          1,
+		Of:            func(r []targets.Run) float64 { return float64(r[0].FCT.P99) / 1e6 },
+	},
+	{
+		Name:          "data packets",
+		LowerIsBetter: true,
+		Runs:          1,
+		Of:            func(r []targets.Run) float64 { return float64(r[0].DataPackets) },
+	},
 }
 
 // linkID is what the numbers of the links are called among the claims of papers.
@@ -94,8 +110,13 @@ func (s *Session) linkNumbers(links []scenarios.Scenario) ([]targets.Target, err
 	if len(links) == 0 {
 		return nil, nil
 	}
-	t := targets.Target{ID: linkID, Source: "links of the gate", Claim: "numbers over the links of the gate", Class: targets.Undefined,
-		Reason: "no bound: compared with the baseline"}
+	t := targets.Target{
+		ID:     linkID,
+		Source: "links of the gate",
+		Claim:  "numbers over the links of the gate",
+		Class:  targets.Undefined,
+		Reason: "no bound: compared with the baseline",
+	}
 	for _, link := range links {
 		spec, err := link.Spec()
 		if err != nil {
@@ -103,7 +124,15 @@ func (s *Session) linkNumbers(links []scenarios.Scenario) ([]targets.Target, err
 		}
 		spec.Impl = [2]string{s.gate.Subject, s.gate.Peer}
 		for _, m := range linkMetrics {
-			t.Checks = append(t.Checks, targets.Check{Name: link.Name + " " + m.Name, Metric: m, Runs: []string{spec.String()}, Bound: targets.Bound{Low: 0, High: math.MaxFloat64}})
+			t.Checks = append(
+				t.Checks,
+				targets.Check{
+					Name:   link.Name + " " + m.Name,
+					Metric: m,
+					Runs:   []string{spec.String()},
+					Bound:  targets.Bound{Low: 0, High: math.MaxFloat64},
+				},
+			)
 		}
 	}
 	return []targets.Target{t}, nil

@@ -34,7 +34,9 @@ type stage struct {
 // plan adds the stages of a bench: conformance, then links, then numbers.
 func (s *Session) plan(bench string) error {
 	if bench == "remote" {
-		return fault.Usage(fmt.Errorf("bench remote: a device on a host of a testbed is qualified; see: gauntlet help qualify"))
+		return fault.Usage(
+			fmt.Errorf("bench remote: a device on a host of a testbed is qualified; see: gauntlet help qualify"),
+		)
 	}
 	first, err := s.playing("conformance", bench, nil, s.filter())
 	if err != nil {
@@ -70,8 +72,17 @@ func (s *Session) filter() string {
 // playing adds a stage of scenarios; nil is those that come with the program.
 func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter string) (*stage, error) {
 	o := &s.options
-	c := conform.Options{Impl: o.Impl, Peer: o.Peer, Device: o.Device, Bench: bench, Link: o.Link, Attempts: conform.Attempts, Folder: filepath.Join(o.Folder, bench, name),
-		Select: suite.Options{LabelFilter: filter}, Scenarios: list}
+	c := conform.Options{
+		Impl:      o.Impl,
+		Peer:      o.Peer,
+		Device:    o.Device,
+		Bench:     bench,
+		Link:      o.Link,
+		Attempts:  conform.Attempts,
+		Folder:    filepath.Join(o.Folder, bench, name),
+		Select:    suite.Options{LabelFilter: filter},
+		Scenarios: list,
+	}
 	if list != nil {
 		c.Command = func(impl, link string) string {
 			return fmt.Sprintf("gauntlet matrix --impl %s --links %s --bench %s", impl, link, bench)
@@ -102,7 +113,13 @@ func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter 
 
 // empty is a stage of which nothing has been run.
 func (s *Session) empty(name, bench string) model.GateStage {
-	return model.GateStage{Name: name, Bench: bench, Exact: bench == "sim" || bench == "lab" && s.options.Deterministic, Status: rule.Pass.String(), Reasons: []string{}}
+	return model.GateStage{
+		Name:    name,
+		Bench:   bench,
+		Exact:   bench == "sim" || bench == "lab" && s.options.Deterministic,
+		Status:  rule.Pass.String(),
+		Reasons: []string{},
+	}
 }
 
 // links are the links of the file as scenarios. A device has none: it is driven by tools, whose loads are their own.
@@ -111,7 +128,10 @@ func (s *Session) links() (list []scenarios.Scenario, err error) {
 	names := o.Links
 	switch {
 	case o.Device != "" && len(names) > 0:
-		return nil, fmt.Errorf("links: device %s is driven by tools, whose loads are their own; leave the line out", o.Device)
+		return nil, fmt.Errorf(
+			"links: device %s is driven by tools, whose loads are their own; leave the line out",
+			o.Device,
+		)
 	case o.Device != "", len(names) == 1 && names[0] == "none":
 		return nil, nil
 	case len(names) == 0:

@@ -1,5 +1,5 @@
-// Package sbom says of what a program of Go was made: a bill of materials as CycloneDX has it, from what the linker leaves in every
-// binary. Of the same binary it is the same, whenever and wherever it is written.
+// Package sbom says of what a program of Go was made: a bill of materials as CycloneDX has it, from what the linker
+// leaves in every binary. Of the same binary it is the same, whenever and wherever it is written.
 package sbom
 
 import (
@@ -28,13 +28,21 @@ func Write(w io.Writer, file string) error {
 	case !ok:
 		return fmt.Errorf("sbom: this program does not know what it was built from; build it with modules")
 	}
-	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bill(info))
+	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).
+		SetPretty(true).
+		SetEscapeHTML(false).
+		Encode(bill(info))
 }
 
 // bill lists the program, its modules and the standard library.
 func bill(info *debug.BuildInfo) *cyclonedx.BOM {
 	bom := cyclonedx.NewBOM()
-	program := module(cyclonedx.ComponentTypeApplication, cmp.Or(info.Main.Path, info.Path), cmp.Or(version(info), "unknown"), "")
+	program := module(
+		cyclonedx.ComponentTypeApplication,
+		cmp.Or(info.Main.Path, info.Path),
+		cmp.Or(version(info), "unknown"),
+		"",
+	)
 	program.Name, program.BOMRef = path.Base(info.Path), "program"
 	var facts []cyclonedx.Property
 	for _, s := range info.Settings {
@@ -48,7 +56,9 @@ func bill(info *debug.BuildInfo) *cyclonedx.BOM {
 	}
 	program.Properties = &facts
 	bom.Metadata.Component = &program
-	all := []cyclonedx.Component{module(cyclonedx.ComponentTypeLibrary, "std", strings.TrimPrefix(info.GoVersion, "go"), "")}
+	all := []cyclonedx.Component{
+		module(cyclonedx.ComponentTypeLibrary, "std", strings.TrimPrefix(info.GoVersion, "go"), ""),
+	}
 	for _, d := range info.Deps {
 		if d.Replace != nil {
 			d = d.Replace

@@ -23,7 +23,8 @@ func TestWrite(t *testing.T) {
 	if err := cyclonedx.NewBOMDecoder(strings.NewReader(texts[0].String()), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
 	}
-	if all := *bom.Components; all[0].Name != "std" || bom.Metadata.Component.Name == "" || texts[0].String() != texts[1].String() { // of a test Go notes no modules
+	if all := *bom.Components; all[0].Name != "std" || bom.Metadata.Component.Name == "" ||
+		texts[0].String() != texts[1].String() { // of a test Go notes no modules
 		t.Error(texts[0].String())
 	}
 	text := filepath.Join(t.TempDir(), "text")
@@ -36,11 +37,25 @@ func TestWrite(t *testing.T) {
 }
 
 func TestBill(t *testing.T) {
-	b := bill(&debug.BuildInfo{GoVersion: "go1.26.8", Path: "example.org/m/cmd/gauntlet", Main: debug.Module{Path: "example.org/m", Version: "(devel)"},
-		Settings: []debug.BuildSetting{{Key: "-ldflags", Value: "-s -w -X " + build.ReleaseFlag + "1.2.3"}, {Key: "vcs.time", Value: "2026-11-24T15:14:01Z"}},
-		Deps:     []*debug.Module{{Path: "a", Version: "v1", Replace: &debug.Module{Path: "b", Version: "v2", Sum: "h1:x"}}}})
+	b := bill(
+		&debug.BuildInfo{
+			GoVersion: "go1.26.8",
+			Path:      "example.org/m/cmd/gauntlet",
+			Main:      debug.Module{Path: "example.org/m", Version: "(devel)"},
+			Settings: []debug.BuildSetting{
+				{Key: "-ldflags", Value: "-s -w -X " + build.ReleaseFlag + "1.2.3"},
+				{Key: "vcs.time", Value: "2026-11-24T15:14:01Z"},
+			},
+			Deps: []*debug.Module{
+				{Path: "a", Version: "v1", Replace: &debug.Module{Path: "b", Version: "v2", Sum: "h1:x"}},
+			},
+		},
+	)
 	m, all := b.Metadata, *b.Components
-	if m.Component.Name != "gauntlet" || m.Component.Version != "1.2.3" || m.Timestamp != "2026-11-24T15:14:01Z" || len(all) != 2 || all[0].Version != "1.26.8" || all[1].PackageURL != "pkg:golang/b@v2" {
+	if m.Component.Name != "gauntlet" || m.Component.Version != "1.2.3" || m.Timestamp != "2026-11-24T15:14:01Z" ||
+		len(all) != 2 ||
+		all[0].Version != "1.26.8" ||
+		all[1].PackageURL != "pkg:golang/b@v2" {
 		t.Errorf("%+v %+v", m, all)
 	}
 }
