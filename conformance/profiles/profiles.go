@@ -16,7 +16,10 @@
 package profiles
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -62,6 +65,15 @@ func (t *Target) Spec() (*scenario.Spec, error) {
 func (p *Profile) Requires(id string, level rule.Level) bool {
 	family, _, _ := strings.Cut(id, "-")
 	return (level == rule.Must || level == rule.MustNot) && slices.Contains(p.Families, family)
+}
+
+// Hash is the SHA-256 of all that a profile asks for, in hexadecimal; its name and its comments are not of it.
+func (p *Profile) Hash() string {
+	plain := *p
+	plain.Name, plain.Title = "", ""
+	text, _ := json.Marshal(&plain) // strings alone
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // Missing returns the first feature that the profile asks for and an implementation does not declare, "" when it declares all.

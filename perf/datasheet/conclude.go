@@ -101,6 +101,7 @@ func times(s *sample) Row {
 	}
 	if least != most {
 		r.Value += fmt.Sprintf(", %s to %s", quantity.Duration(least), quantity.Duration(most))
+		r.Spread = &[2]int64{least, most}
 	}
 	return r
 }

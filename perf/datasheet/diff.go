@@ -30,15 +30,15 @@ func Diff(a, b *Sheet) []Difference {
 		if y == nil {
 			y = &Row{Value: Absent}
 		}
-		if !x.same(y) {
+		if !x.Same(y) {
 			out = append(out, Difference{x.Name, [2]string{x.Value, y.Value}})
 		}
 	}
 	return out
 }
 
-// same reports whether two rows say the same.
-func (r *Row) same(o *Row) bool {
+// Same reports whether two rows say the same.
+func (r *Row) Same(o *Row) bool {
 	if len(r.Times) == 0 || len(r.Times) != len(o.Times) {
 		return r.Value == o.Value
 	}

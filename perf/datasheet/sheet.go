@@ -20,6 +20,8 @@ type Row struct {
 	Value string  `json:"value"`           // for people; Absent when no trace showed the property
 	Seen  int     `json:"seen"`            // how often it was observed
 	Times []int64 `json:"times,omitempty"` // nanoseconds: the middle of each time that Value speaks of
+
+	Spread *[2]int64 `json:"spread,omitempty"` // of one time that was seen several times: the least and the greatest, in nanoseconds
 }
 
 // Absent is the value of a property that no trace showed.

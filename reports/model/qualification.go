@@ -24,7 +24,9 @@ type Qualification struct {
 	Folder  string  `json:"folder"` // holds the run folders
 
 	Profile      string         `json:"profile"`
-	Title        string         `json:"title"` // of the profile
+	ProfileHash  string         `json:"profile_hash"` // see profiles.Profile.Hash
+	RulesHash    string         `json:"rules_hash"`   // see rules.Hash
+	Title        string         `json:"title"`        // of the profile
 	Subject      string         `json:"subject"`
 	Peer         string         `json:"peer"` // at the other end; the subject itself when nobody else was named
 	Reference    string         `json:"reference"`

@@ -89,7 +89,7 @@ func (e *Evidence) role(impl string) string {
 func (e *Evidence) Qualification() *model.Qualification {
 	e.session.Settle()
 	q := &model.Qualification{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Bench: e.session.Bench,
-		Profile: e.profile.Name, Title: e.profile.Title, Subject: subject(&e.session.Options), Peer: cmp.Or(e.session.Peer, subject(&e.session.Options)), Reference: e.profile.Reference,
+		Profile: e.profile.Name, ProfileHash: e.profile.Hash(), RulesHash: rules.Hash(), Title: e.profile.Title, Subject: subject(&e.session.Options), Peer: cmp.Or(e.session.Peer, subject(&e.session.Options)), Reference: e.profile.Reference,
 		Capabilities: e.capabilities(), Environment: e.facts, Scenarios: e.scenarios}
 	for _, r := range rules.All() {
 		for _, impl := range e.session.Impls {
