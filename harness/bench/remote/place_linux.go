@@ -39,7 +39,7 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 		_ = detach() // the first error says more
 		return nil, nil, h.error(fmt.Errorf("GID %d of %s is that of the test's address, and the testbed says gid=%d; correct it or leave it out", held.GID, h.At.Device, h.At.GID))
 	}
-	return &station.Attached{Device: h.At.Device, GID: held.GID, What: d.Device.Kind(), Kernel: d.Kernel, MTU: d.Network.MTU, Counters: h.Counters}, detach, nil
+	return &station.Attached{Device: h.At.Device, GID: held.GID, What: d.Device.Kind(), Kernel: d.Kernel, MTU: d.Network.MTU, Counters: h.Counters, Identity: d.Device.Identity()}, detach, nil
 }
 
 // Describe asks what the host tells of itself and of its device.

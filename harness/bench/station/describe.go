@@ -1,6 +1,7 @@
 package station
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"strconv"
@@ -26,14 +27,16 @@ type Description struct {
 type Device struct {
 	Name     string            `json:"name"`
 	Port     int               `json:"port"`
-	Driver   string            `json:"driver"`          // "mlx5_core"; "rdma_rxe" is the kernel's soft-RoCE
-	Firmware string            `json:"firmware"`        // "16.35.2000"
-	Board    string            `json:"board,omitempty"` // "MT_0000000012"
-	State    string            `json:"state"`           // "ACTIVE"
-	Layer    string            `json:"link_layer"`      // "Ethernet"
-	Rate     string            `json:"rate"`            // "100 Gb/sec (4X EDR)"
-	Counters int               `json:"counters"`        // how many the port has
-	ECN      map[string]string `json:"ecn,omitempty"`   // of DCQCN: "np", "rp", the priorities on which it is on
+	Driver   string            `json:"driver"`           // "mlx5_core"; "rdma_rxe" is the kernel's soft-RoCE
+	Firmware string            `json:"firmware"`         // "16.35.2000"
+	Vendor   string            `json:"vendor,omitempty"` // by PCI, "0x15b3"
+	Part     string            `json:"part,omitempty"`   // likewise, "0x101d"
+	Board    string            `json:"board,omitempty"`  // "MT_0000000012"
+	State    string            `json:"state"`            // "ACTIVE"
+	Layer    string            `json:"link_layer"`       // "Ethernet"
+	Rate     string            `json:"rate"`             // "100 Gb/sec (4X EDR)"
+	Counters int               `json:"counters"`         // how many the port has
+	ECN      map[string]string `json:"ecn,omitempty"`    // of DCQCN: "np", "rp", the priorities on which it is on
 }
 
 // SoftRoCE is the driver of the kernel's soft-RoCE.
@@ -49,6 +52,16 @@ func (d *Device) Kind() string {
 		kind += " firmware " + d.Firmware
 	}
 	return kind
+}
+
+// Identity is which device it is, as names and values; what it does not tell is left out. A board's name says more of the part than PCI.
+func (d *Device) Identity() (facts [][2]string) {
+	for _, f := range [][2]string{{"vendor", d.Vendor}, {"part", cmp.Or(d.Board, d.Part)}, {"firmware", d.Firmware}, {"driver", d.Driver}} {
+		if f[1] != "" {
+			facts = append(facts, f)
+		}
+	}
+	return facts
 }
 
 // Network is the network device of a port.
@@ -102,6 +115,7 @@ func readDevice(sys fs.FS, device string, port int, network string) (Device, err
 	}
 	_, state, _ := strings.Cut(line(sys, path.Join(at, "state")), ": ") // such as "4: ACTIVE"
 	d := Device{Name: device, Port: port, Driver: DriverOf(sys, device), Firmware: line(sys, path.Join(dir, "fw_ver")), Board: line(sys, path.Join(dir, "board_id")),
+		Vendor: line(sys, path.Join(dir, "device/vendor")), Part: line(sys, path.Join(dir, "device/device")),
 		State: state, Layer: line(sys, path.Join(at, "link_layer")), Rate: line(sys, path.Join(at, "rate")), ECN: congestion(sys, network)}
 	for _, kind := range []string{"counters", "hw_counters"} {
 		list, err := fs.ReadDir(sys, path.Join(at, kind))

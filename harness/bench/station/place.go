@@ -42,6 +42,8 @@ type Attached struct {
 	Kernel string // that the device is a part of, where it is not this machine's
 	MTU    int    // of its network device; 0 is that of the bench
 
+	Identity [][2]string // see Device.Identity
+
 	Counters func() (Counters, error) // reads what the device and its network device count
 }
 

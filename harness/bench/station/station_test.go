@@ -15,7 +15,7 @@ func sys() fstest.MapFS {
 	const mlx, rxe = "class/infiniband/mlx5_0/", "class/infiniband/rxe0/"
 	m := fstest.MapFS{}
 	for name, text := range map[string]string{
-		mlx + "fw_ver": "16.35.2000\n", mlx + "board_id": "MT_0000000012\n", mlx + "ports/1/state": "4: ACTIVE\n", mlx + "ports/1/link_layer": "Ethernet\n",
+		mlx + "fw_ver": "16.35.2000\n", mlx + "board_id": "MT_0000000012\n", mlx + "device/vendor": "0x15b3\n", mlx + "device/device": "0x101d\n", mlx + "ports/1/state": "4: ACTIVE\n", mlx + "ports/1/link_layer": "Ethernet\n",
 		mlx + "ports/1/rate": "100 Gb/sec (4X EDR)\n", mlx + "ports/1/hw_counters/out_of_sequence": "3\n", mlx + "ports/1/counters/port_rcv_packets": "7\n",
 		mlx + "ports/1/gids/0": "fe80:0000:0000:0000:ba59:9fff:fe00:0001\n", mlx + "ports/1/gid_attrs/types/0": "IB/RoCE v1\n", mlx + "ports/1/gid_attrs/ndevs/0": "ens1\n",
 		mlx + "ports/1/gids/1": "0000:0000:0000:0000:0000:ffff:0a4d:0001\n", mlx + "ports/1/gid_attrs/types/1": "IB/RoCE v1\n", mlx + "ports/1/gid_attrs/ndevs/1": "ens1\n",
@@ -34,10 +34,14 @@ func sys() fstest.MapFS {
 
 func TestReadDevice(t *testing.T) {
 	got, err := readDevice(sys(), "mlx5_0", 1, "ens1")
-	want := Device{Name: "mlx5_0", Port: 1, Driver: "mlx5_core", Firmware: "16.35.2000", Board: "MT_0000000012", State: "ACTIVE", Layer: "Ethernet",
+	want := Device{Name: "mlx5_0", Port: 1, Driver: "mlx5_core", Firmware: "16.35.2000", Board: "MT_0000000012", Vendor: "0x15b3", Part: "0x101d", State: "ACTIVE", Layer: "Ethernet",
 		Rate: "100 Gb/sec (4X EDR)", Counters: 2, ECN: map[string]string{"np": "3", "rp": ""}}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v %s", err, d)
+	}
+	identity := [][2]string{{"vendor", "0x15b3"}, {"part", "MT_0000000012"}, {"firmware", "16.35.2000"}, {"driver", "mlx5_core"}}
+	if d := cmp.Diff(identity, got.Identity()); d != "" {
+		t.Error(d)
 	}
 	if soft, err := readDevice(sys(), "rxe0", 1, "eth0"); err != nil || soft.Driver != SoftRoCE || soft.State != "DOWN" || soft.ECN != nil {
 		t.Errorf("%+v, %v", soft, err)

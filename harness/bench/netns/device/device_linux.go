@@ -42,6 +42,9 @@ func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 		return nil, fmt.Errorf("netns: packets of %d bytes at %s take an MTU of %d, and its interface has %d; ip link set INTERFACE mtu 9000 there, or lower --mtu", tool.MTU, side, needs, a.MTU)
 	}
 	t.site.Fact("device at "+side.String(), a.What+" under "+tool.Program)
+	for _, f := range a.Identity {
+		t.site.Fact(f[0]+" at "+side.String(), f[1])
+	}
 	at := dut.Setting{Device: a.Device, GID: a.GID, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
 	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{}, counted: counted{read: a.Counters}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}), enough: make(chan struct{}),
 		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, nil

@@ -46,7 +46,7 @@ func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 		return nil, nil, fmt.Errorf("netns: %w", err)
 	}
 	read := func() (station.Counters, error) { return station.CountersOf(os.DirFS("/sys"), name, 1, device), nil }
-	return &station.Attached{Device: name, GID: gid, What: "soft-RoCE", Counters: read}, detach, nil
+	return &station.Attached{Device: name, GID: gid, What: "soft-RoCE", Counters: read, Identity: [][2]string{{"driver", station.SoftRoCE}}}, detach, nil
 }
 
 // Start implements station.Place.
