@@ -51,6 +51,7 @@ type Options struct {
 	Still    time.Duration               // how long nothing of a run in real time may move; 0 is a default
 	Attempts int                         // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
 	Paint    bool                        // the table in colours
+	Taps     bool                        // keep captures in virtual time too, see run.Options
 	Select   suite.Options
 
 	// Scenarios are played in place of those that come with the program, and Command is what runs one of them again; nil are those of conform.
@@ -278,7 +279,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 		folder = run.AttemptFolder(filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name)), attempt)
 	}
 	r, err := run.Execute(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link, Still: vtime.FromStd(s.Still),
+		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link, Still: vtime.FromStd(s.Still), Taps: s.Taps,
 		Command: s.Again(impl, sc.Name),
 		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})

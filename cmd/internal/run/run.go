@@ -39,6 +39,7 @@ type Options struct {
 	Codec   Codec
 	Link    string         // "auto", "netem" or "relay"
 	Still   vtime.Duration // how long nothing may move, see bench.Job.NoProgress; 0 is a default
+	Taps    bool           // in virtual time, keep captures too; on other benches they always are
 	Store   int            // packet records kept in trace.ndjson; 0 takes DefaultStore
 	Command string         // for the report: how to repeat the run
 	Version string         // of the tool
@@ -233,6 +234,7 @@ type pipeline struct {
 	folder  *folder
 	metrics *metrics.Collector
 	store   *store
+	taps    captures
 	struck  struck
 	belt    *belt
 }
@@ -252,6 +254,12 @@ func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, erro
 	if o.Watch != nil {
 		second = append(second, o.Watch(&h))
 	}
+	if o.Taps && p.folder != nil && o.Name == "sim" {
+		if p.taps, err = openTaps(p.folder, &h); err != nil {
+			return nil, err
+		}
+		second = append(second, p.taps.Views...)
+	}
 	p.struck.by = map[string]bool{}
 	p.belt = newBelt(tee{trace.NewTimeline(&h, trace.Views{seated[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
 	return p.belt, nil
@@ -261,7 +269,7 @@ func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, erro
 func (p *pipeline) close(r *model.Result, o *judging.Outcome, err error) error {
 	take(r, &o.Evidence)
 	if p.belt != nil {
-		err = bench.Graver(err, p.store.close())
+		err = bench.Graver(err, cmp.Or(p.store.close(), p.taps.close()))
 		r.Verdicts = o.Verdicts
 		p.fill(r)
 		r.Processor = model.NewProcessor(o.Evidence.Processor, r.PayloadBytes)
