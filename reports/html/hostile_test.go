@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
 // pages are all that this package writes, every string of what they show being text.
@@ -22,6 +23,12 @@ func pages(text string, statuses bool) map[string]func(io.Writer) error {
 		"peers":  func(w io.Writer) error { return Matrix(w, modeltest.Fill(modeltest.Peers(), text, statuses), "") },
 		"qualification": func(w io.Writer) error {
 			return Qualification(w, modeltest.Fill(modeltest.Qualification(), text, statuses))
+		},
+		"passport": func(w io.Writer) error {
+			return Passport(w, modeltest.Fill(modeltest.Checked(), text, statuses))
+		},
+		"passports": func(w io.Writer) error {
+			return Passports(w, []*passport.Checked{modeltest.Fill(modeltest.Checked(), text, statuses), modeltest.Fill(modeltest.Checked(), text, statuses)}, []string{"1.html", "2.html"})
 		},
 		"perf":      func(w io.Writer) error { return Perf(w, modeltest.Fill(modeltest.Perf(), text, statuses)) },
 		"contrast":  func(w io.Writer) error { return Contrast(w, modeltest.Fill(modeltest.Contrast(), text, statuses)) },

@@ -22,7 +22,7 @@ import (
 // The assets: the page, its style and script, and uPlot (MIT, https://github.com/leeoniya/uPlot), which draws plots of
 // 10^5 points.
 //
-//go:embed assets/page.tmpl assets/contrast.tmpl assets/matrix.tmpl assets/perf.tmpl assets/atlas.tmpl assets/figures.tmpl assets/qualification.tmpl assets/rulebook.tmpl
+//go:embed assets/page.tmpl assets/contrast.tmpl assets/matrix.tmpl assets/perf.tmpl assets/atlas.tmpl assets/figures.tmpl assets/qualification.tmpl assets/rulebook.tmpl assets/passport.tmpl assets/passports.tmpl
 //go:embed assets/style.css assets/plot.js assets/rulebook.js assets/uplot
 var assets embed.FS
 
@@ -37,6 +37,7 @@ var functions = template.FuncMap{
 	"count":  count,
 	"join":   func(list []string) string { return strings.Join(list, ", ") },
 	"lines":  rungs,
+	"list":   func(of ...any) []any { return of },
 	"plural": plural,
 	"slug":   slug,
 }

@@ -47,6 +47,12 @@ func pages(text string, statuses bool) map[string]func(io.Writer, Options) error
 		"families": func(w io.Writer, o Options) error {
 			return Families(w, modeltest.Fill(modeltest.Rulebook(), text, statuses), o)
 		},
+		"passport": func(w io.Writer, o Options) error {
+			return Passport(w, modeltest.Fill(modeltest.Checked(), text, statuses), o)
+		},
+		"difference": func(w io.Writer, o Options) error {
+			return Difference(w, modeltest.Fill(modeltest.Difference(), text, statuses), o)
+		},
 		"atlas": func(w io.Writer, o Options) error {
 			return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, statuses), o)
 		},

@@ -1,0 +1,72 @@
+package passport
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+)
+
+// Contradictions are what of a passport cannot be so by what else it says. Only a rule that both ends of a run are
+// judged by can be held against the runs: of two different ends one is not the subject.
+func (p *Passport) Contradictions() (out []string) {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if why := p.contradicts(r); why != "" {
+			out = append(out, fmt.Sprintf("%s is said to be %s, and %s", r.Name(), r.Status, why))
+		}
+	}
+	for _, name := range p.Unmet() {
+		if p.Qualified {
+			out = append(out, "it is said to be qualified, and "+name)
+		}
+	}
+	return out
+}
+
+// contradicts says what speaks against the status of a rule, "" when nothing does.
+func (p *Passport) contradicts(r *Rule) string {
+	said := func(b Beyond) bool { return b.Rule == r.ID && b.Role == r.Role }
+	if p.Peer != p.Subject.Name || slices.ContainsFunc(p.Beyond, said) {
+		return ""
+	}
+	held, broken := 0, 0
+	for i := range p.Runs {
+		if run := &p.Runs[i]; run.Role == r.Role {
+			held += len(within(run.Verdicts[rule.Pass.String()], r.ID))
+			broken += len(within(run.Verdicts[rule.Fail.String()], r.ID))
+		}
+	}
+	switch said := Plain(r.Status); {
+	case said != rule.Fail.String() && broken > 0 && r.Level != rule.Observation:
+		return fmt.Sprintf("its runs have it broken in %d", broken)
+	case said == rule.Fail.String() && broken == 0:
+		return "no run has it broken"
+	case said == rule.Pass.String() && held == 0:
+		return "no run has it seen to hold"
+	}
+	return ""
+}
+
+// within is the part of a list that is one name.
+func within(list []string, name string) []string {
+	if at, ok := slices.BinarySearch(list, name); ok {
+		return list[at : at+1]
+	}
+	return nil
+}
+
+// Unmet are the rules by which nobody qualifies.
+func (p *Passport) Unmet() (out []string) {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		var s rule.Status
+		if s.UnmarshalText([]byte(r.Status)) != nil {
+			s = rule.Error
+		}
+		if r.Required && s >= rule.XPass || r.Core && s != rule.Pass && s != rule.XFail {
+			out = append(out, r.Name()+" is "+r.Status)
+		}
+	}
+	return out
+}
