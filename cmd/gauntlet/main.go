@@ -43,7 +43,7 @@ func root() *cobra.Command {
 	}
 	c.SetOut(stdout)
 	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
-	c.AddCommand(judgeCommand(), ladderCommand(), explainCommand(), datasheetCommand(), tapeCommand())
+	c.AddCommand(judgeCommand(), ladderCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
 	c.AddCommand(testbedCommands()...)

@@ -32,6 +32,8 @@ type qualifyFlags struct {
 	guest   guestFlags
 	limits  limitFlags
 	hosted  hostedFlags
+
+	passport passportFlags
 }
 
 func qualifyCommand() *cobra.Command {
@@ -63,6 +65,8 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	f.output.define(c, "no progress line")
 	f.guest.Define(c)
 	f.hosted.define(c)
+	d.StringVar(&f.passport.File, "passport", "", "also write a signed passport to this file; see: gauntlet passport")
+	f.passport.define(c, "passport-")
 	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "peer", all.Names()...)
@@ -81,10 +85,35 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	f.guest.Carry(k.Impl, k.Peer, k.Device)
 	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device, "dut")), filepath.Base(f.profile), k.Bench)
 	o.Command = build.CommandLine()
-	if guest.Elsewhere(k.Bench) {
-		return f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
+	if k.Bench == "lab" && !guest.Elsewhere(k.Bench) {
+		f.passport.File = "" // the key is outside
 	}
-	return f.execute(c.Context(), *o)
+	if f.passport.File != "" {
+		if err := f.passport.Ready(); err != nil {
+			return err
+		}
+		k.Taps = true
+	}
+	if guest.Elsewhere(k.Bench) {
+		err := f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
+		return f.certify(c.Context(), err)
+	}
+	return f.certify(c.Context(), f.execute(c.Context(), *o))
+}
+
+// certify makes the passport of a qualification that came to a verdict, whatever that is, and returns how the command ends. A passport
+// that cannot be made hides no failure.
+func (f *qualifyFlags) certify(ctx context.Context, verdict error) error {
+	var ended exit
+	if f.passport.File == "" || verdict != nil && (!errors.As(verdict, &ended) || ended.text != "" || ended.code == exitUsage) {
+		return verdict
+	}
+	if err := f.passport.sign(ctx, f.options.Folder, f.output.quiet); err != nil && verdict != nil {
+		return ending(ended.code, err)
+	} else if err != nil {
+		return err
+	}
+	return verdict
 }
 
 // check looks at the flags, and finds the profile.

@@ -1,0 +1,209 @@
+package passport
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/passport"
+)
+
+// hashes are those of the evidence in a run folder, by what it is: "spec.txt", "taps/A.pcapng", "certificates". What is
+// not there has none.
+type hashes map[string]string
+
+// The evidence beside captures.
+const (
+	specName     = "spec.txt"
+	certificates = "certificates"
+)
+
+// hashFolder reads a run folder. A file that is not there is no error, nor is a result that is no JSON.
+func hashFolder(dir string) (hashes, error) {
+	h := hashes{}
+	captures, _ := os.ReadDir(filepath.Join(dir, recording.TapsName)) // there may be none
+	names := []string{specName, recording.NDJSONName}
+	for _, c := range captures {
+		names = append(names, path.Join(recording.TapsName, c.Name()))
+	}
+	for _, name := range names {
+		sum, err := hashFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, err
+		}
+		h.note(name, sum)
+	}
+	if r := resultOf(dir); len(r.Certificates) > 0 {
+		h.note(certificates, passport.Digest(r.Certificates))
+	}
+	return h, nil
+}
+
+// note takes in a hash, unless it is that of nothing.
+func (h hashes) note(name, sum string) {
+	if sum != "" {
+		h[name] = sum
+	}
+}
+
+// hashesOf are those that a passport has of a run.
+func hashesOf(r *passport.Run) hashes {
+	h := hashes{}
+	h.note(specName, r.Spec)
+	h.note(recording.NDJSONName, r.Trace)
+	h.note(certificates, r.Certificates)
+	for name, sum := range r.Captures {
+		h.note(path.Join(recording.TapsName, name), sum)
+	}
+	return h
+}
+
+// into puts them into a passport.
+func (h hashes) into(r *passport.Run) {
+	r.Spec, r.Trace, r.Certificates = h[specName], h[recording.NDJSONName], h[certificates]
+	for name, sum := range h {
+		if tap, ok := strings.CutPrefix(name, recording.TapsName+"/"); ok {
+			if r.Captures == nil {
+				r.Captures = map[string]string{}
+			}
+			r.Captures[tap] = sum
+		}
+	}
+}
+
+// differ are the names of what is not the same, with how that is.
+func (h hashes) differ(found hashes) (out [][2]string) {
+	all := maps.Clone(h)
+	maps.Copy(all, found)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch said, now := h[name], found[name]; {
+		case said == now:
+		case now == "":
+			out = append(out, [2]string{name, "is missing"})
+		case said == "":
+			out = append(out, [2]string{name, "was not there when the passport was made"})
+		default:
+			out = append(out, [2]string{name, "was altered"})
+		}
+	}
+	return out
+}
+
+// hashFile returns the SHA-256 of a file, "" when there is none.
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("passport: %w", err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("passport: %s: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// resultLimit bounds a result.json, in bytes.
+const resultLimit = 256 << 20
+
+// result is what of a result.json is needed here.
+type result struct {
+	Verdicts     []rule.Verdict
+	Certificates []certify.Certificate
+}
+
+// resultOf reads the result.json of a run folder; that of a run that was killed is empty.
+func resultOf(dir string) (r result) {
+	if info, err := os.Stat(filepath.Join(dir, "result.json")); err != nil || info.Size() > resultLimit {
+		return r
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "result.json"))
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return result{}
+	}
+	return r
+}
+
+// judge judges what is stored of a run by the rules of this program, without waivers.
+func judge(ctx context.Context, dir string, who *passport.Subject) (*model.Result, error) {
+	return run.Judge(ctx, run.JudgeOptions{Path: dir, Rules: rules.All(), Schemes: schemes(dir, who)})
+}
+
+// schemes are the implementations by which a trace is judged: those of this program, devices as they are known to it,
+// and of others what the subject declares.
+func schemes(dir string, who *passport.Subject) map[string]engine.Implementation {
+	all := registry.Schemes()
+	s, err := scenario.ReadFile(filepath.Join(dir, specName))
+	if err != nil {
+		return all // and the trace says what it can
+	}
+	for _, name := range s.Impl {
+		switch _, known := all[name]; {
+		case known:
+		case dut.Known(name):
+			all[name] = dut.Describe(name)
+		default:
+			all[name] = declared(name, who.Declares)
+		}
+	}
+	return all
+}
+
+// declared is an implementation of which nothing is known but the features that it declares, see
+// engine.Implementation.Declares.
+func declared(name string, features []string) engine.Implementation {
+	if len(features) > 0 && features[0] == "rc" {
+		features = features[1:]
+	}
+	i := engine.Implementation{Name: name}
+	if len(features) > 0 {
+		i.Recover, i.Features = features[0], features[1:]
+	}
+	return i
+}
+
+// decided are the verdicts of a run that decide anything, by status.
+func decided(list []rule.Verdict) map[string][]string {
+	by := map[string][]string{}
+	for i := range list {
+		if status := passport.Plain(list[i].Status.String()); slices.Contains(passport.Decided, status) {
+			by[status] = append(by[status], list[i].Rule)
+		}
+	}
+	return by
+}
+
+// statuses are verdicts that decide anything, by rule.
+func statuses(by map[string][]string) map[string]string {
+	out := map[string]string{}
+	for status, list := range by {
+		for _, id := range list {
+			out[id] = status
+		}
+	}
+	return out
+}
