@@ -204,11 +204,11 @@ func TestVerify(t *testing.T) {
 		"said to be FAIL, and no run has it broken":   func(p *passport.Passport) { p.Rules[0].Status = "FAIL" },
 		"by the rules of this program, which are the": func(p *passport.Passport) { p.Runs[0].Verdicts["PASS"] = nil },
 	} {
-		if c := verify(dir, forge(t, dir, key, lie)); c.Verdict() != "NOT SO" || !strings.Contains(strings.Join(c.Doubts, "\n"), want) {
+		if c := verify(dir, forge(t, file, key, lie)); c.Verdict() != "NOT SO" || !strings.Contains(strings.Join(c.Doubts, "\n"), want) {
 			t.Errorf("%q, want %q", c.Doubts, want)
 		}
 	}
-	other := forge(t, dir, key, func(p *passport.Passport) {
+	other := forge(t, file, key, func(p *passport.Passport) {
 		p.Tool.Rules, p.Runs[0].Verdicts["PASS"] = "another", append(p.Runs[0].Verdicts["PASS"], "OLD-RULE-001")
 	})
 	if c := verify(dir, other); c.Verdict() != "VERIFIED" || c.Rules != passport.OtherRules {
@@ -265,10 +265,11 @@ func appendTo(folder, name string) error {
 }
 
 // forge signs a passport that is not what its evidence shows.
-func forge(t *testing.T, dir, key string, lie func(*passport.Passport)) string {
+func forge(t *testing.T, file, key string, lie func(*passport.Passport)) string {
 	t.Helper()
-	p, err := Make(t.Context(), dir, false)
+	c, err := Read(t.Context(), file, Options{})
 	must(t, err)
+	p := c.Passport
 	lie(p)
 	payload, err := p.Encode()
 	must(t, err)
@@ -276,7 +277,7 @@ func forge(t *testing.T, dir, key string, lie func(*passport.Passport)) string {
 	must(t, err)
 	text, err := seal.Seal(context.Background(), payload, k.Signer)
 	must(t, err)
-	file := filepath.Join(t.TempDir(), "forged.json")
-	must(t, os.WriteFile(file, text, 0o644))
-	return file
+	forged := filepath.Join(t.TempDir(), "forged.json")
+	must(t, os.WriteFile(forged, text, 0o644))
+	return forged
 }
