@@ -112,6 +112,11 @@ func TestActionIsLinted(t *testing.T) {
 			t.Errorf("%s passes", bad[1])
 		}
 	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	must(t, err)
+	if v := a.Runs.Steps[0].With["go-version"]; !strings.Contains(string(mod), "\ngo "+v+"\n") {
+		t.Errorf("Go %s is not that of go.mod", v)
+	}
 	for _, s := range a.Runs.Steps {
 		if strings.Contains(s.Run, "${{") {
 			t.Errorf("step %s: an expression in a script would be read by the shell", s.ID)

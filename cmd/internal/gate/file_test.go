@@ -45,6 +45,12 @@ func TestReadFile(t *testing.T) {
 	if got := f.Files(); !slices.Equal(got, []string{dir + "/mine.txt", dir + "/known.txt", dir + "/main/gate.json"}) {
 		t.Errorf("files %q", got)
 	}
+	f.Links = append(f.Links, "links/mine.txt")
+	for link, want := range map[string]string{"clean": "clean", "mine": "links/mine.txt"} {
+		if got := f.overLink("sim", "irn", link); got != "gauntlet matrix --impl irn+gbn --links "+want+" --bench sim" {
+			t.Error(got)
+		}
+	}
 	if got := f.Places(); !slices.Equal(got, []string{"sim", "netns"}) {
 		t.Errorf("benches %q: virtual time comes first", got)
 	}

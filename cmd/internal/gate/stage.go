@@ -84,9 +84,7 @@ func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter 
 		Scenarios: list,
 	}
 	if list != nil {
-		c.Command = func(impl, link string) string {
-			return fmt.Sprintf("gauntlet matrix --impl %s --links %s --bench %s", impl, link, bench)
-		}
+		c.Command = func(impl, link string) string { return o.overLink(bench, impl, link) }
 	}
 	session, err := conform.New(c)
 	if err != nil {
@@ -109,6 +107,19 @@ func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter 
 	st := &stage{gate: s, profile: profile, session: session, alone: alone, out: s.empty(name, session.Bench)}
 	s.stages = append(s.stages, st)
 	return st, nil
+}
+
+// overLink is the command that runs an implementation over one of the links again, on a bench.
+func (f *File) overLink(bench, impl, link string) string {
+	for _, name := range f.Links {
+		if strings.TrimSuffix(filepath.Base(name), ".txt") == link {
+			link = name
+		}
+	}
+	if f.Peer != "" {
+		impl += "+" + f.Peer
+	}
+	return fmt.Sprintf("gauntlet matrix --impl %s --links %s --bench %s", impl, link, bench)
 }
 
 // empty is a stage of which nothing has been run.
