@@ -22,7 +22,7 @@ func versionCommand() *cobra.Command {
 			case bill:
 				return usage(sbom.Write(stdout, cmp.Or(append(files, "")...)))
 			case len(files) > 0:
-				return usage(fmt.Errorf("version %s: a file is for --sbom", files[0]))
+				return usage(fmt.Errorf("unknown command %q for version; a file is for --sbom", files[0]))
 			}
 			fmt.Fprintf(
 				c.OutOrStdout(),

@@ -1,14 +1,16 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/matrix"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/qualify"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
@@ -142,8 +144,7 @@ func (j *judging) again(ctx context.Context, s suite.Spec, folder string) string
 func (j *judging) take(p *played) {
 	o := p.outcome
 	if o.Folder != "" && (o.Passed() || o.Status == rule.NotApplicable) {
-		_ = os.RemoveAll(o.Folder) // what cannot be removed stays
-		o.Folder = ""
+		j.forget(o)
 	}
 	r := model.GateRun{Repeats: p.repeats}
 	if p.result != nil {
@@ -160,6 +161,16 @@ func (j *judging) take(p *played) {
 	}
 	j.runs = append(j.runs, r)
 	j.session.Observe(o)
+}
+
+// forget removes the run folders of a scenario: that of the last attempt, and those whose links were not what they
+// should have been.
+func (j *judging) forget(o *suite.Outcome) {
+	first := filepath.Join(j.session.Folder, registry.Short(o.Impl), filepath.FromSlash(o.Scenario))
+	for _, dir := range run.AttemptFolders(first, j.session.Attempts) {
+		_ = os.RemoveAll(dir) // what cannot be removed stays
+	}
+	o.Folder = ""
 }
 
 // draw keeps the first ladder of a required rule.
@@ -209,32 +220,4 @@ func exact(s *metrics.Summary) []model.GateNumber {
 		{Name: "timeouts", Value: s.Timeouts},
 		{Name: "messages", Value: s.Messages},
 	}
-}
-
-// tellingFirst orders scenarios so that those come first that exercise most of what none before them does: a budget
-// that ends early has then shown as many rules as it could.
-func tellingFirst(specs []suite.Spec) []suite.Spec {
-	rest, seen, out := slices.Clone(specs), map[string]bool{}, make([]suite.Spec, 0, len(specs))
-	fresh := func(s suite.Spec) (n int) {
-		for _, label := range s.Labels {
-			if !seen[label] {
-				n++
-			}
-		}
-		return n
-	}
-	for len(rest) > 0 {
-		best := 0
-		for i := range rest {
-			if cmp.Compare(fresh(rest[i]), fresh(rest[best])) > 0 {
-				best = i
-			}
-		}
-		for _, label := range rest[best].Labels {
-			seen[label] = true
-		}
-		out = append(out, rest[best])
-		rest = slices.Delete(rest, best, best+1)
-	}
-	return out
 }

@@ -125,6 +125,9 @@ func TestSilence(t *testing.T) {
 			t.Fatalf("%s %q %q", g.Status, g.Reasons, g.Changes)
 		}
 		must(t, Write(g))
+		if left, err := filepath.Glob(filepath.Join(o.Folder, "sim", "*", "gbn", "*")); err != nil || len(left) > 0 {
+			t.Errorf("run folders of what passed are kept: %q, %v", left, err)
+		}
 		o.Baseline = filepath.Join(o.Folder, "gate.json")
 	}
 }
