@@ -65,6 +65,11 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	case m.timed && len(m.again) == 0:
 		m.Judge(TimeoutHead, "", s, nil)
 	}
+	m.follow(p)
+}
+
+// follow notes a retransmission. One that leaves while nothing is judged belongs to a recovery that may go on when something is again.
+func (m *Sender) follow(p psn.PSN) {
 	m.Recovering, m.recover = true, m.Next.Prev()
 	m.again[p] = true
 	delete(m.open, p)

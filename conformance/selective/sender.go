@@ -182,7 +182,11 @@ func (m *Sender) Leaves(s *rule.Sight) {
 		return
 	}
 	left := m.expired != vtime.Never && (p != m.UNA && m.c.Port.Lags(m.expired, s.At) || m.c.Began(s) < m.expired)
-	if m.expired = vtime.Never; m.Quiet || left {
+	if m.expired = vtime.Never; left {
+		return
+	}
+	if m.Quiet {
+		m.follow(p)
 		return
 	}
 	m.resent(s, p)
