@@ -294,7 +294,9 @@ func sendAfterWrite() rule.Rule {
 // visibility compares the payload that must have been stored when a receive completes with what was.
 type visibility struct {
 	c        *rule.Context
-	accepted uint64 // payload bytes accepted in order
+	accepted uint64  // payload bytes accepted in order
+	counted  bool    // some are,
+	next     psn.PSN // up to here: what turns out not to have been kept, and is accepted once more, counts once
 	stored   uint64
 	wrote    bool // a WRITE was accepted since the latest receive was taken
 	receives []receive
@@ -318,9 +320,10 @@ func (v *visibility) sight(s *rule.Sight) {
 		}
 		return
 	}
-	if !s.Legal || v.c.Fatal {
+	if !s.Legal || v.c.Fatal || v.counted && p.PSN.Less(v.next) {
 		return
 	}
+	v.counted, v.next = true, p.PSN.Add(max(1, v.c.Span(p)))
 	if rule.TakesReceive(p.Opcode) && len(v.receives) < placementLimit {
 		v.receives = append(v.receives, receive{first: p.PSN, before: v.accepted, after: v.wrote})
 		v.wrote = false
@@ -336,7 +339,7 @@ func (v *visibility) sight(s *rule.Sight) {
 func (v *visibility) refuse(p psn.PSN) {
 	for i, r := range v.receives {
 		if p.LessEq(r.first) {
-			v.accepted, v.receives, v.wrote = r.before, v.receives[:i], r.after
+			v.accepted, v.receives, v.wrote, v.next = r.before, v.receives[:i], r.after, r.first
 			return
 		}
 	}
