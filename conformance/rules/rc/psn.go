@@ -121,6 +121,8 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 		if w.answer.Owed() && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) && !rule.Selective(s.Pkt) {
 			c.Failf(rule.Responder, "NAK asks for %s, which arrived in order across the wrap", c.Rel(p))
 		}
+		last, ok := rule.Acknowledged(s.Pkt) // a NAK too acknowledges what is before its PSN
+		w.answer.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) })
 	}
 }
 
