@@ -27,7 +27,7 @@ type rounds struct {
 	reply  vtime.Time // the latest response
 	repair psn.PSN    // the newest packet when something was sent again last: a partial ACK leaves some of what is before it missing
 	again  bool       // something was
-	stuck  int        // rounds since UNA moved: data of a READ that is not acknowledged need be no progress
+	stuck  int        // rounds since UNA moved: data of a READ that is not acknowledged need be no progress, nor its answer once more
 	spent  int        // rounds since any progress that count for retry_cnt: no response asked for them
 	fired  bool       // the transport timer has expired since the latest round
 	alive  vtime.Time // the peer answered a READ once more
@@ -70,11 +70,9 @@ func (r *rounds) begin(s *rule.Sight) round {
 	asked := r.cause.open || r.cause.at > 0 && r.c.Port.Lags(r.cause.at, s.At)
 	begun := round{!asked, s.At.Sub(r.timer.touched), s.At.Sub(r.timer.latest(r.c.Port, s.At))}
 	apart := readApart(s.Pkt) // which may have a timer of its own
-	if r.alive == 0 || !r.c.Port.Lags(r.alive, s.At) {
-		r.stuck++
-		if !asked && (!apart || r.fired) {
-			r.spent++
-		}
+	r.stuck++
+	if (r.alive == 0 || !r.c.Port.Lags(r.alive, s.At)) && !asked && (!apart || r.fired) {
+		r.spent++
 	}
 	r.fired = false
 	if (!asked || !r.cause.single) && !apart {
@@ -133,7 +131,7 @@ func (r *rounds) response(s *rule.Sight) {
 	r.reply, r.timer.touched = s.At, s.At
 	if _, awaited := c.Reads.Oldest(); awaited && rule.IsACK(p) && c.UNA == c.MAX && p.PSN == c.UNA.Prev() {
 		// The answer to a READ that was asked for once more: its data wait at a peer that is alive.
-		r.spent, r.stuck, r.alive = 0, 0, s.At
+		r.spent, r.alive = 0, s.At
 	}
 	ack := p.Opcode == roce.Acknowledge
 	_, next, _, reading := c.OldestRead()
