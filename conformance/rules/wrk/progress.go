@@ -70,7 +70,7 @@ func (p *progress) judge(at vtime.Time) {
 		return
 	}
 	p.c.Met()
-	if silent > p.patience() {
+	if silent > p.patience() && p.c.Late(rule.Requester, p.last, p.patience(), at) { // its turns may have gone to answers
 		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor completed anything for %s", n, oldest, silent.Short())
 	}
 }
