@@ -50,7 +50,7 @@ func silenceRecovered() rule.Rule {
 		Needs:  rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		q := quiet{p: p}
-		return check{sight: q.sight, end: q.end}
+		return check{sight: q.sight, event: q.event, end: q.end}
 	})
 }
 
@@ -87,6 +87,19 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 		q.back(s, rto)
 		q.waits, q.next, q.last = true, s.Pkt.PSN.Next(), s.At
 	}
+}
+
+// event takes a timeout that the box reports. It is judged then: by the time that the request leaves, an answer may have come.
+func (q *quiet) event(e *trace.Event) {
+	rto := vtime.Duration(q.p.probe["wan_rto_ps"])
+	if !q.p.ofBox(e) || e.Kind != trace.Count || e.Name != "wan_timeout" || rto == 0 || !q.waits {
+		return
+	}
+	q.p.c.Met()
+	if silent := e.At.Sub(q.since); silent < rto-rule.TimerEarly(rto) {
+		q.p.c.Failf(rule.Requester, "the box counts a timeout after a silence of %s, wan_rto is %s", silent, rto)
+	}
+	q.cause, q.asked, q.since = true, e.At, e.At
 }
 
 // back judges a request that leaves after a later one: what made the box go back was an answer of Remote, or silence.
