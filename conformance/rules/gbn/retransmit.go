@@ -53,6 +53,8 @@ type goBack struct {
 	una     psn.PSN    // UNA as last seen
 	moved   vtime.Time // since when
 	left    vtime.Time // the latest request
+	aside   bool       // a READ that a box passes on has come between,
+	resume  psn.PSN    // where the retransmission had come to then
 }
 
 func (g *goBack) sight(s *rule.Sight) {
@@ -64,6 +66,7 @@ func (g *goBack) sight(s *rule.Sight) {
 		g.response(s)
 		return
 	}
+	g.asides(s)
 	switch fits := p.LessEq(c.UNA); {
 	case g.armed && g.late(s):
 		g.armed, g.running = false, fits || p == g.nak
@@ -84,6 +87,23 @@ func (g *goBack) sight(s *rule.Sight) {
 	}
 	g.flow.sent(c, s)
 	g.left = s.At
+}
+
+// asides goes on behind READs that a box passes on for its client, unless it starts over with them.
+func (g *goBack) asides(s *rule.Sight) {
+	switch p := s.Pkt.PSN; {
+	case !g.running:
+		g.aside = false
+	case g.c.Relayed(s) && p != g.flow.next:
+		if !g.aside {
+			g.aside, g.resume = true, g.flow.next
+		}
+	default:
+		if g.aside && p == g.resume {
+			g.flow.next = p
+		}
+		g.aside = false
+	}
 }
 
 // late reports whether a request follows a NAK, or what was in the port then, after a silence for which the NAK gave no reason.
