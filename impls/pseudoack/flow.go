@@ -96,7 +96,8 @@ func (fl *flow) transmit(now vtime.Time, f *roce.Frame) bool {
 	}
 	fl.nxt = s.end
 	fl.max = psn.Max(fl.max, fl.nxt)
-	if s.fetch || s.frame.Packet.AckReq {
+	// What is sent again may be lost too, and nothing behind it ask for an answer.
+	if s.fetch || s.frame.Packet.AckReq || fl.retry.spent > 0 {
 		fl.start(now)
 	}
 	fl.cur++
