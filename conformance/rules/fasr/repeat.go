@@ -64,6 +64,9 @@ func (m *sender) sentAgain(s *rule.Sight) {
 			continue
 		}
 		if k > 0 || i > 0 {
+			if s.Pkt.Opcode.IsRead() && m.c.InPort(s, b.at) {
+				return // by its own timer; it was on its way when the batch began
+			}
 			if m.excused[p] {
 				delete(m.excused, p)
 				return
