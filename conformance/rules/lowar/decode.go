@@ -65,6 +65,9 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 		if r.psn != s.Pkt.PSN {
 			continue
 		}
+		if s.Rec.Sent == vtime.Never || s.Rec.Sent <= r.at {
+			return // its repair packet has overtaken it, or may have
+		}
 		if a.c.Late(rule.Responder, r.at, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
 			a.c.Failf(rule.Responder, "sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
 		}
