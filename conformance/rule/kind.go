@@ -47,11 +47,7 @@ func Network(raw []byte) (ip []byte, udp int, ok bool) {
 
 // otherSource reports whether a frame comes from another address than peer.
 func otherSource(raw []byte, peer netip.Addr) bool {
-	off, n, ok := roce.FieldSpan(raw, "ipsrc")
-	if !ok {
-		return false
-	}
-	src, ok := netip.AddrFromSlice(raw[off : off+n])
+	src, ok := roce.Source(raw)
 	return ok && src != peer
 }
 

@@ -196,7 +196,7 @@ func FuzzReader(f *testing.F) {
 		var r trace.Record
 		for c.Next(&fr) == nil {
 			r = trace.Record{}
-			fr.Fill(&r)
+			fr.Fill(&r, &roce.Frame{})
 		}
 	})
 }

@@ -92,22 +92,22 @@ func StatsOf(s Source) Stats {
 	return Stats{}
 }
 
-// Fill fills in what the frame shows of a record, and returns the headers below the packet. Of a frame that the capture cut, the
+// Fill fills in what the frame shows of a record, and the headers below the packet. Of a frame that the capture cut, the
 // headers count as far as they go; its payload and ICRC were not seen.
-func (f *Frame) Fill(r *trace.Record) roce.Frame {
+func (f *Frame) Fill(r *trace.Record, headers *roce.Frame) {
 	r.Raw = f.Raw
 	if f.Sound && f.Kept >= len(f.Raw) {
-		return r.DecodeSound()
+		r.DecodeSound(headers)
+		return
 	}
-	headers := r.Decode()
+	r.Decode(headers)
 	if f.Kept >= len(f.Raw) {
-		return headers
+		return
 	}
 	if !f.Headed() {
 		r.Defect = fmt.Sprintf("capture: %d of %d bytes kept", f.Kept, len(f.Raw))
 	}
 	r.Raw, r.Packet.Payload, r.Sum, r.ICRC = nil, nil, 0, trace.Unchecked
-	return headers
 }
 
 // Headed reports whether the capture kept all headers of a frame.

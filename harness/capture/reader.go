@@ -283,6 +283,6 @@ func isRDMA(raw []byte) bool {
 	if _, _, ok := roce.OverIP(raw); ok {
 		return true
 	}
-	off, _, ok := roce.FieldSpan(raw, "udpdport")
-	return ok && binary.BigEndian.Uint16(raw[off:]) == roce.Port
+	port, ok := roce.DestinationPort(raw)
+	return ok && port == roce.Port
 }

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -9,13 +10,14 @@ import (
 // reunion puts the records of our own captures together again. The note of every frame says all about its record except
 // the bytes at the other tap, so only a changed packet has to wait for its second frame.
 type reunion struct {
-	yield func(index uint64, r *trace.Record) bool
-	done  bool // nobody wants more
-	taps  [2]bool
-	queue ring.Ring[held] // records in order, from the first that waits
-	free  []*held
-	rec   trace.Record
-	end   vtime.Time
+	yield   func(index uint64, r *trace.Record) bool
+	done    bool // nobody wants more
+	taps    [2]bool
+	queue   ring.Ring[held] // records in order, from the first that waits
+	free    []*held
+	rec     trace.Record
+	headers roce.Frame // of the latest frame
+	end     vtime.Time
 }
 
 // held is a record that waits for its second frame, or for those before it.
@@ -76,7 +78,7 @@ func (r *reunion) first(n *note) bool {
 func (r *reunion) start(f *Frame) {
 	n, rec := &f.note, &r.rec
 	*rec = trace.Record{}
-	f.Fill(rec)
+	f.Fill(rec, &r.headers)
 	rec.From = f.Tap
 	if !n.out {
 		rec.From = f.Tap.Other()
@@ -116,7 +118,7 @@ func oneTap(rec *trace.Record, out bool) {
 // complete adds the form at the other tap. The first frame gave the form at its own tap, as if it were the one sent.
 func (s *held) complete(f *Frame) {
 	var other trace.Record
-	f.Fill(&other)
+	f.Fill(&other, &roce.Frame{})
 	first := s.Rec
 	if !s.out {
 		other, first = first, other

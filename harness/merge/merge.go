@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -68,12 +69,13 @@ func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) 
 
 // merger is a merge in progress.
 type merger struct {
-	sink   trace.Sink
-	atlas  *atlas
-	window vtime.Duration
-	until  vtime.Time
-	stats  Stats
-	now    vtime.Time
+	sink    trace.Sink
+	atlas   *atlas
+	headers roce.Frame // of the latest frame
+	window  vtime.Duration
+	until   vtime.Time
+	stats   Stats
+	now     vtime.Time
 
 	order   ring.Ring[flight] // all records, in order of time
 	sent    ring.Ring[flight] // those that may still be matched, in order of sending
@@ -108,8 +110,8 @@ func (m *merger) step(n *capture.Lane) {
 	m.explain(n.At.Add(-slack))
 	m.expire(n.At.Add(-m.window))
 	f := m.flight()
-	headers := n.Frame.Fill(&f.Rec)
-	where := m.atlas.find(&headers)
+	n.Frame.Fill(&f.Rec, &m.headers)
+	where := m.atlas.find(&m.headers)
 	tap := n.Frame.Tap
 	switch n.Frame.Way {
 	case capture.Outward:

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -15,10 +16,11 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})
 	var r trace.Record
+	var headers roce.Frame
 	var end vtime.Time
 	for n := l.Next(); n != nil; n = l.Next() {
 		r = trace.Record{Sent: vtime.Never, Recv: vtime.Never, Fate: trace.Unknown}
-		headers := n.Frame.Fill(&r)
+		n.Frame.Fill(&r, &headers)
 		where := atlas.find(&headers)
 		r.Conn, r.From = where.conn, where.from
 		switch {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"net/netip"
 )
 
 // wordLen is the least of a transport packet, before its ICRC, for which fields are looked for; with both the callers index
@@ -49,6 +50,30 @@ func locateIP(frame []byte, l3 int) (s span, ok bool) {
 		s.end = len(frame)
 	}
 	return s, proto == protoUDP && s.end >= least
+}
+
+// Source returns the address of the IP header; ok is false for a frame without UDP or TCP.
+func Source(frame []byte) (a netip.Addr, ok bool) {
+	if _, _, ok := overIP(frame); ok {
+		return netip.AddrFrom4([4]byte(frame[ethLen+12:])), true
+	}
+	switch at, ok := locate(frame); {
+	case !ok:
+		return a, false
+	case at.v6:
+		return netip.AddrFrom16([16]byte(frame[at.l3+8:])), true
+	default:
+		return netip.AddrFrom4([4]byte(frame[at.l3+12:])), true
+	}
+}
+
+// DestinationPort returns the port that a UDP frame is for; ok is false for others.
+func DestinationPort(frame []byte) (port uint16, ok bool) {
+	at, ok := locate(frame)
+	if !ok {
+		return 0, false
+	}
+	return binary.BigEndian.Uint16(frame[at.l4+2:]), true
 }
 
 // anchor is what the offset of a field counts from, outside the transport headers.

@@ -380,3 +380,41 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestSums: the CRC of a payload that the ICRC tells is the one that its bytes give, and the ICRC that it tells is right or wrong as it is.
+func TestSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := frames().Draw(t, "frame")
+		n := rapid.SampledFrom(append([]int{0, 3, 250, 1023}, PathMTUs[:]...)).Draw(t, "payload")
+		want.Packet = randomPacket(want.Packet.Opcode, n, rapid.Uint64().Draw(t, "bytes"))
+		b := want.AppendTo(nil)
+		var f Frame
+		if err := f.Decode(b); err != nil {
+			t.Fatal(err)
+		}
+		sum, right := f.Sums(b)
+		if plain := payloadSum(f.Packet.Payload); !right || sum != plain || f.PayloadSum(b) != plain {
+			t.Fatalf("CRC %#x and %#x, want %#x; ICRC right: %v", sum, f.PayloadSum(b), plain, right)
+		}
+		b[rapid.IntRange(len(b)-icrcLen, len(b)-1).Draw(t, "at")] ^= 1
+		if _, right := f.Sums(b); right {
+			t.Fatal("a wrong ICRC is taken for a right one")
+		}
+	})
+}
+
+// TestFrameAddresses: what is read without a decoder is what the decoder reads.
+func TestFrameAddresses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := frames().Draw(t, "frame")
+		b := f.AppendTo(nil)
+		var got Frame
+		if got.Decode(b) != nil {
+			t.Fatal("does not decode")
+		}
+		src, ok := Source(b)
+		if port, also := DestinationPort(b); !ok || !also || src != got.Src || port != got.DstPort {
+			t.Fatalf("%v %v %d %v, want %v %d", src, ok, port, also, got.Src, got.DstPort)
+		}
+	})
+}

@@ -18,14 +18,25 @@ const maskedLen = 64
 // masked recycles copies: crc32 is called through a function pointer, which would move one on the stack to the heap.
 var masked = sync.Pool{New: func() any { return new([maskedLen]byte) }}
 
-// icrc returns the invariant CRC of a frame that it must not touch, so it masks a copy of the beginning.
-func icrc(frame []byte, at span) uint32 {
+// icrc returns the invariant CRC of a frame.
+func icrc(frame []byte, at span) uint32 { return invariant(frame[at.l3:at.end-icrcLen], at.v6) }
+
+// invariant returns the invariant CRC of a packet as far as its bytes go, from the IP header on and beyond the BTH. It must not touch them,
+// so it masks a copy of the beginning. Zeros before that, and a sum of ones to begin with, make of four ones a sum of zeros: so a short
+// head fills the copy as well.
+func invariant(body []byte, v6 bool) uint32 {
 	m := masked.Get().(*[maskedLen]byte)
-	body := frame[at.l3 : at.end-icrcLen]
-	n := copy(m[standIn:], body)
-	mask(m[:standIn+n], at.v6)
-	sum := crc32.Update(0, crc32.IEEETable, m[:standIn+n])
+	n := min(len(body), maskedLen-standIn)
+	head := m[maskedLen-standIn-n:]
+	clear(m[:maskedLen-standIn-n])
+	copy(head[standIn:], body)
+	mask(head, v6)
+	clear(head[:4])
+	sum := crc32.Update(math.MaxUint32, crc32.IEEETable, m[:])
 	masked.Put(m)
+	if n == len(body) {
+		return sum
+	}
 	return crc32.Update(sum, crc32.IEEETable, body[n:])
 }
 
