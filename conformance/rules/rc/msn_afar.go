@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"sort"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -49,8 +51,22 @@ func (m *msnAfar) request(s *rule.Sight) {
 	}
 	m.next = p.PSN.Add(n)
 	if p.Opcode.EndsMessage() {
+		m.forget()
 		m.ends = append(m.ends, m.next.Prev())
 	}
+}
+
+// afarMost is how many messages are remembered although they are acknowledged.
+const afarMost = 1 << 12
+
+// forget forgets the older half of many, when they have long been acknowledged: answers to them come no more.
+func (m *msnAfar) forget() {
+	n := len(m.ends) / 2
+	if len(m.ends) < afarMost || !m.ends[n].Less(m.c.UNA) {
+		return
+	}
+	m.from, m.done = m.ends[n-1].Next(), m.done+n
+	m.ends = m.ends[:copy(m.ends, m.ends[n:])]
 }
 
 // answer takes an ACK or NAK.
@@ -59,10 +75,7 @@ func (m *msnAfar) answer(p *roce.Packet) {
 	if !ok || !last.In(m.from, m.next) {
 		return
 	}
-	acked := 0
-	for acked < len(m.ends) && m.ends[acked].LessEq(last) {
-		acked++
-	}
+	acked := sort.Search(len(m.ends), func(i int) bool { return last.Less(m.ends[i]) })
 	if !m.bounded {
 		m.bounded, m.reference, m.low, m.high = true, p.AETH.MSN, -psn.Half, psn.Half
 	}
