@@ -30,7 +30,10 @@ const DefaultFindings = 5
 
 // Doubt says that something was seen for which another party may be to blame than the one that the rule speaks of: unless it is broken
 // elsewhere, the rule is inconclusive, and this is why.
-func (c *Context) Doubt(text string) { c.doubt.note(c.Conversation, text) }
+func (c *Context) Doubt(text string) {
+	c.said++
+	c.doubt.note(c.Conversation, text)
+}
 
 // Met says that the situation the rule speaks of has arisen.
 func (c *Context) Met() { c.met++ }
@@ -50,6 +53,7 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	c.met++
 	c.total++
+	c.said++
 	f := Finding{Rule: c.rule.ID, Blame: who, Conn: c.Index, At: at, Record: record}
 	if side, ok := c.atFault(who); ok {
 		c.against[side]++

@@ -170,13 +170,16 @@ const (
 )
 
 // Maker returns the degree for a sight.
-func (c *Context) Maker(s *Sight) Maker {
+func (c *Context) Maker(s *Sight) Maker { return c.maker(s, c.have) }
+
+// maker is Maker where a trace shows what have says.
+func (c *Conversation) maker(s *Sight, have Vantage) Maker {
 	switch {
 	case s.Out && !c.Between:
 		return AtPort
 	case !s.Out && (s.Recovered || s.Rec.Sent != vtime.Never || s.Rec.Fate != trace.Unknown):
 		return Elsewhere
-	case s.ICRC == trace.Good, s.ICRC == trace.Unchecked && s.Defect() == "" && !c.Offers(Bytes):
+	case s.ICRC == trace.Good, s.ICRC == trace.Unchecked && s.Defect() == "" && have&Bytes == 0:
 		return Sealed
 	}
 	return Doubtful

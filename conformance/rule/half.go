@@ -96,8 +96,13 @@ func (h *half) add(a *account, c *check) {
 
 // show calls the checks of a list, and wakes those that a sight of this kind wakes; one that panics is silenced and the others go on.
 func (h *half) show(list int, s *Sight, kind Kind) {
-	for next := 0; next < len(h.plan.sights[list]); {
-		next = h.showFrom(h.plan.sights[list], next, s, kind)
+	h.showAll(h.plan.frames[list], s, kind)
+	h.showAll(h.plan.sights[list], s, kind)
+}
+
+func (h *half) showAll(list []caller, s *Sight, kind Kind) {
+	for next := 0; next < len(list); {
+		next = h.showFrom(list, next, s, kind)
 	}
 }
 
@@ -137,10 +142,14 @@ func (h *half) silence(a *account, p any) {
 		c.Check = Check{}
 		return
 	}
-	for list := range h.plan.sights {
-		for i := range h.plan.sights[list] {
-			if c := &h.plan.sights[list][i]; c.account == a {
-				c.each = func(*Context, *Sight) {}
+	a.judge.alikes.countAll()
+	a.judge.alikes = nil
+	for _, calls := range [][points][]caller{h.plan.frames, h.plan.sights} {
+		for list := range calls {
+			for i := range calls[list] {
+				if c := &calls[list][i]; c.account == a {
+					c.each = func(*Context, *Sight) {}
+				}
 			}
 		}
 	}

@@ -51,6 +51,7 @@ type Judge struct {
 	stray   *half
 	devices devices // what the device of each side does, where it tells its counters and a rule is for it
 	room    room    // for the windows of all halves
+	alikes  *alikes // nil before the first sight
 	here    place
 	seen    seen
 	sight   Sight
@@ -196,7 +197,8 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
-	h.show(list, s, kindOf(&h.conv, s))
+	j.frames(h, list, s)
+	h.showAll(h.plan.sights[list], s, kindOf(&h.conv, s))
 	j.devices.show(h, list, s)
 	h.conv.update(s)
 	if s.Legal {
@@ -390,6 +392,7 @@ func (j *Judge) Limit() string {
 
 // Verdicts returns one verdict per rule, in the order in which the rules were given.
 func (j *Judge) Verdicts() []Verdict {
+	j.alikes.countAll()
 	all := make([]Verdict, len(j.rules))
 	for i := range j.rules {
 		all[i] = j.verdict(i)

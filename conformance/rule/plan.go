@@ -14,7 +14,8 @@ type plan struct {
 	shows   shown
 	missing []Vantage        // by rule: what is not shown of what the rule needs
 	judged  []*account       // of the rules that are judged, in their order
-	sights  [points][]caller // those that are called for a sight, by list
+	frames  [points][]caller // the rules of frames that are called for a sight, by list
+	sights  [points][]caller // the others
 	awake   int              // checks that are made with a half
 	asleep  int              // checks that are made when a sight wakes them
 	quiet   bool             // no endpoint reports anything, so that checks may sleep
@@ -66,6 +67,7 @@ type account struct {
 
 	met      int
 	total    int
+	said     int       // findings and doubts
 	against  [2]int    // of total, by the side that is to blame
 	findings []Finding // the first ones in time
 	counts   []Count
@@ -172,8 +174,12 @@ func (j *Judge) enter(p *plan, i int) {
 	p.judged = append(p.judged, a)
 	sees := r.seen(&j.header, have)
 	for list := range p.sights {
+		calls := &p.sights[list]
+		if r.ofFrames() && len(p.frames[list]) < mostAlike {
+			calls = &p.frames[list]
+		}
 		if sees&(1<<list) != 0 {
-			p.sights[list] = append(p.sights[list], caller{a.slot, r.Wakes, r.Each, a})
+			*calls = append(*calls, caller{a.slot, r.Wakes, r.Each, a})
 		}
 	}
 }

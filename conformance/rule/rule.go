@@ -130,7 +130,8 @@ type Rule struct {
 	Wakes Kind
 
 	// New starts a check for one half-conversation, which may remember what it has seen; Each judges every sight for itself. A rule
-	// has one of the two, or is Unbuilt.
+	// has one of the two, or is Unbuilt. An Each that Rests on validity.Frames is called once for frames that look alike: all that it
+	// may go by is their headers but for PSN, AckReq and MSN, their length, padding and ICRC, and what the connection has agreed on.
 	New  func(c *Context) Check
 	Each func(c *Context, s *Sight)
 }
