@@ -116,19 +116,20 @@ func (h *half) showFrom(list []caller, from int, s *Sight, kind Kind) (next int)
 	}()
 	for ; next < len(list); next++ {
 		a := &list[next]
-		if a.slot.life == stateless {
+		var c *check
+		switch a.slot.life {
+		case stateless:
 			a.account.each.Conversation = &h.conv
 			a.each(&a.account.each, s)
 			continue
+		case awake:
+			c = &h.checks[a.slot.at]
+		case asleep:
+			if c = h.at(a.slot); c == nil && a.wakes&kind != 0 {
+				c = h.wake(a.account)
+			}
 		}
-		c := h.at(a.slot)
-		if c == nil && a.wakes&kind == 0 {
-			continue // it sleeps
-		}
-		if c == nil {
-			c = h.wake(a.account)
-		}
-		if c.Sight != nil {
+		if c != nil && c.Sight != nil {
 			c.Sight(s)
 		}
 	}

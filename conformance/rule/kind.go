@@ -59,6 +59,14 @@ func PeerAddress(c *Context) []byte {
 	return c.conn.Ends[c.Req].Addr.AsSlice()
 }
 
+// kind returns what is special about a sight where a check may sleep; where none does, nobody asks.
+func (h *half) kind(s *Sight) Kind {
+	if h.plan.asleep == 0 {
+		return AnyKind
+	}
+	return kindOf(&h.conv, s)
+}
+
 // kindOf returns what is special about a sight.
 func kindOf(c *Conversation, s *Sight) (k Kind) {
 	p := s.Pkt
