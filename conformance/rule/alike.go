@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Frames that look alike are judged once: most packets of a flow differ from the one before in their PSN, in the identification and the
-// checksum of their IP header, and in what they carry, at which no rule of frames looks.
+// Frames that look alike are judged once: most packets of a flow differ from the one before in their PSN, in the
+// identification and the checksum of their IP header, and in what they carry, at which no rule of frames looks.
 
 // ofFrames reports a rule that judges each frame for itself by what it looks like.
 func (r *Rule) ofFrames() bool { return r.Each != nil && r.Rests == validity.Frames }
@@ -40,23 +40,23 @@ type alike struct {
 }
 
 // alikes are the latest looks, by connection and opcode.
-type alikes [256]alike
+type alikes struct{ list *[256]alike }
 
 // place is where a look is remembered.
 func (a *alikes) place(h *half, s *Sight) *alike {
-	return &a[(uint(h.conv.Index)*13+uint(s.Pkt.Opcode))%uint(len(a))]
+	return &a.list[(uint(h.conv.Index)*13+uint(s.Pkt.Opcode))%uint(len(a.list))]
 }
 
-// frames shows a sight to the rules of frames, unless they have judged one that looks alike.
-func (j *Judge) frames(h *half, list int, s *Sight) {
+// show shows a sight to the rules of frames, unless they have judged one that looks alike.
+func (a *alikes) show(h *half, list int, s *Sight) {
 	callers := h.plan.frames[list]
 	if len(callers) == 0 {
 		return
 	}
-	if j.alikes == nil {
-		j.alikes = new(alikes)
+	if a.list == nil {
+		a.list = new([256]alike)
 	}
-	l := j.alikes.place(h, s)
+	l := a.place(h, s)
 	if l.half == h && l.list == list && l.shows(h, s) {
 		l.times++
 		return
@@ -103,11 +103,11 @@ func (l *alike) count() {
 
 // countAll counts what was met by all frames that were not judged.
 func (a *alikes) countAll() {
-	if a == nil {
+	if a.list == nil {
 		return
 	}
-	for i := range a {
-		a[i].count()
+	for i := range a.list {
+		a.list[i].count()
 	}
 }
 
@@ -117,8 +117,8 @@ func common(b roce.BTH) roce.BTH {
 	return b
 }
 
-// headers returns the headers of a frame as captured, which end with the frame but for its payload and ICRC, and where its IP header
-// begins. Ok is false for a frame in which rules of frames look at more than that.
+// headers returns the headers of a frame as captured, which end with the frame but for its payload and ICRC, and where
+// its IP header begins. Ok is false for a frame in which rules of frames look at more than that.
 func (s *Sight) headers() (head []byte, ip int, ok bool) {
 	packet, udp, ok := Network(s.Raw)
 	end := len(s.Raw) - icrcBytes - s.Pkt.Len
@@ -147,7 +147,7 @@ func (l *alike) take(h *half, list int, s *Sight) (ok bool) {
 		copy(l.head[:], head)
 	}
 	c := &h.conv
-	l.half, l.list, l.mtu, l.maker, l.icrc = h, list, c.MTU, c.maker(s, h.plan.shows.path), s.ICRC
+	l.half, l.list, l.mtu, l.maker, l.icrc = h, list, c.MTU, makerOf(c, s, h.plan.shows.path), s.ICRC
 	l.bth, l.syndrome, l.payload = common(p.BTH), p.AETH.Syndrome, p.Len
 	return true
 }
@@ -155,8 +155,9 @@ func (l *alike) take(h *half, list int, s *Sight) (ok bool) {
 // shows reports whether a frame looks like this one.
 func (l *alike) shows(h *half, s *Sight) bool {
 	p := s.Pkt
-	if l.bth != common(p.BTH) || l.payload != p.Len || l.frame != len(s.Raw) || l.syndrome != p.AETH.Syndrome || l.mtu != h.conv.MTU || l.icrc != s.ICRC ||
-		s.Rec.Changed != nil || s.Rec.Defect != "" || l.maker != h.conv.maker(s, h.plan.shows.path) {
+	if l.bth != common(p.BTH) || l.payload != p.Len || l.frame != len(s.Raw) ||
+		l.syndrome != p.AETH.Syndrome || l.mtu != h.conv.MTU || l.icrc != s.ICRC ||
+		s.Rec.Changed != nil || s.Rec.Defect != "" || l.maker != makerOf(&h.conv, s, h.plan.shows.path) {
 		return false
 	}
 	if s.Raw == nil {
@@ -173,11 +174,12 @@ func (l *alike) shows(h *half, s *Sight) bool {
 	}
 	was := l.head[:len(head)]
 	return bytes.Equal(head[:ip+id], was[:ip+id]) && bytes.Equal(head[ip+flags:ip+checksum], was[ip+flags:ip+checksum]) &&
-		bytes.Equal(head[ip+addresses:ip+request], was[ip+addresses:ip+request]) && bytes.Equal(head[end:], was[end:]) && sameSum(head[ip:], was[ip:])
+		bytes.Equal(head[ip+addresses:ip+request], was[ip+addresses:ip+request]) && bytes.Equal(head[end:], was[end:]) &&
+		sameSum(head[ip:], was[ip:])
 }
 
-// sameSum reports whether the checksums of two IPv4 headers are both right, or both wrong by as much, when only their identifications
-// differ (RFC 1624).
+// sameSum reports whether the checksums of two IPv4 headers are both right, or both wrong by as much, when only their
+// identifications differ (RFC 1624).
 func sameSum(a, b []byte) bool {
 	be := binary.BigEndian
 	rest := func(ip []byte) uint32 { return uint32(^be.Uint16(ip[10:])) + 0xFFFF - uint32(be.Uint16(ip[4:])) }

@@ -170,10 +170,10 @@ const (
 )
 
 // Maker returns the degree for a sight.
-func (c *Context) Maker(s *Sight) Maker { return c.maker(s, c.have) }
+func (c *Context) Maker(s *Sight) Maker { return makerOf(c.Conversation, s, c.have) }
 
-// maker is Maker where a trace shows what have says.
-func (c *Conversation) maker(s *Sight, have Vantage) Maker {
+// makerOf is Maker where a trace shows what have says.
+func makerOf(c *Conversation, s *Sight, have Vantage) Maker {
 	switch {
 	case s.Out && !c.Between:
 		return AtPort

@@ -144,7 +144,7 @@ func (h *half) silence(a *account, p any) {
 		return
 	}
 	a.judge.alikes.countAll()
-	a.judge.alikes = nil
+	a.judge.alikes = alikes{}
 	for _, calls := range [][points][]caller{h.plan.frames, h.plan.sights} {
 		for list := range calls {
 			for i := range calls[list] {

@@ -51,7 +51,7 @@ type Judge struct {
 	stray   *half
 	devices devices // what the device of each side does, where it tells its counters and a rule is for it
 	room    room    // for the windows of all halves
-	alikes  *alikes // nil before the first sight
+	alikes  alikes
 	here    place
 	seen    seen
 	sight   Sight
@@ -197,7 +197,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
-	j.frames(h, list, s)
+	j.alikes.show(h, list, s)
 	h.showAll(h.plan.sights[list], s, h.kind(s))
 	j.devices.show(h, list, s)
 	h.conv.update(s)

@@ -21,9 +21,9 @@ var masked = sync.Pool{New: func() any { return new([maskedLen]byte) }}
 // icrc returns the invariant CRC of a frame.
 func icrc(frame []byte, at span) uint32 { return invariant(frame[at.l3:at.end-icrcLen], at.v6) }
 
-// invariant returns the invariant CRC of a packet as far as its bytes go, from the IP header on and beyond the BTH. It must not touch them,
-// so it masks a copy of the beginning. Zeros before that, and a sum of ones to begin with, make of four ones a sum of zeros: so a short
-// head fills the copy as well.
+// invariant returns the invariant CRC of a packet as far as its bytes go, from the IP header on and beyond the BTH. It
+// must not touch them, so it masks a copy of the beginning. Zeros before that, and a sum of ones to begin with, make of
+// four ones a sum of zeros: so a short head fills the copy as well.
 func invariant(body []byte, v6 bool) uint32 {
 	m := masked.Get().(*[maskedLen]byte)
 	n := min(len(body), maskedLen-standIn)

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// CRC-32 is linear over GF(2): that of A with B behind it is that of A, multiplied by x once for each bit of B, plus that of B. So of the
-// ICRC of a packet, the CRC of its headers, and the CRC of its payload, two tell the third, and nobody reads the payload twice.
+// CRC-32 is linear over GF(2): that of A with B behind it is that of A, multiplied by x once for each bit of B, plus
+// that of B. So of the ICRC of a packet, the CRC of its headers, and the CRC of its payload, two tell the third, and
+// nobody reads the payload twice.
 
 // advance multiplies CRCs by x for each bit of one number of bytes.
 type advance [4][256]uint32
@@ -18,7 +19,8 @@ func (a *advance) of(sum uint32) uint32 {
 	return a[0][sum&0xFF] ^ a[1][sum>>8&0xFF] ^ a[2][sum>>16&0xFF] ^ a[3][sum>>24]
 }
 
-// newAdvance makes the table for n bytes: the products of single bits are what n zeros make of them, and sums of these the rest.
+// newAdvance makes the table for n bytes: the products of single bits are what n zeros make of them, and sums of these
+// the rest.
 func newAdvance(n int) *advance {
 	a, zeros := new(advance), make([]byte, n)
 	for place := range a {
@@ -42,8 +44,8 @@ var fulls = func() (list [len(PathMTUs)]func() *advance) {
 	return list
 }()
 
-// PayloadSum returns the CRC-32 of the payload, 0 when there is none. The bytes b are those that f has just been decoded from, and their
-// ICRC is known to be right.
+// PayloadSum returns the CRC-32 of the payload, 0 when there is none. The bytes b are those that f has just been
+// decoded from, and their ICRC is known to be right.
 func (f *Frame) PayloadSum(b []byte) uint32 {
 	if head, at, full := f.full(b); full != nil {
 		return binary.LittleEndian.Uint32(b[at.end-icrcLen:]) ^ full.of(invariant(head, at.v6))
@@ -51,8 +53,8 @@ func (f *Frame) PayloadSum(b []byte) uint32 {
 	return payloadSum(f.Packet.Payload)
 }
 
-// Sums returns the CRC-32 of the payload, 0 when there is none, and whether the ICRC is right, of the bytes b that f has just been
-// decoded from.
+// Sums returns the CRC-32 of the payload, 0 when there is none, and whether the ICRC is right, of the bytes b that f
+// has just been decoded from.
 func (f *Frame) Sums(b []byte) (payload uint32, right bool) {
 	payload = payloadSum(f.Packet.Payload)
 	if head, at, full := f.full(b); full != nil {

@@ -18,8 +18,8 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkJudgeOneFlow judges the capture of one connection, with packets of 1 KiB and an answer to every 16th, and reports packets per
-// second of processor, from opening the file to the last packet.
+// BenchmarkJudgeOneFlow judges the capture of one connection, with packets of 1 KiB and an answer to every 16th, and
+// reports packets per second of processor, from opening the file to the last packet.
 func BenchmarkJudgeOneFlow(b *testing.B) {
 	const packets = 200_000
 	file := crowd{1, packets, 1024}.pcap()
@@ -35,8 +35,8 @@ func BenchmarkJudgeOneFlow(b *testing.B) {
 	}
 }
 
-// BenchmarkJudgeFlows judges the capture of 66 000 connections of one packet and its answer, and one of 40 000 with more. It reports the
-// memory that is kept for each.
+// BenchmarkJudgeFlows judges the capture of 66 000 connections of one packet and its answer, and one of 40 000 with
+// more. It reports the memory that is kept for each.
 func BenchmarkJudgeFlows(b *testing.B) {
 	for _, c := range []crowd{{66_000, 1, 8}, {40_000, 5, 256}} {
 		file := c.pcap()

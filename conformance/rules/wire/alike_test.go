@@ -23,7 +23,8 @@ func single() (list []rule.Rule) {
 	return list
 }
 
-// judgeFrames shows frames of A or their answers, one after the other, and returns how often each rule was met and how often broken.
+// judgeFrames shows frames of A or their answers, one after the other, and returns how often each rule was met and how
+// often broken.
 func judgeFrames(rules []rule.Rule, taps [2]bool, from trace.Side, frames ...[]byte) (n [][2]int) {
 	h := trace.Header{Taps: taps, Bytes: true, Conns: make([]trace.Conn, 1)}
 	for i := range h.Conns[0].Ends {
@@ -49,22 +50,25 @@ func judgeFrames(rules []rule.Rule, taps [2]bool, from trace.Side, frames ...[]b
 
 // frameAt is the frame of a packet, with another identification for each PSN.
 func frameAt(o roce.Opcode, p psn.PSN, payload int) []byte {
-	f := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 50000, TTL: 64, DF: true, ID: 0xFFF0 + uint16(p)}
+	f := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 50000,
+		TTL: 64, DF: true, ID: 0xFFF0 + uint16(p)}
 	f.Packet.BTH = roce.BTH{Opcode: o, PKey: roce.DefaultPKey, DestQP: 18, PSN: p, AckReq: p%3 == 0}
 	f.Packet.AETH = roce.AETH{Syndrome: roce.SyndromeACK, MSN: psn.MSN(p)}
 	f.Packet.Payload, f.Packet.Len = make([]byte, payload), payload
 	return f.AppendTo(nil)
 }
 
-// TestAlike: a frame is judged the same whatever came before it, although frames that look alike are judged once. Every bit of the
-// headers is turned over in a frame among others, with an ICRC that is right and with one that is not.
+// TestAlike: a frame is judged the same whatever came before it, although frames that look alike are judged once.
+// Every bit of the headers is turned over in a frame among others, with an ICRC that is right and with one that is
+// not.
 func TestAlike(t *testing.T) {
 	rules := single()
 	for _, c := range []struct {
 		op      roce.Opcode
 		from    trace.Side
 		payload int
-	}{{roce.WriteMiddle, trace.A, 256}, {roce.WriteOnly, trace.A, 256}, {roce.SendOnly, trace.A, 255}, {roce.Acknowledge, trace.B, 0}, {roce.ReadRespOnly, trace.B, 256}} {
+	}{{roce.WriteMiddle, trace.A, 256}, {roce.WriteOnly, trace.A, 256}, {roce.SendOnly, trace.A, 255},
+		{roce.Acknowledge, trace.B, 0}, {roce.ReadRespOnly, trace.B, 256}} {
 		plain := func(p psn.PSN) []byte { return frameAt(c.op, p, c.payload) }
 		for _, taps := range [][2]bool{{true, true}, {c.from == trace.B, c.from == trace.A}} {
 			usual := judgeFrames(rules, taps, c.from, plain(7))
@@ -83,7 +87,8 @@ func TestAlike(t *testing.T) {
 					for i := range rules {
 						met, broken := 5*usual[i][0]+2*alone[i][0], 5*usual[i][1]+2*alone[i][1]
 						if among[i] != [2]int{met, broken} {
-							t.Fatalf("%v, taps %v, bit %d, sealed %v: %s is met and broken %v times, want %d and %d", c.op, taps, bit, sealed, rules[i].ID, among[i], met, broken)
+							t.Fatalf("%v, taps %v, bit %d, sealed %v: %s is met and broken %v times, want %d and %d",
+								c.op, taps, bit, sealed, rules[i].ID, among[i], met, broken)
 						}
 					}
 				}
