@@ -2,6 +2,7 @@ package meta
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,6 +71,9 @@ func fixtureAt(t *testing.T, path string) *Recording {
 	}
 	if m := declares.FindSubmatch(text); m != nil {
 		r.Options.Features = append(slices.Clone(r.Options.Features), strings.Fields(string(m[1]))...)
+	}
+	for _, e := range f.Header.Conns[0].Ends { // as engine.Implementation.DeclaresWith says
+		r.Options.Features = slices.Concat(r.Options.Features, slices.Sorted(maps.Keys(e.QP.Params)))
 	}
 	f.Play(r)
 	return r

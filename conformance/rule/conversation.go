@@ -61,6 +61,7 @@ type Conversation struct {
 	responder responderState
 	requester requesterState
 	shares
+	opts     *Options      // what the ends declare; nil when nobody knows
 	classes  uint8         // opcode classes, a bit each, that the ends have spoken
 	conn     *trace.Conn   // as the header has it
 	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req

@@ -117,7 +117,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-	c.ends, c.behind, c.room = j.opts.Ends, j.header.BehindLine(), &j.room
+	c.ends, c.behind, c.room, c.opts = j.opts.Ends, j.header.BehindLine(), &j.room, &j.opts
 	declared := j.opts.declared(side.Other()) // by the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -62,4 +63,15 @@ func (c *Conversation) FlightLimit() int {
 		}
 	}
 	return 0
+}
+
+// Given returns the parameter of a scheme that an end was given; "" is its default. Where the attributes of the ends are not known, an
+// end that declares a variant by the name of the parameter was given one, and nobody knows which: then it is unknown.
+func (c *Conversation) Given(who Blame, name string) (text string, unknown bool) {
+	side, attr := c.Req, c.Attr
+	if who == Responder {
+		side, attr = c.Req.Other(), c.PeerAttr
+	}
+	text = attr.Params[name]
+	return text, text == "" && !c.Known && c.opts != nil && slices.Contains(c.opts.declared(side), name)
 }

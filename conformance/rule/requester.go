@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"math"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -46,14 +48,14 @@ type Transmission struct {
 func (c *Conversation) Sent(p psn.PSN) *Transmission { return c.requester.window.find(p) }
 
 // GoBackChunk returns the backto0 that the requester was given, in bytes: where it goes back is rounded down to a multiple of
-// so many bytes of the message. Zero is the packet itself.
+// so many bytes of the message. Zero is the packet itself. One that is unknown may be a whole message.
 func (c *Conversation) GoBackChunk() int {
-	text, given := c.Attr.Params["backto0"]
-	if !given {
-		return 0
+	text, unknown := c.Given(Requester, "backto0")
+	if unknown {
+		return math.MaxInt
 	}
 	n, err := unit.ParseSize(text)
-	if err != nil {
+	if text == "" || err != nil {
 		return 0
 	}
 	return int(n)

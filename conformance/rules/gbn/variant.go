@@ -11,8 +11,11 @@ import (
 // interval returns the nack_interval that the responder was given: how long after a sequence NAK it repeats it. Zero,
 // the default and the standard, is one NAK per gap.
 func interval(c *rule.Context) vtime.Duration {
-	text, given := c.PeerAttr.Params["nack_interval"]
-	if !given {
+	text, unknown := c.Given(rule.Responder, "nack_interval")
+	if unknown {
+		return vtime.Nanosecond // it repeats NAKs, and may do so as often as it likes
+	}
+	if text == "" {
 		return 0 // at once: this is asked for every packet
 	}
 	d, err := vtime.ParseDuration(text)

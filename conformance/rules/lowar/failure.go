@@ -77,8 +77,8 @@ func (h *hole) close(now vtime.Time) {
 
 // repeatsNAKs reports a responder that was asked to repeat the NAK of a gap (nack_interval of go-back-N); GBN-NAK-004 says how often.
 func repeatsNAKs(c *rule.Context) bool {
-	text, given := c.PeerAttr.Params["nack_interval"]
-	return given && text != "0"
+	text, unknown := c.Given(rule.Responder, "nack_interval")
+	return unknown || text != "" && text != "0"
 }
 
 func (h *hole) response(s *rule.Sight) {
