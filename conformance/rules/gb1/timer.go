@@ -115,7 +115,7 @@ func lossFree() rule.Rule {
 			var o [4]order
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Pkt.AETH.Syndrome.IsRNR() ||
+					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Rec.Fate == trace.Unknown || s.Pkt.AETH.Syndrome.IsRNR() ||
 						s.Out && o[s.Point&3].broken(s.Rec)
 					switch calm = calm && !disturbed; {
 					case !calm:

@@ -212,10 +212,10 @@ func timeoutFromUNA() rule.Rule {
 		Stimulus: "every ACK lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var f flow
-			heard := vtime.Never // the latest response, or the first request
+			heard, asked := vtime.Never, false // the latest response, or the first request; it asks for something again
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Point == trace.RequesterIn || heard == vtime.Never {
-					heard = s.At
+					heard, asked = s.At, s.Point == trace.RequesterIn && rule.AsksAgain(s.Pkt)
 				}
 				if s.Point == trace.RequesterIn {
 					return
@@ -224,8 +224,8 @@ func timeoutFromUNA() rule.Rule {
 				// and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				silent := s.At.Sub(heard) >= t-rule.TimerEarly(t)
-				if !c.Known { // the timer is not known, nor UNA until an answer has shown it
-					t, silent = 1, !c.Port.Lags(heard, s.At) && c.UNA != c.Start
+				if !c.Known { // the timer is not known, nor UNA until an answer has shown it, nor how slowly a NAK is obeyed
+					t, silent = 1, !c.Port.Lags(heard, s.At) && c.UNA != c.Start && !asked
 				}
 				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 && !c.Relayed(s) {
 					c.Met()
