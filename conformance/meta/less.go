@@ -82,7 +82,7 @@ func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) [
 				if err != nil {
 					return less, more, fmt.Errorf("meta: %s: %w", name, err)
 				}
-				kept.kept(name, before, degraded)
+				kept.kept(name, before, degraded, w.Harm.Hides)
 			}
 		}
 	}
@@ -121,14 +121,15 @@ func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Wa
 	return r.less(by, rules, wire, Way{View: w.View, Harm: degrade.Harms[0]}, 0)
 }
 
-// kept notes the rules that fail with all evidence and pass with less, although they saw as much.
-func (a *account) kept(name string, before, degraded []rule.Verdict) {
+// kept notes the rules that fail with all evidence and pass with less, although they saw as much and nothing is hidden, and those that are
+// undecided without a reason.
+func (a *account) kept(name string, before, degraded []rule.Verdict, hidden bool) {
 	for k, v := range degraded {
 		if len(before) == 0 || before[k].Status != rule.Fail {
 			continue
 		}
 		a.met++
-		if v.Status == rule.Pass && v.Met >= before[k].Met || v.Status != rule.Pass && v.Status != rule.Fail && v.Reason == "" {
+		if !hidden && v.Status == rule.Pass && v.Met >= before[k].Met || v.Status != rule.Pass && v.Status != rule.Fail && v.Reason == "" {
 			a.failf("%s: %s is FAIL (met %d), and %v with less (met %d): %s", name, v.Rule, before[k].Met, v.Status, v.Met,
 				before[k].Findings[0].Text)
 		}

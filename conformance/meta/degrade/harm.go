@@ -17,34 +17,47 @@ type Harm struct {
 
 	// Breaks is what does not hold any more of a capture that a bench would certify; 0 when every frame is there, and its time is right.
 	Breaks validity.Property
+
+	// Hides says that frames, or digits of their times, are gone: with them may be what showed that something was wrong.
+	Hides bool
 }
 
 // Harms are all of them; the first is none.
 var Harms = []Harm{
 	{Name: "none", To: func(r Recording, _ splitmix.Stream) Recording { return r }},
-	{Name: "no head", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.window(0.05+0.6*s.Uniform(0), 1) }},
-	{Name: "no tail", To: func(r Recording, s splitmix.Stream) Recording { return r.window(0, 0.3+0.6*s.Uniform(0)) }},
-	{Name: "a stretch", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording {
+	{Name: "no head", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.window(0.05+0.6*s.Uniform(0), 1) }},
+	{Name: "no tail", Hides: true,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.window(0, 0.3+0.6*s.Uniform(0)) }},
+	{Name: "a stretch", Hides: true, Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording {
 		from := 0.6 * s.Uniform(0)
 		return r.window(from, from+0.3)
 	}},
-	{Name: "a tap begins late", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.late(s) }},
+	{Name: "a tap begins late", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.late(s) }},
 	{Name: "128 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(128) }},
 	{Name: "64 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(64) }},
-	{Name: "1% missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.01, trace.A, trace.B) }},
-	{Name: "10% missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A, trace.B) }},
-	{Name: "10% of A's missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A) }},
-	{Name: "10% of B's missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
-	{Name: "bursts missed", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
+	{Name: "1% missed", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.01, trace.A, trace.B) }},
+	{Name: "10% missed", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A, trace.B) }},
+	{Name: "10% of A's missed", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.A) }},
+	{Name: "10% of B's missed", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
+	{Name: "bursts missed", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
 	{Name: "clock shifted", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
 	{Name: "clock drifts", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
-	{Name: "microseconds", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Micro = true; return r }},
+	{Name: "microseconds", Hides: true,
+		To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Micro = true; return r }},
 	{Name: "disorder", Breaks: validity.Capture | validity.Clock, To: func(r Recording, s splitmix.Stream) Recording { return r.disorder(s) }},
 	{Name: "5% twice", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.twice(s) }},
 	{Name: "foreign traffic", To: func(r Recording, s splitmix.Stream) Recording { return r.among(s) }},
 	{Name: "raw IP", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.RawIP = true; return r }},
 	{Name: "directions told", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Ways = !r.Between; return r }},
-	{Name: "no set-up", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
+	{Name: "no set-up", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
 }
 
 // window keeps what was recorded between two shares of the time.

@@ -116,7 +116,7 @@ func lossFree() rule.Rule {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Rec.Fate == trace.Unknown || s.Pkt.AETH.Syndrome.IsRNR() ||
-						s.Out && o[s.Point&3].broken(s.Rec)
+						s.Out && o[s.Point&3].broken(s.Rec) || mayBeTimer(c, s)
 					switch calm = calm && !disturbed; {
 					case !calm:
 					case s.Point == trace.ResponderOut && isRACK(s.Pkt):
@@ -137,4 +137,13 @@ func lossFree() rule.Rule {
 			}
 		},
 	}
+}
+
+// mayBeTimer reports a retransmission that the timer may have sent, where nobody tells when it expires: a path may be slower than it.
+func mayBeTimer(c *rule.Context, s *rule.Sight) bool {
+	if c.Offers(rule.Timers) || s.Point != trace.RequesterOut || s.Relation != rule.Again {
+		return false
+	}
+	t := c.Attr.TransportTimer()
+	return s.Sent == nil || !c.Known || t == 0 || s.At.Sub(s.Sent.Latest) >= t-rule.TimerEarly(t)
 }

@@ -75,7 +75,7 @@ func (g *guilt) shapeless(s *rule.Sight) bool {
 	case o.IsRead() || o.IsAtomic():
 		return c.Attr.MaxRdAtomic > c.PeerAttr.MaxDestRd || p.RETH.DMALen > 1<<31
 	case o.IsSend():
-		return uint64(p.Len) > g.shortest || s.Legal && uint64(c.Filled(p)+p.Len) > g.shortest
+		return !c.Offers(rule.Posted) || uint64(p.Len) > g.shortest || s.Legal && uint64(c.Filled(p)+p.Len) > g.shortest
 	}
 	return false
 }
