@@ -31,6 +31,7 @@ type guilt struct {
 	illegal  bool           // a request was not legal, or may not have been
 	other    bool           // the harness made or changed one, or it is not known what the responder makes of it
 	fault    bool           // the responder reports an error of its own
+	unsure   bool           // a request was for a receive that nobody tells of, which may have been too short
 	refused  bool
 }
 
@@ -75,7 +76,8 @@ func (g *guilt) shapeless(s *rule.Sight) bool {
 	case o.IsRead() || o.IsAtomic():
 		return c.Attr.MaxRdAtomic > c.PeerAttr.MaxDestRd || p.RETH.DMALen > 1<<31
 	case o.IsSend():
-		return !c.Offers(rule.Posted) || uint64(p.Len) > g.shortest || s.Legal && uint64(c.Filled(p)+p.Len) > g.shortest
+		g.unsure = g.unsure || !c.Offers(rule.Posted)
+		return uint64(p.Len) > g.shortest || s.Legal && uint64(c.Filled(p)+p.Len) > g.shortest
 	}
 	return false
 }
@@ -92,7 +94,7 @@ func (g *guilt) answer(s *rule.Sight) {
 	case g.other || c.AtBox || c.Mixed():
 	case !p.PSN.Less(c.EPSN) && !g.illegal && !g.access:
 		// the request that it names has not been seen
-	case a == roce.SyndromeRemoteAccess && !g.memory.Known(), a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
+	case a == roce.SyndromeRemoteAccess && !g.memory.Known(), a == roce.SyndromeInvalidReq && g.unsure && !g.illegal, a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
 		// nobody knows, or it is for others to say which of two faults comes first
 	case a == roce.SyndromeRemoteAccess && !g.access:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came asks for memory that it may reach", code, c.Rel(p.PSN))
