@@ -14,14 +14,14 @@ import (
 type msnAfar struct {
 	c    *rule.Context
 	any  bool
-	from psn.PSN   // first PSN since which no request is missing
+	from psn.PSN   // since it no request is missing, and no answer to an older one is looked at
 	next psn.PSN   // what follows the latest
-	ends []psn.PSN // last PSNs of the messages of [from, next) that are not known to be acknowledged, oldest first
-	done int       // messages of that range before them
+	ends []psn.PSN // last PSNs of the messages of [from, next), oldest first
+	done int       // messages before from that count
 
 	bounded   bool
 	reference psn.MSN // of the first answer
-	low, high int     // the MSN before from, less the reference, is one of [low, high]
+	low, high int     // the MSN before the messages that count, less the reference, is one of [low, high]
 }
 
 func (m *msnAfar) sight(s *rule.Sight) {
@@ -88,7 +88,8 @@ func (m *msnAfar) answer(p *roce.Packet) {
 		return
 	}
 	m.low, m.high = max(m.low, low), min(m.high, high)
-	if r, o := last, m.c; acked > 0 && o.UNA.Sub(r) > 0 {
+	if acked > 0 && last.Less(m.c.UNA) {
+		m.from = m.ends[acked-1].Next()
 		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
 	}
 	m.c.Doubt("the MSNs that came fit the requests; what had arrived when they were sent, the responder's tap tells")

@@ -1,0 +1,77 @@
+package rc
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule/example"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// TestAtTheRequester judges answers as the requester's port alone shows them, in the order in which they come there.
+func TestAtTheRequester(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule, text string
+		want       rule.Status
+	}{
+		"the network turns three ACKs round": {"RC-MSN-001", `
+A>B SEND_ONLY psn=+0 len=64 A
+A>B SEND_ONLY psn=+1 len=64 A
+A>B SEND_ONLY psn=+2 len=64 A
+B>A ACK psn=+2 msn=3
+B>A ACK psn=+1 msn=2
+B>A ACK psn=+0 msn=1
+`, rule.Inconclusive},
+		"an ACK that the others exclude": {"RC-MSN-001", `
+A>B SEND_ONLY psn=+0 len=64 A
+A>B SEND_ONLY psn=+1 len=64 A
+B>A ACK psn=+1 msn=2
+B>A ACK psn=+0 msn=1
+A>B SEND_ONLY psn=+2 len=64 A
+B>A ACK psn=+2 msn=5
+`, rule.Fail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v := atRequester(t, c.rule, c.text); v.Status != c.want {
+				t.Errorf("%v (%s) %v, want %v", v.Status, v.Reason, v.Findings, c.want)
+			}
+		})
+	}
+}
+
+// atRequester lets a rule judge a fixture of which the requester's port alone is known.
+func atRequester(t *testing.T, id, text string) rule.Verdict {
+	t.Helper()
+	for _, r := range Rules() {
+		if r.ID != id {
+			continue
+		}
+		e, err := example.Parse(&r, []byte(text), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := e.Header
+		h.Taps, h.Reports = [2]bool{true, false}, 0
+		j := rule.NewJudge(h, []rule.Rule{r}, e.Options)
+		e.Play(&atA{trace.NewTimeline(&h, j)})
+		return j.Verdicts()[0]
+	}
+	t.Fatalf("no rule %s", id)
+	return rule.Verdict{}
+}
+
+// atA shows what the tap at A knows of a packet.
+type atA struct{ trace.Sink }
+
+// Packet implements trace.Sink.
+func (a *atA) Packet(r *trace.Record) {
+	c := r.Clone()
+	c.Fate = trace.Unknown
+	if c.From == trace.B {
+		c.Sent = vtime.Never
+	} else {
+		c.Recv = vtime.Never
+	}
+	a.Sink.Packet(c)
+}
