@@ -36,11 +36,11 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	case !how.two:
 		return l.trusting(as), r.stand(l, as, &how, tap)
 	}
-	only, err := r.both(l, as)
+	only, err := r.both(l, as, &how)
 	if only == nil || err != nil {
 		return l.trusting(as), err
 	}
-	how.two, how.only, how.shift = false, only, 0
+	how = how.alone(*only)
 	if l, err = r.survey(name, as); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 
 // both finds out what speaks against the captures of two taps, and whether one of them is between the ports: then the other one alone
 // counts, or the first when both are.
-func (r *Recording) both(l *learner, as anew) (only *trace.Side, err error) {
+func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
 	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
 	err = l.show(&r.Header, as, func(s *sighting, e end) {
 		at[s.tap].follow(s, e)
@@ -62,9 +62,9 @@ func (r *Recording) both(l *learner, as anew) (only *trace.Side, err error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case at[trace.B].astray(trace.B):
+	case how.apart[trace.B] || at[trace.B].astray(trace.B):
 		return new(trace.Side), nil
-	case at[trace.A].astray(trace.A):
+	case how.apart[trace.A] || at[trace.A].astray(trace.A):
 		b := trace.B
 		return &b, nil
 	}
@@ -86,7 +86,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 	}
 	w.tell()
 	at := v.decide()
-	if how.apart {
+	if how.apart[0] {
 		at = place{why: "most frames were seen at two places"}
 	}
 	switch {

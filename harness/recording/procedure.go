@@ -11,36 +11,58 @@ import (
 
 // procedure is how captures have to be read. The zero procedure takes them as they are.
 type procedure struct {
-	known  bool                  // a survey was made
-	two    bool                  // they are of two taps
-	only   *trace.Side           // of two taps, the one that counts; nil for all
-	apart  bool                  // most frames were seen at two places
-	behind []time.Duration       // by how much the frames of each source are out of order
-	shift  time.Duration         // by how much the clock of the second tap is ahead
-	twice  map[way]time.Duration // within which time a frame that was seen before is the same one
+	known  bool            // a survey was made
+	two    bool            // they are of two taps
+	only   *trace.Side     // of two taps, the one that counts; nil for all
+	apart  [2]bool         // by tap: it shows most frames at two places
+	behind []time.Duration // by how much the frames of each source are out of order
+	shift  time.Duration   // by how much the clock of the second tap is ahead
+	twice  [2]mirrored     // by tap
 }
+
+// mirrored is, by the direction of frames, within which time one that was seen before is the same one. Of one tap it is the first.
+type mirrored map[way]time.Duration
 
 // procedure is what follows from what was found out by reading captures as was.
 func (s *survey) procedure(was *procedure) procedure {
 	if was.known {
 		next := *was
-		if next.twice = nil; !next.two {
-			next.twice = s.twice.windows() // at the next place, if it shows frames at several
-			next.apart = next.apart || s.twice.apart()
-		}
-		for on, within := range was.twice {
-			next.twice[on] = max(next.twice[on], within)
+		s.mirrors(&next) // at the next place, if it shows frames at several
+		for tap := range was.twice {
+			next.apart[tap] = next.apart[tap] || was.apart[tap]
+			for on, within := range was.twice[tap] {
+				next.twice[tap][on] = max(next.twice[tap][on], within)
+			}
 		}
 		return next
 	}
 	r := procedure{known: true, two: s.two(), behind: s.behind}
-	switch {
-	case r.two:
+	if r.two {
 		r.shift = s.clocks()
-	case s.late == 0:
-		r.twice, r.apart = s.twice.windows(), s.twice.apart()
+	}
+	if s.late == 0 {
+		s.mirrors(&r)
 	}
 	return r
+}
+
+// mirrors says what a mirror shows twice.
+func (s *survey) mirrors(to *procedure) {
+	if !to.two {
+		to.twice[0], to.apart[0] = s.twice.windows(), s.twice.apart()
+		return
+	}
+	for tap := range s.own {
+		to.twice[tap], to.apart[tap] = s.own[tap].windows(), s.own[tap].apart()
+	}
+}
+
+// alone is p without the other one of two taps.
+func (p *procedure) alone(tap trace.Side) procedure {
+	next := *p
+	next.two, next.only, next.shift = false, &tap, 0
+	next.apart[0], next.twice[0] = p.apart[tap], p.twice[tap]
+	return next
 }
 
 // tapped reports whether frames say that they were seen at two taps.
@@ -49,10 +71,10 @@ func (s *survey) tapped() bool { return s.frames[0] > 0 && s.frames[1] > 0 }
 // differs reports whether p reads captures in another way than was did, which took frames for those of two taps or not.
 func (p *procedure) differs(was *procedure, tapped bool) bool {
 	if was.known {
-		return !maps.Equal(p.twice, was.twice)
+		return !maps.Equal(p.twice[0], was.twice[0]) || !maps.Equal(p.twice[1], was.twice[1])
 	}
 	late := slices.ContainsFunc(p.behind, func(d time.Duration) bool { return d > 0 })
-	return p.two != tapped || p.shift != 0 || len(p.twice) > 0 || late
+	return p.two != tapped || p.shift != 0 || len(p.twice[0])+len(p.twice[1]) > 0 || late
 }
 
 // apply makes the sources of captures yield their frames so.
@@ -70,16 +92,17 @@ func (r *procedure) apply(c *captureFiles) {
 		if behind > 0 {
 			src = capture.Ordered(src, behind)
 		}
-		if len(r.twice) > 0 {
-			src = &once{Source: src, windows: r.twice, skipped: &c.twice}
-		}
 		if files && (!r.known || r.two || r.only != nil) {
 			src = capture.AtTap{Source: src, Side: trace.Side(i)}
 		}
+		if r.only != nil {
+			src = &seenAt{src, *r.only}
+		}
+		if len(r.twice[0])+len(r.twice[1]) > 0 {
+			src = &once{Source: src, windows: r.twice, two: r.two, skipped: &c.twice}
+		}
 		switch {
-		case r.only != nil:
-			src = capture.NoTap{Source: &seenAt{src, *r.only}}
-		case r.known && !r.two:
+		case r.only != nil, r.known && !r.two:
 			src = capture.NoTap{Source: src}
 		case files && r.shift != 0:
 			src = capture.Shifted(src, trace.B, -r.shift)

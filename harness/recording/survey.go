@@ -26,6 +26,7 @@ type survey struct {
 	matched   uint64 // frames that both taps saw
 	crossings map[[2]netip.Addr]*crossing
 	twice     doubles
+	own       [2]doubles // of each tap
 	behind    []time.Duration
 	late      int
 }
@@ -54,6 +55,9 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 		return
 	}
 	s.frames[f.Tap]++
+	if sample {
+		s.own[f.Tap].frame(key, way{h.Src, h.Dst}, f.Wall)
+	}
 	e, known := s.echoes[key]
 	switch {
 	case known && e.tap != f.Tap:

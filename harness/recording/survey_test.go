@@ -101,6 +101,31 @@ func TestClocksOfTwoTaps(t *testing.T) {
 	}
 }
 
+// A mirror at each of two taps shows frames twice there, which is not what one tap sees of the other.
+func TestTwoTapsThatSeeTwice(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	base, want := filed(t, a, b)
+	for name, c := range map[string]struct {
+		b    []capture.Frame
+		want string
+	}{
+		"soon":           {inTime(b, later(b, 700, nil)), bothPorts},
+		"at once":        {inTime(b, b), bothPorts},
+		"at two places":  {inTime(b, later(b, 40*time.Microsecond, nil)), atRequester},
+		"not in order":   {slices.Concat(b, later(b, 700, nil)), bothPorts},
+		"nothing at all": {b, bothPorts},
+	} {
+		r, seen := filed(t, inTime(a, later(a, 500, nil)), c.b)
+		if got := r.Capture; got.Tap != c.want || c.want == bothPorts && got.Frames != base.Capture.Frames {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if diff := cmp.Diff(want, seen); c.want == bothPorts && diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
 // Of two taps, one that frames are lost behind on both sides is between the ports: it is left out. What both show in one file is of no port.
 func TestSecondTapBetween(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // Limits of what is remembered to find out whether a mirror shows frames twice, as they come into a switch and as they go out.
@@ -64,8 +65,8 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 // windows returns the directions of which nearly every frame is seen twice, about the same time apart, and within which time a frame that
 // was seen before is the same one. Retransmissions come later, because what calls for them has to cross the mirror too, and are of some
 // frames only. A mirror that shows one direction twice shows what comes back twice, of which more may be lost behind it.
-func (d *doubles) windows() map[way]time.Duration {
-	list := map[way]time.Duration{}
+func (d *doubles) windows() mirrored {
+	list := mirrored{}
 	for on, w := range d.ways {
 		if window := w.window(); w.mostly(window, 90) {
 			list[on] = window
@@ -117,11 +118,18 @@ func (d *doubles) apart() bool {
 // once is a source without the frames that were seen before.
 type once struct {
 	capture.Source
-	windows map[way]time.Duration
+	windows [2]mirrored
+	two     bool // frames are of two taps
 	skipped *uint64
-	at      map[uint64]time.Time // when they were seen
-	order   []uint64             // a ring of keys
+	at      map[sightKey]time.Time // when they were seen
+	order   []sightKey             // a ring
 	oldest  int
+}
+
+// sightKey is a frame at a tap.
+type sightKey struct {
+	frame uint64
+	tap   trace.Side
 }
 
 // Next implements capture.Source.
@@ -134,8 +142,12 @@ func (o *once) Next(f *capture.Frame) error {
 		if h.Decode(f.Raw) != nil && !h.Src.IsValid() {
 			return nil
 		}
-		window, doubled := o.windows[way{h.Src, h.Dst}]
-		if !doubled || !o.seen(capture.PacketKey(f.Raw), f.Wall, window) {
+		tap := trace.A
+		if o.two {
+			tap = f.Tap
+		}
+		window, doubled := o.windows[tap][way{h.Src, h.Dst}]
+		if !doubled || !o.seen(sightKey{capture.PacketKey(f.Raw), tap}, f.Wall, window) {
 			return nil
 		}
 		*o.skipped++
@@ -143,13 +155,13 @@ func (o *once) Next(f *capture.Frame) error {
 }
 
 // seen reports whether a frame was seen within a time, and remembers those that were not.
-func (o *once) seen(key uint64, at time.Time, window time.Duration) bool {
+func (o *once) seen(key sightKey, at time.Time, window time.Duration) bool {
 	before, known := o.at[key]
 	if known && at.Sub(before) <= window {
 		return true
 	}
 	if o.at == nil {
-		o.at = map[uint64]time.Time{}
+		o.at = map[sightKey]time.Time{}
 	}
 	o.at[key] = at
 	switch {
