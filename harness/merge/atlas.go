@@ -121,6 +121,16 @@ func (a *atlas) side(addr netip.Addr) (trace.Side, bool) {
 	return h.side, ok && addr.IsValid()
 }
 
+// strangers reports a frame that is no sound RoCEv2 packet between hosts of no connection: another program's, on a port that it may use.
+func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
+	if r.Conn >= 0 || r.ICRC == trace.Good {
+		return false
+	}
+	_, from := a.side(f.Src)
+	_, to := a.side(f.Dst)
+	return !from && !to
+}
+
 // to finds an end of a connection by its address and QP number, and returns who sends to it.
 func (a *atlas) to(k endKey) (p place, ok bool) {
 	if a.ends == nil {

@@ -25,6 +25,7 @@ type Options struct {
 	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
 	Ordered bool              // no packet overtakes another
 	Forged  []Forgery         // what the harness put on the link itself, in any order
+	Foreign bool              // captures of somebody else's link: what strangers send to the port of RoCEv2 is left out
 	Until   vtime.Time        // the taps watched until then at least; zero: until the last frame
 }
 
@@ -85,6 +86,7 @@ type merger struct {
 	least   [2]vtime.Duration // of any packet, by sender; zero when not known
 	latest  [2]vtime.Time     // when the newest packet that has arrived had left, by sender
 	ordered bool              // no packet overtakes another
+	foreign bool              // strangers pass
 	delay   [2]vtime.Duration // that is typical now, by sender
 	known   [2]bool           // there is one
 	recent  [2]recent
@@ -97,7 +99,8 @@ type merger struct {
 // newMerger returns a merge that has not begun.
 func newMerger(h *trace.Header, opt Options, s trace.Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, index: newIndex(),
-		forged: newForgeries(opt.Forged), ledger: newLedger(opt.Fates), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered}
+		forged: newForgeries(opt.Forged), ledger: newLedger(opt.Fates), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered,
+		foreign: opt.Foreign}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}
@@ -120,6 +123,10 @@ func (m *merger) step(n *capture.Lane) {
 		where.from = tap.Other()
 	}
 	f.Rec.Conn, f.Rec.From = where.conn, where.from
+	if m.foreign && m.atlas.strangers(&m.headers, &f.Rec) {
+		m.free = append(m.free, f)
+		return
+	}
 	f.Rec.Sent, f.Rec.Recv = vtime.Never, vtime.Never
 	f.key = ContentKey(n.Frame.Raw, where.from)
 	f.loose = looseOf(where.from, &f.Rec.Packet)

@@ -342,6 +342,32 @@ func TestAtlasOfStrangers(t *testing.T) {
 	}
 }
 
+// What other programs send to the port of RoCEv2 is nobody's packet, if it is no sound one.
+func TestStrangersAreLeftOut(t *testing.T) {
+	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1\n", 0)
+	foreign := bytes.Clone(tracetest.FramesAt(f, trace.A)[0].Raw)
+	copy(foreign[26:], netip.MustParseAddr("9.9.9.9").AsSlice())
+	damaged := bytes.Clone(foreign)
+	copy(damaged[30:], netip.MustParseAddr("9.9.9.8").AsSlice()) // and with the addresses the ICRC
+	for name, c := range map[string]struct {
+		raw  []byte
+		want int
+	}{"to a host of ours": {foreign, 3}, "between strangers": {damaged, 2}} {
+		out := append(tracetest.FramesAt(f, trace.A), capture.Frame{Raw: c.raw, Kept: len(c.raw), Wall: tracetest.Epoch.Add(time.Millisecond)})
+		var two, one trace.Collector
+		source := &tracetest.Frames{List: out}
+		if _, err := Taps(&f.Header, []capture.Source{capture.AtTap{Source: source, Side: trace.A}, tapsOf(f)[1]}, Options{Foreign: true}, &two); err != nil {
+			t.Fatal(err)
+		}
+		if err := OneTap(&f.Header, trace.A, []capture.Source{&tracetest.Frames{List: out}}, &one); err != nil {
+			t.Fatal(err)
+		}
+		if len(two.Records) != c.want || len(one.Records) != c.want {
+			t.Errorf("%s: %d and %d records, want %d", name, len(two.Records), len(one.Records), c.want)
+		}
+	}
+}
+
 // Two packets that pass the tap in one order and the link in the other have arrived all the same.
 func TestMergeOrderOfTheTapDiffers(t *testing.T) {
 	f := tracetest.Parse(t, `

@@ -11,7 +11,7 @@ import (
 
 // OneTap makes a trace of the frames of one tap and plays it into s. Nobody looked at the other end, so every packet has one time,
 // and its fate is unknown. Times count from the first frame. Of a tap between the sides, as the header says, every packet is shown
-// as sent when it passed.
+// as sent when it passed. What strangers send to the port of RoCEv2 is left out, unless it is a sound packet.
 func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})
@@ -23,6 +23,9 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 		n.Frame.Fill(&r, &headers)
 		where := atlas.find(&headers)
 		r.Conn, r.From = where.conn, where.from
+		if atlas.strangers(&headers, &r) {
+			continue
+		}
 		switch {
 		case h.Between: // which way a frame crossed the host of the tap says nothing about the sides
 		case n.Frame.Way == capture.Outward:

@@ -188,7 +188,7 @@ func ownHeader(with anew) (h trace.Header, own bool, err error) {
 // playForeign merges two taps, or plays one.
 func playForeign(h *trace.Header, sources []capture.Source, s trace.Sink) error {
 	if h.Taps[trace.A] && h.Taps[trace.B] {
-		_, err := merge.Taps(h, sources, merge.Options{}, s)
+		_, err := merge.Taps(h, sources, merge.Options{Foreign: true}, s)
 		return err
 	}
 	tap := trace.A
