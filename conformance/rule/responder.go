@@ -11,7 +11,7 @@ type responderState struct {
 	pos  position
 	lost bool // a READ of unknown span arrived: the next request sets EPSN
 	bad  bool // an illegal request arrived at EPSN, so a NAK of it, not a gap, is what follows
-	// undo holds the states before the latest requests that needed a receive, as a ring. They count as accepted when they
+	// undo holds the states before the latest requests that an RNR NAK may refuse, as a ring. They count as accepted when they
 	// arrive; an RNR NAK, which leaves later, takes one back. By then any number may have followed, so the ring grows rather than
 	// forget one of which no response has told.
 	undo     []accepted
@@ -195,7 +195,7 @@ func (c *Conversation) requestArrived(s *Sight) {
 	}
 	c.accepting(s)
 	o := p.Opcode
-	if TakesReceive(o) {
+	if mayWait(o) {
 		r.note(accepted{true, p.PSN, c.MSN, r.pos})
 	}
 	c.GapOpen, c.RNRWait = false, false
@@ -282,8 +282,11 @@ func (c *Conversation) refused(p psn.PSN) {
 	c.RNRWait = c.RNRWait || p == c.EPSN
 }
 
-// AwaitsReceive reports whether request p needs a receive, has arrived in its turn, and has not been acknowledged.
-func AwaitsReceive(c *Context, p psn.PSN) bool {
+// mayWait reports a request that a responder may not be ready for: it needs a receive, or what a READ or atomic takes.
+func mayWait(o roce.Opcode) bool { return TakesReceive(o) || o.IsRead() || o.IsAtomic() }
+
+// MayWait reports whether request p is one that a responder may not be ready for, has arrived in its turn, and has not been acknowledged.
+func MayWait(c *Context, p psn.PSN) bool {
 	r := &c.responder
 	for i := range r.undo {
 		if u := &r.undo[i]; u.valid && u.psn == p {

@@ -19,7 +19,8 @@ type course struct {
 	owed     moment     // oldest request that calls for an answer, with all before it seen
 	nak      moment     // sequence NAK whose retransmission has not passed
 	msn      psn.MSN    // of the newest acknowledgement
-	leapt    bool       // a request had a PSN far from the others, and no acknowledgement has passed since
+	leapt    bool       // a request had a PSN far from the others, or the first one again, and no acknowledgement has passed since
+	anew     bool       // the connection began again
 	answered bool       // a response has passed
 	awaited  moment     // request that a NAK of any kind named, and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
@@ -47,7 +48,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		return
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
-	c.leapt = c.leapt || c.begun && !p.In(c.first, c.newest.Add(farPSN))
+	c.leapt = c.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
 	switch {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p, end, end
@@ -157,12 +158,13 @@ func (s *sighting) grants() bool {
 }
 
 // farPSN is how far ahead of the newest request another one is that a loss does not explain.
-const farPSN = 256
+const farPSN = 64
 
 // counted follows the MSN of an acknowledgement. One that begins again together with the PSNs is of another connection.
 func (c *course) counted(n psn.MSN) {
 	if c.leapt && 2*n < c.msn {
 		c.responder.anew++
+		c.anew = true
 	}
 	c.leapt, c.msn = false, n
 }

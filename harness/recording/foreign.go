@@ -70,7 +70,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	}
 	w.tell()
 	l.say(&r.Header, r.Capture)
-	r.Capture.Anew = at[0].anew() + at[1].anew()
+	r.Capture.Anew = at[0].anew(&r.Header) + at[1].anew(&r.Header)
 	return nil, nil
 }
 
@@ -99,7 +99,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		err = Tap{place: between}.settle(&r.Header, r.Capture)
 		r.Capture.Told, r.Capture.Why = false, at.why
 	}
-	r.Capture.Missing, r.Capture.Anew = v.missing(&r.Header), v.anew()
+	r.Capture.Missing, r.Capture.Anew = v.missing(&r.Header), v.anew(&r.Header)
 	return err
 }
 

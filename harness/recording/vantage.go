@@ -86,10 +86,17 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 	return n
 }
 
-// anew counts the connections that began again between the same QPNs.
-func (v *vantage) anew() (n uint64) {
-	for _, h := range v.order {
-		n += h.anew
+// anew counts the connections that began again between the same QPNs. Their MTU may be another one then, so nobody knows it.
+func (v *vantage) anew(h *trace.Header) (n uint64) {
+	for _, x := range v.order {
+		n += x.anew
+	}
+	for i := range v.courses {
+		for _, c := range v.courses[i] {
+			if c != nil && c.anew {
+				h.Conns[i].Ends[trace.A].QP.MTU, h.Conns[i].Ends[trace.B].QP.MTU = 0, 0
+			}
+		}
 	}
 	return n
 }

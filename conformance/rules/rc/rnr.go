@@ -33,10 +33,10 @@ func rnrNamed(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	switch {
 	case s.Point != trace.ResponderOut || !rule.IsRNR(p):
-	case rule.AwaitsReceive(c, p.PSN):
+	case rule.MayWait(c, p.PSN):
 		c.Met()
 	case c.Started && p.PSN.In(c.Start, c.EPSN):
-		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive, or has been acknowledged; the request that was refused expected", c.Rel(p.PSN))
+		c.Failf(rule.Responder, "RNR NAK names %s, which has nothing to wait for, or has been acknowledged; the request that was refused expected", c.Rel(p.PSN))
 	}
 }
 
