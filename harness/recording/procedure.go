@@ -53,7 +53,8 @@ func (s *survey) mirrors(to *procedure) {
 		return
 	}
 	for tap := range s.own {
-		to.twice[tap], to.apart[tap] = s.own[tap].windows(), s.own[tap].apart()
+		to.twice[tap] = s.own[tap].windows()
+		to.apart[tap] = to.twice[tap].apart()
 	}
 }
 

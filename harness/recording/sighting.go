@@ -169,7 +169,7 @@ func (x *ends) show(s *sighting, to func(*sighting, end)) {
 
 // span is how many PSNs a request takes; exact is false for a READ whose MTU is not known.
 func span(h *trace.Header, s *sighting, e end) (n int, exact bool) {
-	if s.opcode != roce.ReadRequest || s.length == 0 {
+	if s.opcode != roce.ReadRequest || s.length <= uint32(roce.PathMTUs[0]) {
 		return 1, true
 	}
 	mtu := h.Conns[e.conn].Ends[e.from].QP.MTU

@@ -115,6 +115,16 @@ func (d *doubles) apart() bool {
 	return false
 }
 
+// apart reports whether what is seen twice is so long apart.
+func (m mirrored) apart() bool {
+	for _, window := range m {
+		if window > 2*nearMirror {
+			return true
+		}
+	}
+	return false
+}
+
 // once is a source without the frames that were seen before.
 type once struct {
 	capture.Source

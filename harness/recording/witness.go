@@ -2,11 +2,7 @@ package recording
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
@@ -46,7 +42,7 @@ func (w *witness) follow(s *sighting, e end) {
 		l := w.lack(tap, e.conn, e.from)
 		*l = lack{signs: l.signs, middle: l.middle}
 	case s.opcode.IsRequest():
-		w.lack(tap, e.conn, e.from).request(s.psn, s.psn.Add(n))
+		w.lack(tap, e.conn, e.from).asks(s, s.psn.Add(n))
 	case s.opcode.IsResponse():
 		w.lack(tap, e.conn, e.from.Other()).response(s)
 	}
@@ -97,183 +93,4 @@ func (w *witness) doubt(conn, req int) string {
 	}
 	b := w.closed(trace.B, conn, req)
 	return cmp.Or(a.why(b), b.why(a))
-}
-
-// lack looks for requests of one half-conversation that passed a tap and are not in the capture: those with a later one before them
-// that were acknowledged, although the tap has not seen them. Of a packet that was lost nobody acknowledges anything.
-type lack struct {
-	begun  bool
-	newest psn.PSN // behind the newest request
-	start  psn.PSN // of the first
-	holes  []hole  // in order
-	ahead  psn.PSN // newest that was acknowledged and not seen, when far
-	far    bool
-	signs  []psn.PSN // acknowledged and never seen before, the first few
-	middle bool      // what came before the first request seen was not done with
-	blind  bool      // an answer passed before any request
-	early  psn.PSN   // newest before the first request seen that is said to be received, and has not passed
-	late   bool      // there is one
-}
-
-// hole is PSNs that were skipped.
-type hole struct {
-	from, to psn.PSN
-	passed   bool // a NAK of what is behind it says that it was received, which it was if it is not sent again
-}
-
-// Bounds of what is remembered of a half-conversation, and of what is taken for frames that a capture missed: more are a PSN that is
-// wrong.
-const (
-	holeLimit = 32
-	signLimit = 8
-	skipLimit = 1 << 15
-)
-
-// request follows a request, which takes the PSNs up to end.
-func (l *lack) request(p, end psn.PSN) {
-	switch {
-	case !l.begun:
-		l.begun, l.start, l.newest = true, p, end
-		return
-	case p.Less(l.newest):
-		l.before(p)
-		l.fill(p, end)
-	case p.Sub(l.newest) >= skipLimit:
-		return
-	case p != l.newest && l.far && p.Sub(l.ahead) > 0:
-		l.sign(l.newest)
-	case p != l.newest && len(l.holes) < holeLimit:
-		l.holes = append(l.holes, hole{from: l.newest, to: p})
-	}
-	l.far = false
-	l.newest = psn.Max(l.newest, end)
-}
-
-// before notes that a request is sent or asked for that came before the first one seen.
-func (l *lack) before(p psn.PSN) {
-	if d := l.start.Sub(p); l.begun && d > 0 && d < skipLimit {
-		l.middle = true
-	}
-}
-
-// fill takes a request that comes late out of the holes.
-func (l *lack) fill(p, end psn.PSN) {
-	if len(l.holes) == 0 {
-		return
-	}
-	var left []hole
-	for _, h := range l.holes {
-		if h.to.LessEq(p) || end.LessEq(h.from) {
-			left = append(left, h)
-			continue
-		}
-		if h.from.Less(p) {
-			left = append(left, hole{h.from, p, h.passed})
-		}
-		if end.Less(h.to) {
-			left = append(left, hole{end, h.to, h.passed})
-		}
-	}
-	l.holes = left
-}
-
-// acknowledged follows an answer that says that all requests before p were received.
-func (l *lack) acknowledged(p psn.PSN) {
-	if l.newest.Less(p) && p.Sub(l.newest) < skipLimit {
-		l.ahead, l.far = p.Add(-1), true
-	}
-	l.asked(p)
-	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool {
-		covered := h.from.Less(p) && p.LessEq(l.newest)
-		if covered {
-			l.sign(h.from)
-		}
-		return covered
-	})
-}
-
-// asked follows an answer that asks for p: all requests before were received, or its sender is wrong.
-func (l *lack) asked(p psn.PSN) {
-	if !l.middle {
-		l.early, l.late = l.start.Prev(), true
-		if p.Less(l.start) {
-			l.early = p.Prev()
-		}
-	}
-	for i := range l.holes {
-		h := &l.holes[i]
-		h.passed = h.passed || h.from.Less(p) && p.LessEq(l.newest)
-	}
-}
-
-// sign notes one.
-func (l *lack) sign(p psn.PSN) {
-	if len(l.signs) < signLimit {
-		l.signs = append(l.signs, p)
-	}
-}
-
-// close is called when all has been read: what was acknowledged to the end, and not seen, was missed.
-func (l *lack) close() {
-	if l.far {
-		l.sign(l.newest)
-	}
-	for _, h := range l.holes {
-		if h.passed {
-			l.sign(h.from)
-		}
-	}
-}
-
-// received follows an answer that says that a request was received, whatever came of those before it.
-func (l *lack) received(p psn.PSN) {
-	if l.newest.LessEq(p) && p.Sub(l.newest) < skipLimit {
-		l.ahead, l.far = p, true
-	}
-	for _, h := range l.holes {
-		if p.In(h.from, h.to) {
-			l.sign(p)
-			l.fill(p, p.Next())
-			return
-		}
-	}
-}
-
-// response follows an answer, which may say how far its sender has received.
-func (l *lack) response(s *sighting) {
-	selective := s.opcode.Layout()&roce.LayoutSACKETH != 0
-	if !l.begun {
-		l.blind, l.middle = true, true
-		return
-	}
-	switch {
-	case !s.grants():
-		l.before(s.psn)
-		l.asked(s.psn)
-	case selective, s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck: // the latter to a request that may have been sent again
-		l.acknowledged(s.psn)
-	default:
-		l.acknowledged(s.psn.Next())
-	}
-	if selective {
-		l.received(s.sack)
-	}
-}
-
-// why says what l found; "" when there is nothing, or when the other tap lacks the same. Then nobody sent it.
-func (l *lack) why(other *lack) string {
-	for _, p := range l.signs {
-		if other == nil || !slices.Contains(other.signs, p) {
-			return fmt.Sprintf("the capture lacks packets: psn=%+d was acknowledged and is not in it", p.Sub(l.start))
-		}
-	}
-	switch {
-	case other != nil && l.late && other.begun && other.start.LessEq(l.early):
-		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged, and passed the other one alone", l.early.Sub(l.start))
-	case other != nil && other.blind != l.blind:
-		return "one tap began later than the other"
-	case l.middle && (other == nil || other.middle):
-		return "the capture begins when earlier requests were still to be answered"
-	}
-	return ""
 }
