@@ -123,12 +123,19 @@ func (a *atlas) side(addr netip.Addr) (trace.Side, bool) {
 
 // strangers reports a frame that is no sound RoCEv2 packet between hosts of no connection: another program's, on a port that it may use.
 func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
-	if r.Conn >= 0 || r.ICRC == trace.Good {
+	if r.Conn >= 0 || r.ICRC == trace.Good || !f.Src.IsValid() {
 		return false
 	}
 	_, from := a.side(f.Src)
 	_, to := a.side(f.Dst)
 	return !from && !to
+}
+
+// crosses reports a frame from a host of one side to one of the other: damage does not make of two addresses two others that fit.
+func (a *atlas) crosses(f *roce.Frame) bool {
+	from, known := a.side(f.Src)
+	to, also := a.side(f.Dst)
+	return known && also && from != to
 }
 
 // to finds an end of a connection by its address and QP number, and returns who sends to it.

@@ -352,7 +352,7 @@ func TestStrangersAreLeftOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw  []byte
 		want int
-	}{"to a host of ours": {foreign, 3}, "between strangers": {damaged, 2}} {
+	}{"to a host of ours": {foreign, 3}, "between strangers": {damaged, 2}, "no addresses to be seen": {damaged[:20], 3}} {
 		out := append(tracetest.FramesAt(f, trace.A), capture.Frame{Raw: c.raw, Kept: len(c.raw), Wall: tracetest.Epoch.Add(time.Millisecond)})
 		var two, one trace.Collector
 		source := &tracetest.Frames{List: out}
@@ -364,6 +364,28 @@ func TestStrangersAreLeftOut(t *testing.T) {
 		}
 		if len(two.Records) != c.want || len(one.Records) != c.want {
 			t.Errorf("%s: %d and %d records, want %d", name, len(two.Records), len(one.Records), c.want)
+		}
+	}
+}
+
+// A frame that does not decode left the port of its sender, if its addresses are those of two ends.
+func TestMalformedAtItsPort(t *testing.T) {
+	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1\n", 0)
+	for name, c := range map[string]struct {
+		change byte // of the last byte of the source
+		sent   bool
+	}{"whole addresses": {0, true}, "a damaged one": {0x40, false}} {
+		list := tracetest.FramesAt(f, trace.A)
+		raw := bytes.Clone(list[0].Raw)
+		raw[29] ^= c.change
+		raw[17] -= 4  // of the length of the IP packet
+		raw[47] ^= 64 // of the QP
+		var one trace.Collector
+		if err := OneTap(&f.Header, trace.A, []capture.Source{&tracetest.Frames{List: []capture.Frame{{Raw: raw, Kept: len(raw), Wall: tracetest.Epoch}}}}, &one); err != nil {
+			t.Fatal(err)
+		}
+		if r := one.Records[0]; (r.Sent != vtime.Never) != c.sent {
+			t.Errorf("%s: sent %v, want %v", name, r.Sent, c.sent)
 		}
 	}
 }

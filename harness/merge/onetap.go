@@ -32,7 +32,7 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 			r.From = tap
 		case n.Frame.Way == capture.Inward:
 			r.From = tap.Other()
-		case where.conn < 0 && r.ICRC == trace.Bad: // its addresses may be what is damaged, and that did not happen in the port
+		case where.conn < 0 && r.ICRC == trace.Bad && !atlas.crosses(&headers): // what is damaged may be its addresses, not in the port
 			r.From = tap.Other()
 		}
 		if h.Between || r.From == tap {
