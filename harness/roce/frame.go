@@ -242,6 +242,9 @@ func (f *Frame) getIPv4(b []byte) ([]byte, error) {
 	}
 	be := binary.BigEndian
 	total, frag := int(be.Uint16(b[2:])), be.Uint16(b[6:])
+	if b[0]>>4 == 4 { // whatever else is wrong
+		f.Src, f.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
+	}
 	switch {
 	case b[0]>>4 != 4:
 		return nil, bad("ip version", ErrMalformed, int(b[0]>>4), 4)
@@ -256,7 +259,6 @@ func (f *Frame) getIPv4(b []byte) ([]byte, error) {
 	}
 	f.TOS, f.TTL = b[1], b[8]
 	f.ID, f.DF = be.Uint16(b[4:]), b[6]&0x40 != 0
-	f.Src, f.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
 	return b[ipv4Len:total], nil
 }
 
