@@ -189,7 +189,7 @@ func difference(s *rule.Sight) string {
 	p, was := s.Pkt, s.Sent
 	o := p.Opcode
 	switch {
-	case rule.OperationOf(o) != rule.OperationOf(was.Opcode):
+	case rule.OperationOf(o) != rule.OperationOf(was.Opcode), o.IsAtomic() && o != was.Opcode:
 		return "operation"
 	case o.IsRead():
 		if p.RETH.RKey != was.RKey {

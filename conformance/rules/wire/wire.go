@@ -33,8 +33,11 @@ func Rules() []rule.Rule {
 // sent looks at each packet as its sender made it.
 func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *rule.Sight) {
 	return func(c *rule.Context, s *rule.Sight) {
-		if asMade(c, s) {
+		switch {
+		case asMade(c, s):
 			judge(c, s)
+		case c.Maker(s) == rule.Doubtful && s.Raw != nil:
+			c.Doubt("a damaged frame passed: sent so, or damaged before the tap")
 		}
 	}
 }
