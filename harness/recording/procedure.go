@@ -52,8 +52,13 @@ func (s *survey) mirrors(to *procedure) {
 		to.twice[0], to.apart[0] = s.twice.windows(), s.twice.apart()
 		return
 	}
-	for tap := range s.own {
-		to.twice[tap] = s.own[tap].windows()
+	own := [2]mirrored{s.own[0].windows(), s.own[1].windows()}
+	for tap := range own {
+		to.twice[tap] = maps.Clone(own[tap])
+		maps.DeleteFunc(to.twice[tap], func(on way, _ time.Duration) bool {
+			// Seen twice in one direction, and once at the other tap: the network repeats what it carries.
+			return own[tap][way{on.to, on.from}] == 0 && own[1-tap][on] == 0
+		})
 		to.apart[tap] = to.twice[tap].apart()
 	}
 }

@@ -126,6 +126,19 @@ func TestTwoTapsThatSeeTwice(t *testing.T) {
 	}
 }
 
+// What arrives twice and left once was repeated by the network.
+func TestTheNetworkRepeats(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 40, false), 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	arrived := func(list []capture.Frame, from byte) []capture.Frame {
+		return inTime(list, later(list, 700, func(i int) bool { return list[i].Raw[29] == from }))
+	}
+	one, other := a[0].Raw[29], a[0].Raw[33]
+	if r, _ := filed(t, arrived(a, other), arrived(b, one)); r.Capture.Twice != 0 || r.Capture.Tap != bothPorts {
+		t.Errorf("%+v", r.Capture)
+	}
+}
+
 // Of two taps, one that frames are lost behind on both sides is between the ports: it is left out. What both show in one file is of no port.
 func TestSecondTapBetween(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
