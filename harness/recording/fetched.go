@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has not passed, although a
-// later one has, was lost before the tap or by the capture, or was never sent. When the request for just that comes again, the
-// requester has not got it either; else nobody knows.
+// fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has
+// not passed, although a later one has, was lost before the tap or by the capture, or was never sent. When the request for
+// just that comes again, the requester has not got it either; else nobody knows.
 type fetched struct {
 	due   []stretch // asked for at last and not answered yet, oldest first
 	asked []asking  // the newest
@@ -37,8 +37,8 @@ func remember[T any](list []T, x T) []T {
 	return append(list, x)
 }
 
-// request takes a READ or atomic. It returns answers that the capture lacks: the requester asks for others than those that it had missed
-// first.
+// request takes a READ or atomic. It returns answers that the capture lacks: the requester asks for others than those that
+// it had missed first.
 func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	x := stretch{p, end}
 	f.holes = slices.DeleteFunc(f.holes, func(h stretch) bool {
@@ -84,7 +84,8 @@ func (f *fetched) forget(p psn.PSN) {
 	f.asked = slices.DeleteFunc(f.asked, func(a asking) bool { return a.has(p) })
 }
 
-// answered takes a positive answer to what lies behind p. Answers come in the order of the requests, so all before p have.
+// answered takes a positive answer to p or what lies behind. Answers come in the order of the requests, so all before p
+// have.
 func (f *fetched) answered(p psn.PSN) {
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool {
 		if p.Less(x.to) {
@@ -95,7 +96,8 @@ func (f *fetched) answered(p psn.PSN) {
 	})
 }
 
-// data takes an answer with data to p. It reports whether the capture lacks the request: the answer came once more, and nobody asked for it.
+// data takes an answer with data to p. It reports whether the capture lacks the request: the answer came once more, and
+// nobody asked for it.
 func (f *fetched) data(p psn.PSN, atomic bool) (unasked bool) {
 	f.answered(p)
 	if a := f.asking(p); a != nil {
