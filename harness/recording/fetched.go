@@ -19,7 +19,7 @@ type fetched struct {
 type asking struct {
 	stretch
 	atomic bool // of an atomic, not a READ
-	open   bool // nothing of them has come since
+	left   int  // how often they were asked for and have not begun to come
 }
 
 // stretch is PSNs from one up to another.
@@ -52,8 +52,14 @@ func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	})
 	f.due = slices.DeleteFunc(f.due, func(d stretch) bool { return d.from.Less(end) && p.Less(d.to) })
 	f.due = remember(f.due, x)
-	f.asked = slices.DeleteFunc(f.asked, func(a asking) bool { return a.from == p })
-	f.asked = remember(f.asked, asking{x, atomic, true})
+	left := 1
+	f.asked = slices.DeleteFunc(f.asked, func(a asking) bool {
+		if a.from == p {
+			left += max(0, a.left)
+		}
+		return a.from == p
+	})
+	f.asked = remember(f.asked, asking{x, atomic, left})
 	return lacking
 }
 
@@ -105,8 +111,10 @@ func (f *fetched) data(p psn.PSN, atomic bool) (unasked bool) {
 			f.forget(p)
 			return false
 		}
-		unasked = !a.open && !slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
-		a.open = false
+		if p == a.from {
+			a.left--
+			unasked = a.left < 0 && !slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
+		}
 	}
 	for i := range f.holes {
 		if f.holes[i].has(p) { // it comes late

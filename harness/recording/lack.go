@@ -23,7 +23,8 @@ type lack struct {
 	early  psn.PSN  // newest before the first request seen that is said to be received, and has not passed
 	late   bool     // there is one
 	again  psn.PSN  // of the requests that a NAK asked for, the first that has not been sent since,
-	refuse bool     // if there is one
+	refuse bool     // if there is one,
+	resent bool     // and whether some of them have been
 	data   *fetched // nil before the first READ or atomic
 }
 
@@ -45,7 +46,7 @@ const (
 func (l *lack) asks(s *sighting, end psn.PSN) {
 	l.request(s.psn, end)
 	if l.refuse && s.psn.LessEq(l.again) {
-		l.again = psn.Max(l.again, end)
+		l.again, l.resent = psn.Max(l.again, end), true
 		l.refuse = l.again.Less(l.newest)
 	}
 	if !s.opcode.IsRead() && !s.opcode.IsAtomic() {
@@ -75,7 +76,7 @@ func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
 	if d := l.newest.Sub(p); d > 0 && d < skipLimit && !s.syndrome.IsRNR() {
-		l.again, l.refuse = p, true
+		l.again, l.refuse, l.resent = p, true, false
 	}
 	if l.data != nil {
 		l.data.refused(p)
@@ -84,7 +85,7 @@ func (l *lack) refused(s *sighting) {
 
 // served follows an answer that says that all requests before p were received, those that a NAK had asked for again as well.
 func (l *lack) served(p psn.PSN) {
-	if l.refuse && l.again.Less(p) && p.LessEq(l.newest) {
+	if l.refuse && l.resent && l.again.Less(p) && p.LessEq(l.newest) {
 		l.sign(l.again, resent)
 		l.refuse = false
 	}

@@ -30,8 +30,8 @@ func TestDoubts(t *testing.T) {
 			"A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n",
 			"psn=+0 was answered again"},
 		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\n", ""},
-		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nB>A ACK psn=+1 msn=2\n",
-			"psn=+0 was refused and acknowledged"},
+		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\n" +
+			"B>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
 		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
