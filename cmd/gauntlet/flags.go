@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/rate"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
@@ -40,6 +41,37 @@ func colorFlag(c *cobra.Command, color *string) {
 	c.Flags().StringVar(color, "color", "auto", "colours: auto (on a terminal), always or never")
 	completeChoices(c, "color")
 }
+
+// dilation is a factor as the value of a flag; 0 is auto.
+type dilation struct{ k *vtime.Dilation }
+
+// dilateFlag declares --dilate.
+func dilateFlag(c *cobra.Command, k *vtime.Dilation) {
+	c.Flags().Var(dilation{k}, "dilate", "netns, container, lab: a second of the Spec lasts so many of the machine, a power of two up to 1024, so that one that is slow or busy keeps up; auto takes what this machine needs now, and twice as much where that was too little")
+	complete(c, "dilate", auto, "1", "2", "4", "8", "16", "32", "64")
+}
+
+// auto is the word for a choice that is left to the bench.
+const auto = "auto"
+
+// Set implements pflag.Value.
+func (f dilation) Set(s string) (err error) {
+	if *f.k = 0; s != auto {
+		*f.k, err = vtime.ParseDilation(s)
+	}
+	return err
+}
+
+// String implements pflag.Value.
+func (f dilation) String() string {
+	if f.k == nil || *f.k == 0 {
+		return auto
+	}
+	return f.k.String()
+}
+
+// Type implements pflag.Value.
+func (f dilation) Type() string { return "K" }
 
 // hostedFlags say on which host a device under test is.
 type hostedFlags struct{ registry.Hosted }
@@ -127,6 +159,9 @@ func onBench(c *cobra.Command, bench string, few ...string) error {
 	}
 	if c.Flags().Changed("link") && bench == "sim" {
 		return fmt.Errorf("--link: means nothing on the sim bench; add --bench netns or leave it out")
+	}
+	if c.Flags().Changed("dilate") && (bench == "sim" || bench == "remote") {
+		return fmt.Errorf("--dilate: means nothing on the %s bench; add --bench netns or leave it out", bench)
 	}
 	for flag, only := range onlyOn {
 		if c.Flags().Changed(flag) && bench != only {

@@ -43,6 +43,7 @@ func perfCommand() *cobra.Command {
 	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
 	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E besides: sim (nowhere), netns, or lab (netns in a guest)")
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	dilateFlag(c, &n.Dilate)
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	f.output.define(c, "no progress")
 	f.guest.Define(c)

@@ -39,6 +39,7 @@ type runFlags struct {
 	limits                          limitFlags
 	still                           time.Duration
 	hosted                          hostedFlags
+	dilate                          vtime.Dilation
 }
 
 func runCommand() *cobra.Command {
@@ -98,6 +99,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringArrayVar(&w.Params, "param", nil, "parameter of the scheme, name=value; may be repeated")
 	d.StringArrayVar(&w.Faults, "fault", nil, "scripted fault, such as 'drop A psn=+2 tx=1'; may be repeated")
 	d.StringVar(&f.link, "link", "auto", "netns, container, lab: auto, netem (the kernel's) or relay (user space)")
+	dilateFlag(c, &f.dilate)
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
@@ -155,7 +157,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	bar := progress.New(os.Stderr, !f.output.quiet && !f.output.json)
 	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
-		Still: vtime.FromStd(f.still), Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
+		Still: vtime.FromStd(f.still), Dilate: f.dilate, Chosen: bar.Say, Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known, Explain: rulebook.Of,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))

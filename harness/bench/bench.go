@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
@@ -23,6 +24,8 @@ type Evidence struct {
 	Shared       [][2]string           // variables of what the QPs of each side share, when the run ended
 	Counters     [][2]string           // of endpoints and link, those that are not zero
 	Processor    [2]time.Duration      // real benches: what each endpoint used of the processors; 0 where it does not tell
+	Dilation     vtime.Dilation        // real benches: how many seconds of the machine one of the Spec lasted
+	Stretches    bool                  // the bench chose it, and could have chosen a greater one
 	Incomplete   string                // not empty: work was outstanding when the run ended, and this is why
 }
 

@@ -53,8 +53,8 @@ func TestPatience(t *testing.T) {
 		s := scenario.Default()
 		s.Loads = []scenario.Load{{Op: engine.OpWrite, Msg: 1000, Count: 1}}
 		job := &Job{Spec: s}
-		if c.change(job); job.Patience() != c.want {
-			t.Errorf("%s: %s, want %s", c.name, job.Patience(), c.want)
+		if c.change(job); job.Patience(1) != c.want {
+			t.Errorf("%s: %s, want %s", c.name, job.Patience(1), c.want)
 		}
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Patience is how long a run in real time may stand still while work is left: nothing sent, received, posted or completed by
+// Patience is how long a run in real time, of which a second lasts k seconds, may stand still while work is left: nothing sent, received, posted or completed by
 // either end. It is NoProgress, if that is set. Otherwise it is four times what all retries of the slower end take, because a
 // transport timer may run for four times its value (IBTA 9.7.6.1.3), long enough for a slow line, for TCP, and for the gaps between
-// messages that come by the clock, and leastPatience at least.
-func (j *Job) Patience() vtime.Duration {
+// messages that come by the clock, and leastPatience of the machine at least.
+func (j *Job) Patience(k vtime.Dilation) vtime.Duration {
 	if j.NoProgress > 0 {
 		return j.NoProgress
 	}
-	most := max(leastPatience, timerSlack*j.Spec.RTT())
+	most := max(k.Spec(leastPatience), timerSlack*j.Spec.RTT())
 	for side, rate := range []unit.Rate{j.Spec.Link.AB.Rate, j.Spec.Link.BA.Rate} {
 		q := &j.Spec.QP[side]
 		most = max(most, timerSlack*vtime.Duration(q.RetryCount+1)*q.TransportTimer(), timerSlack*rate.Time(q.MTU+roce.Overhead))
@@ -30,7 +30,7 @@ func (j *Job) Patience() vtime.Duration {
 }
 
 const (
-	// leastPatience is far above what a busy host makes a program wait.
+	// leastPatience is a time of the machine, far above what a busy host makes a program wait.
 	leastPatience = 10 * vtime.Second
 
 	// tcpPatience is above the longest that TCP waits before it sends again (RFC 6298, 2.5, and Linux: 120 s).

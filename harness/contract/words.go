@@ -13,5 +13,5 @@ func Recoveries() []string {
 // implementations in this repository declare, and those that say what the program can do beside the contract's work lines.
 func Features() []string {
 	return []string{"backto0", "direct", "extension", "iwarp", "lowar", "nack_interval", "openapn", "pack", "sr", "sr-newest", "ud", "unreliable",
-		"cm", "spec", "tcp"}
+		"cm", FeatureDilate, "spec", "tcp"}
 }

@@ -244,12 +244,16 @@ func receives(s *scenario.Spec, side trace.Side) int {
 	if s.Receives*s.QPs <= manyReceives || !s.Replenish || len(s.Injections)+len(s.Faults) > 0 {
 		return s.Receives // a crafted or changed packet may take what the peer's own do not
 	}
-	takes := slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == peer && takesReceive(l.Op) }) ||
-		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool { return p.From == peer && !p.Receive && takesReceive(p.WR.Op) })
-	if !takes {
+	if !takesReceives(s, peer) {
 		return 0
 	}
 	return min(s.Receives, s.QP[peer].QueueDepth)
+}
+
+// takesReceives reports whether a side is told to post requests that take receives of its peer.
+func takesReceives(s *scenario.Spec, side trace.Side) bool {
+	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && takesReceive(l.Op) }) ||
+		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool { return p.From == side && !p.Receive && takesReceive(p.WR.Op) })
 }
 
 // manyReceives is how many buffers of all QPs cost nothing worth saving: some MB.

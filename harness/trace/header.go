@@ -15,6 +15,7 @@ type Header struct {
 	Taps    [2]bool // which sides were tapped
 	Between bool    // the one tap stands between the sides, or nobody knows where: a record has Sent alone, when the packet passed the tap
 	Bytes   bool    // records carry Raw
+	Dilated int     // a second of the trace lasted so many on the machine; 0 and 1 are the same
 	Reports Reports // what the endpoints told beside the wire
 	Conns   []Conn
 }

@@ -56,6 +56,15 @@ func (r Rate) Bytes(d vtime.Duration) Size {
 	return Size(min(q, math.MaxInt64))
 }
 
+// Dilated is the rate on a machine on which a second of the Spec lasts k seconds, rounded to the nearest bit per second. Unlimited
+// stays unlimited, and no rate becomes so.
+func (r Rate) Dilated(k vtime.Dilation) Rate {
+	if r <= 0 {
+		return r
+	}
+	return max(1, (r+Rate(k.Factor()/2))/Rate(k.Factor()))
+}
+
 // String prints the rate in the largest decimal multiple that keeps it whole: "10G", "2500M"; zero prints as "0".
 func (r Rate) String() string {
 	switch {

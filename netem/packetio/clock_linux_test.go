@@ -92,3 +92,36 @@ func TestLateIsAboveNothing(t *testing.T) {
 		t.Errorf("median %v, 99th percentile %v, %v", p50, p99, err)
 	}
 }
+
+// A dilated clock goes slower by its factor, at whatever instant it is asked, and so do the kernel's stamps; a wait takes longer by it.
+func TestDilatedClock(t *testing.T) {
+	start := Monotonic() - int64(64*time.Second)
+	c, b := Timebase{start, 64}.Clock(), Timebase{start, 64}
+	const slack = 50 * vtime.Microsecond
+	if now := c.Now(); now < vtime.Time(vtime.Second) || now > vtime.Time(1100*vtime.Millisecond) {
+		t.Errorf("after 64 s of the machine it is %s us", now.Micros())
+	}
+	before, at, after := c.Now(), c.At(time.Now().UnixNano()), c.Now()
+	if at < before.Add(-slack) || at > after.Add(slack) {
+		t.Errorf("a stamp is %s us, taken between %s and %s", at.Micros(), before.Micros(), after.Micros())
+	}
+	if x := b.Time(Monotonic()); x < after.Add(-slack) || x > c.Now().Add(slack) {
+		t.Errorf("the timebase says %s us, the clock %s", x.Micros(), after.Micros())
+	}
+	began, w := time.Now(), NewWaiter(c)
+	if err := w.Wait(c.Now().Add(100 * vtime.Microsecond)); err != nil || time.Since(began) < 6*time.Millisecond {
+		t.Errorf("100 us, 64 times as long, took %s: %v", time.Since(began), err)
+	}
+}
+
+// An instant of the machine and the time of the run at it are the same to the nanosecond.
+func TestTimebaseMapsBothWays(t *testing.T) {
+	for _, k := range []vtime.Dilation{0, 1, 2, 1024} {
+		b := Timebase{Start: 77, Dilation: k}
+		for _, ns := range []int64{0, 77, 78, 1_000_000_007, 86_400_000_000_000} {
+			if got := b.Instant(b.Time(ns)); got > ns || got < ns-1 {
+				t.Errorf("K %s: instant %d came back as %d", k, ns, got)
+			}
+		}
+	}
+}

@@ -26,7 +26,7 @@ func NewWaiter(clock *Clock, fds ...int) *Waiter {
 	return w
 }
 
-// longest bounds a wait that keeps its processor; Go stops the world between two of them.
+// longest bounds a wait that keeps its processor, in the machine's time; Go stops the world between two of them.
 const longest = 5 * vtime.Millisecond
 
 // KeepProcessor makes waits hold on to Go's processor (GOMAXPROCS counts them). Otherwise a waiting thread has to get
@@ -39,7 +39,7 @@ func (w *Waiter) KeepProcessor() { w.keeps = true }
 func (w *Waiter) Wait(until vtime.Time) error {
 	d := vtime.Duration(vtime.Never)
 	if until != vtime.Never {
-		d = max(0, until.Sub(w.clock.Now()))
+		d = w.clock.Dilation.Machine(max(0, until.Sub(w.clock.Now())))
 	}
 	if w.keeps {
 		d = min(d, longest)

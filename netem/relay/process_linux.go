@@ -19,21 +19,21 @@ import (
 
 // Setup is the first line that a relay process reads: a Config as far as it is data.
 type Setup struct {
-	Start      int64           `json:"start_ns"` // of the run's clock, in nanoseconds of CLOCK_MONOTONIC
-	A          string          `json:"a"`        // device towards endpoint A
-	B          string          `json:"b"`
-	Qdisc      bool            `json:"qdisc,omitempty"` // a qdisc impairs what leaves the devices; what it refuses is lost in its queue
-	Link       spec.Duplex     `json:"link"`
-	Faults     []fault.Fault   `json:"faults,omitempty"`
-	SeedAB     uint64          `json:"seed_ab"`
-	SeedBA     uint64          `json:"seed_ba"`
-	Injections []Injection     `json:"injections,omitempty"`
-	Dialect    json.RawMessage `json:"dialect,omitempty"` // for the Dialect function, which alone knows what is in it
-	Foreign    Foreign         `json:"foreign,omitempty"`
-	Memory     int             `json:"memory,omitempty"`
-	Log        string          `json:"log,omitempty"` // path of the fate log
-	Realtime   bool            `json:"realtime,omitempty"`
-	Processor  *int            `json:"processor,omitempty"`
+	packetio.Timebase                 // of the run: link, faults and injections are in its time
+	A                 string          `json:"a"` // device towards endpoint A
+	B                 string          `json:"b"`
+	Qdisc             bool            `json:"qdisc,omitempty"` // a qdisc impairs what leaves the devices; what it refuses is lost in its queue
+	Link              spec.Duplex     `json:"link"`
+	Faults            []fault.Fault   `json:"faults,omitempty"`
+	SeedAB            uint64          `json:"seed_ab"`
+	SeedBA            uint64          `json:"seed_ba"`
+	Injections        []Injection     `json:"injections,omitempty"`
+	Dialect           json.RawMessage `json:"dialect,omitempty"` // for the Dialect function, which alone knows what is in it
+	Foreign           Foreign         `json:"foreign,omitempty"`
+	Memory            int             `json:"memory,omitempty"`
+	Log               string          `json:"log,omitempty"` // path of the fate log
+	Realtime          bool            `json:"realtime,omitempty"`
+	Processor         *int            `json:"processor,omitempty"`
 }
 
 // Answer is one line that a relay process writes: "ready" once it forwards, "stats" for each Command, "error" when it
@@ -154,7 +154,7 @@ func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error
 		return errors.Join(errs...)
 	}
 	c = Config{
-		Clock: packetio.NewClock(s.Start), Link: s.Link, Faults: s.Faults, SeedAB: s.SeedAB, SeedBA: s.SeedBA,
+		Clock: s.Clock(), Link: s.Link, Faults: s.Faults, SeedAB: s.SeedAB, SeedBA: s.SeedBA,
 		Injections: s.Injections, Foreign: s.Foreign, Memory: s.Memory, Realtime: s.Realtime, Processor: s.Processor,
 	}
 	if c.Classifier, c.Alter, err = dialect(s.Dialect); err != nil {

@@ -34,6 +34,27 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
+// A link that a slower clock sees as the Spec's has a 64th of the rate and 64 times the delay; what counts packets stays.
+func TestTranslateDilated(t *testing.T) {
+	link := spec.Link{Rate: 10e9, Delay: 20 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 1000, Loss: spec.Loss{Model: spec.Bernoulli, P: 1e-4}}
+	plain, err := Translate(link, Options{Packet: 1106})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Translate(link.Dilated(64), Options{Packet: 1106})
+	want := plain
+	want.Latency, want.Jitter, want.Rate = 64*plain.Latency, 64*plain.Jitter, plain.Rate/64
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if back := link.Dilated(1); back != link {
+		t.Errorf("a factor of 1 changed %s to %s", link, back)
+	}
+	if slow := (spec.Link{Rate: 3, Queue: 1}).Dilated(1024); slow.Rate != 1 {
+		t.Errorf("a rate of 3 b/s became %d", slow.Rate)
+	}
+}
+
 // Every loss model's kernel fields, run through the kernel's own rule, must lose as the Spec says in the extremes.
 func TestGilbertMeaning(t *testing.T) {
 	plain, err := Translate(linkOf(spec.Loss{Model: spec.Gilbert, P: 0.1, R: 0.5, H: 0, K: 1}), Options{Packet: 1106})

@@ -68,7 +68,7 @@ func title(r *model.Result) string {
 	if r.Impl[1] != r.Impl[0] {
 		impls += " with " + r.Impl[1]
 	}
-	return fmt.Sprintf("%s on %s", impls, r.Bench)
+	return fmt.Sprintf("%s on %s", impls, r.Where())
 }
 
 // headlines are the numbers to see first.

@@ -87,7 +87,7 @@ func Write(w io.Writer, r *model.Result) error {
 // add appends a suite and counts its cases.
 func (s *suites) add(r *model.Result, name string, cases []testcase, wall float64) {
 	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
-		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", printable(r.SpecHash)}, {"bench", printable(r.Bench)},
+		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", printable(r.SpecHash)}, {"bench", printable(r.Where())},
 			{"impl_a", printable(r.Impl[0])}, {"impl_b", printable(r.Impl[1])}, {"version", printable(r.Version)}, {"requests", printable(model.Headline(&r.Work))}}}
 	for _, c := range cases {
 		switch {

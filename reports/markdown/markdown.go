@@ -37,7 +37,7 @@ func Write(w io.Writer, r *model.Result) error {
 
 // heading gives the status and the counts of verdicts.
 func heading(b *bytes.Buffer, r *model.Result) {
-	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Beside(r.Status)), code(r.Impl[0]), code(r.Impl[1]), escape(r.Bench), r.Seed)
+	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Beside(r.Status)), code(r.Impl[0]), code(r.Impl[1]), escape(r.Where()), r.Seed)
 	fmt.Fprintf(b, "%s.\n\n", escape(model.Headline(&r.Work)))
 	for _, why := range []string{r.Reason, r.Note(r.Status)} {
 		if why != "" {

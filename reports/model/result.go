@@ -2,6 +2,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -18,21 +19,23 @@ const FormatVersion = 1
 // Result is everything a report needs to know of one run. It is written as result.json into the run folder, so that
 // every report can be made again later.
 type Result struct {
-	Format   int       `json:"format"`
-	Version  string    `json:"version"` // of this tool
-	Commit   string    `json:"commit"`  // of this tool, "" when unknown
-	Started  string    `json:"started"` // RFC 3339
-	Wall     float64   `json:"wall_seconds"`
-	Command  string    `json:"command"` // reproduces the run
-	Bench    string    `json:"bench"`
-	Impl     [2]string `json:"impl"` // at A and B
-	Spec     string    `json:"spec"` // canonical text
-	SpecHash string    `json:"spec_hash"`
-	Seed     uint64    `json:"seed"`
-	Folder   string    `json:"folder,omitempty"`           // the run folder, "" when nothing was kept
-	Report   string    `json:"report,omitempty"`           // path of the HTML report
-	Rulebook string    `json:"rulebook,omitempty"`         // page beside the report that explains the rules that are broken
-	Earlier  []Attempt `json:"earlier_attempts,omitempty"` // of the same run, whose links were not what the Spec says; this one is the last
+	Format    int       `json:"format"`
+	Version   string    `json:"version"` // of this tool
+	Commit    string    `json:"commit"`  // of this tool, "" when unknown
+	Started   string    `json:"started"` // RFC 3339
+	Wall      float64   `json:"wall_seconds"`
+	Command   string    `json:"command"` // reproduces the run
+	Bench     string    `json:"bench"`
+	Dilated   int       `json:"dilated,omitempty"` // all times are the Spec's, of which a second lasted so many on the machine; 0 in virtual time
+	Stretches bool      `json:"-"`                 // the bench chose Dilated and could have chosen more
+	Impl      [2]string `json:"impl"`              // at A and B
+	Spec      string    `json:"spec"`              // canonical text
+	SpecHash  string    `json:"spec_hash"`
+	Seed      uint64    `json:"seed"`
+	Folder    string    `json:"folder,omitempty"`           // the run folder, "" when nothing was kept
+	Report    string    `json:"report,omitempty"`           // path of the HTML report
+	Rulebook  string    `json:"rulebook,omitempty"`         // page beside the report that explains the rules that are broken
+	Earlier   []Attempt `json:"earlier_attempts,omitempty"` // of the same run, whose links were not what the Spec says; this one is the last
 
 	metrics.Summary
 
@@ -57,6 +60,14 @@ type Result struct {
 	Ladders   []Ladder           `json:"ladders,omitempty"`
 	Shared    []Fact             `json:"shared,omitempty"`   // state that the QPs of a side share, when the run ended: "A pool_units_high"
 	Counters  []Fact             `json:"counters,omitempty"` // of endpoints and links, those that are not zero
+}
+
+// Where names the bench, and how long a second lasted there where that is not the machine's.
+func (r *Result) Where() string {
+	if r.Dilated > 1 {
+		return fmt.Sprintf("%s, time dilated %d times", r.Bench, r.Dilated)
+	}
+	return r.Bench
 }
 
 // Processor is what the endpoints at A and B used of the processors, from the start of the traffic to its end, all threads

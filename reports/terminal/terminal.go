@@ -85,7 +85,7 @@ func (p *printer) heading(r *model.Result) {
 	if r.Capture != nil {
 		p.WriteString("a capture")
 	} else {
-		fmt.Fprintf(p, "%s on %s, seed %d", plain(impls), plain(r.Bench), r.Seed)
+		fmt.Fprintf(p, "%s on %s, seed %d", plain(impls), plain(r.Where()), r.Seed)
 	}
 	if len(r.SpecHash) >= 12 {
 		fmt.Fprintf(p, ", spec %.12s", r.SpecHash)

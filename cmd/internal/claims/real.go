@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -17,9 +18,10 @@ import (
 
 // Bench says on which bench numbers are measured besides virtual time.
 type Bench struct {
-	Name     string // "netns" or "lab"
-	Link     string // "auto", "netem" or "relay"
-	Attempts int    // runs of a Spec until one has a valid link, 1 at least
+	Name     string         // "netns" or "lab"
+	Link     string         // "auto", "netem" or "relay"
+	Dilate   vtime.Dilation // see run.Options
+	Attempts int            // runs of a Spec until one has a valid link, 1 at least
 }
 
 // Real opens the bench. First is called before the first run on it, which comes after all those in virtual time; progress hears
@@ -37,7 +39,7 @@ func (b Bench) Real(first func(), progress func(share float64, what string)) (*s
 			if err != nil {
 				return targets.Run{}, err
 			}
-			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto, Link: b.Link,
+			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto, Link: b.Link, Dilate: b.Dilate,
 				Version: build.Version(), Commit: build.Commit()}, b.Attempts)
 			return targets.Run{Summary: r.Summary, Spec: s}, err
 		},
@@ -59,7 +61,10 @@ func seconds(s *scenario.Spec) float64 {
 // Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It keeps no
 // folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
 func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
-	r, err := run.Repeat(ctx, attempts, func(int) (*model.Result, error) { return run.Execute(ctx, o) })
+	r, err := run.Repeat(ctx, attempts, func(t run.Try) (*model.Result, error) {
+		o.Least = t.Least
+		return run.Execute(ctx, o)
+	})
 	switch {
 	case err != nil:
 	case r.Doubtful():

@@ -46,6 +46,7 @@ type Options struct {
 	Open     func() (bench.Bench, error) // makes that bench; nil makes it by its name
 	Bench    string                      // name of the bench; a device takes netns in place of sim
 	Link     string                      // "auto", "netem" or "relay"
+	Dilate   vtime.Dilation              // see run.Options
 	Folder   string                      // holds a run folder for each scenario; "" keeps none
 	Limit    time.Duration               // of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
 	Still    time.Duration               // how long nothing of a run in real time may move; 0 is a default
@@ -236,7 +237,7 @@ func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
 
 // run takes one scenario through the pipeline, again while its link is not what the scenario says.
 func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error) {
-	r, err := run.Repeat(ctx, s.Attempts, func(attempt int) (*model.Result, error) { return s.once(ctx, impl, sc, spec, attempt) })
+	r, err := run.Repeat(ctx, s.Attempts, func(t run.Try) (*model.Result, error) { return s.once(ctx, impl, sc, spec, t) })
 	if r != nil && s.Ended != nil {
 		s.Ended(impl, sc.Name, r)
 	}
@@ -268,7 +269,7 @@ func (s *Session) job(b bench.Bench, impl string, spec *scenario.Spec) (*device.
 	return &device.Job{Spec: spec, Bench: b, Impls: [2]engine.Implementation{i, peer}}, nil
 }
 
-func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec, attempt int) (*model.Result, error) {
+func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec, t run.Try) (*model.Result, error) {
 	s.Bound(spec)
 	job, err := s.job(s.Runner, impl, spec)
 	if err != nil {
@@ -276,10 +277,11 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 	}
 	folder := ""
 	if s.Folder != "" {
-		folder = run.AttemptFolder(filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name)), attempt)
+		folder = run.AttemptFolder(filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name)), t.Number)
 	}
 	r, err := run.Execute(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn, Link: s.Link, Still: vtime.FromStd(s.Still), Taps: s.Taps,
+		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn,
+		Link: s.Link, Still: vtime.FromStd(s.Still), Taps: s.Taps, Dilate: s.Dilate, Least: t.Least,
 		Command: s.Again(impl, sc.Name),
 		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})

@@ -116,7 +116,7 @@ func (c *check) talk(side int) func(context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		r, err := run.Repeat(ctx, c.Attempts, func(int) (*model.Result, error) { return c.run(ctx, s) })
+		r, err := run.Repeat(ctx, c.Attempts, func(t run.Try) (*model.Result, error) { return c.run(ctx, s, t) })
 		if r != nil && r.Status == rule.Invalid.String() && r.Fault == nil {
 			return "", fault.Broken(errors.New("INVALID: " + r.Reason))
 		}
@@ -142,12 +142,12 @@ func (c *check) spec(side int, op string) (*scenario.Spec, error) {
 		names[0], names[1], strings.Fields(c.caps.MTUs)[0], op)))
 }
 
-func (c *check) run(ctx context.Context, s *scenario.Spec) (*model.Result, error) {
+func (c *check) run(ctx context.Context, s *scenario.Spec, t run.Try) (*model.Result, error) {
 	impls, err := registry.Ends(s)
 	if err != nil {
 		return nil, err
 	}
-	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls, Rules: rules.All(), Link: "auto", Version: build.Version(), Commit: build.Commit()})
+	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls, Rules: rules.All(), Link: "auto", Least: t.Least, Version: build.Version(), Commit: build.Commit()})
 }
 
 // verdict is what is wrong with a run, in one line: the run itself, or the first required rule that it broke.

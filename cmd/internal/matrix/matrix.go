@@ -51,8 +51,9 @@ type Options struct {
 	Peers    []string                    // names of those whose rows Peers made, for the table of who can talk to whom
 	Seed     uint64
 	Bench    bench.Bench
-	Name     string // of the bench
-	Link     string // netns: "auto", "netem" or "relay"
+	Name     string         // of the bench
+	Link     string         // netns: "auto", "netem" or "relay"
+	Dilate   vtime.Dilation // see run.Options
 	Rules    []rule.Rule
 	Waivers  []rule.Waiver  // of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
 	Folder   string         // holds the run folders; "" keeps none
@@ -246,9 +247,9 @@ func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 
 // attempt makes the runs of a cell and takes the last into it.
 func (o *Options) attempt(ctx context.Context, c *model.Cell, row *Row, link model.MatrixLink, show func(float64, string)) {
-	r, err := run.Repeat(ctx, o.Attempts, func(attempt int) (*model.Result, error) {
-		c.Attempts = attempt
-		return o.once(ctx, row, link, attempt, show)
+	r, err := run.Repeat(ctx, o.Attempts, func(t run.Try) (*model.Result, error) {
+		c.Attempts = t.Number
+		return o.once(ctx, row, link, t, show)
 	})
 	fill(c, r, err)
 	if c.Status == rule.Invalid.String() && c.Attempts < o.Attempts && ctx.Err() != nil {
@@ -283,17 +284,17 @@ func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
 }
 
 // once makes one run of a cell.
-func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, attempt int, show func(float64, string)) (*model.Result, error) {
+func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t run.Try, show func(float64, string)) (*model.Result, error) {
 	s, b, err := o.place(row, link)
 	if err != nil {
 		return nil, err
 	}
 	folder := ""
 	if o.Folder != "" {
-		folder = run.AttemptFolder(filepath.Join(o.Folder, row.folder(), link.Name), attempt)
+		folder = run.AttemptFolder(filepath.Join(o.Folder, row.folder(), link.Name), t.Number)
 	}
 	return run.Execute(ctx, run.Options{
-		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Still: o.Still, Store: o.Store,
+		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Still: o.Still, Dilate: o.Dilate, Least: t.Least, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
 		Waivers: rule.WaivedIn("", o.Waivers), Several: true, Explain: o.Explain,
 	})

@@ -6,19 +6,28 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
 // Repeat makes a run until it is not INVALID, at most so often, and returns the last result. A run whose link was not what the Spec
 // says proves too little about the implementation, so it is made again; a failure that stands or an error never is, nor a run in virtual time,
-// which would end the same way, nor one that was interrupted. Attempts are numbered from 1.
-func Repeat(ctx context.Context, most int, once func(attempt int) (*model.Result, error)) (*model.Result, error) {
-	for attempt := 1; ; attempt++ {
-		r, err := once(attempt)
-		if err != nil || r == nil || r.Status != rule.Invalid.String() || r.Bench == "sim" || attempt >= most || ctx.Err() != nil {
+// which would end the same way, nor one that was interrupted. Where the machine was late and the bench may choose, the next attempt has
+// twice the time.
+func Repeat(ctx context.Context, most int, once func(Try) (*model.Result, error)) (*model.Result, error) {
+	for t := (Try{Number: 1}); ; t.Number++ {
+		r, err := once(t)
+		if err != nil || r == nil || r.Status != rule.Invalid.String() || r.Bench == "sim" || t.Number >= most || ctx.Err() != nil {
 			return r, err
 		}
+		t.Least = max(t.Least, slower(r))
 	}
+}
+
+// Try is one of the attempts at a run.
+type Try struct {
+	Number int            // from 1
+	Least  vtime.Dilation // for Options.Least: what was too little before
 }
 
 // UsualAttempts is how often a single run is made, unless told otherwise, whose link was not what it should have been.
@@ -48,7 +57,9 @@ func AttemptFolder(folder string, attempt int) string {
 // before it. Invalid hears of each attempt that is going to be repeated.
 func Attempts(ctx context.Context, o Options, most int, invalid func(attempt int, r *model.Result)) (*model.Result, error) {
 	folder, keep, last := o.Folder, o.Keep, (*model.Result)(nil)
-	return Repeat(ctx, most, func(attempt int) (*model.Result, error) {
+	return Repeat(ctx, most, func(t Try) (*model.Result, error) {
+		attempt := t.Number
+		o.Least = t.Least
 		if last != nil {
 			o.Earlier = append(o.Earlier, model.Attempt{Folder: last.Folder, Status: last.Status, Reason: last.Reason})
 			invalid(attempt-1, last)

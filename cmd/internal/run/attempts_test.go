@@ -16,6 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -144,15 +145,43 @@ func TestOnlyInvalidIsRepeated(t *testing.T) {
 		{"interrupted", ended, "INVALID", nil, 1},
 	} {
 		runs := 0
-		r, err := Repeat(c.ctx, 4, func(attempt int) (*model.Result, error) {
+		r, err := Repeat(c.ctx, 4, func(try Try) (*model.Result, error) {
 			runs++
-			if attempt != runs {
-				t.Errorf("%s: attempt %d is number %d", c.name, runs, attempt)
+			if try.Number != runs {
+				t.Errorf("%s: attempt %d is number %d", c.name, runs, try.Number)
 			}
 			return &model.Result{Bench: "netns", Status: c.status}, c.err
 		})
 		if runs != c.want || !errors.Is(err, c.err) || r.Status != c.status {
 			t.Errorf("%s: %d runs, want %d; %v, %v", c.name, runs, c.want, r.Status, err)
+		}
+	}
+}
+
+// After a run for which the machine was late the next has twice the time, where the bench may choose; after any other the same.
+func TestLateRunsAreSlower(t *testing.T) {
+	late, lost := certify.Item{Name: "endpoint A waited", Property: validity.Lateness}, certify.Item{Name: "A>B loss", Property: validity.Loss}
+	for _, c := range []struct {
+		name    string
+		dilated int
+		chosen  bool
+		failed  certify.Item
+		want    []vtime.Dilation
+	}{
+		{"late", 1, true, late, []vtime.Dilation{0, 2, 4}},
+		{"late at 8", 8, true, late, []vtime.Dilation{0, 16, 32}},
+		{"late at the end of the range", 1024, true, late, []vtime.Dilation{0, 1024, 1024}},
+		{"late as asked for", 8, false, late, []vtime.Dilation{0, 0, 0}},
+		{"unlucky", 8, true, lost, []vtime.Dilation{0, 0, 0}},
+	} {
+		var least []vtime.Dilation
+		_, err := Repeat(t.Context(), 3, func(try Try) (*model.Result, error) {
+			least = append(least, try.Least)
+			return &model.Result{Bench: "netns", Status: "INVALID", Dilated: max(c.dilated, int(try.Least)), Stretches: c.chosen,
+				Certificates: []certify.Certificate{certify.Issue("during", []certify.Item{{OK: true}, c.failed})}}, nil
+		})
+		if err != nil || !slices.Equal(least, c.want) {
+			t.Errorf("%s: %v, want %v; %v", c.name, least, c.want, err)
 		}
 	}
 }

@@ -40,6 +40,8 @@ type Options struct {
 	Link    string         // "auto", "netem" or "relay"
 	Still   vtime.Duration // how long nothing may move, see bench.Job.NoProgress; 0 is a default
 	Taps    bool           // in virtual time, keep captures too; on other benches they always are
+	Dilate  vtime.Dilation // real benches: seconds of the machine for a second of the Spec; 0 leaves it to the bench
+	Least   vtime.Dilation // what the bench chooses at least, see Try
 	Store   int            // packet records kept in trace.ndjson; 0 takes DefaultStore
 	Command string         // for the report: how to repeat the run
 	Version string         // of the tool
@@ -52,6 +54,7 @@ type Options struct {
 	Several  bool     // the run is one of several: that a waived rule passes here says nothing against the waiver
 
 	Progress func(share float64, what string)
+	Chosen   func(what string) // see bench.Job.Chosen; may be nil
 
 	// Explain returns what there is to read about rules, for a page in the folder of a run that breaks some; may be nil.
 	Explain func(ids []string) (*model.Rulebook, error)
@@ -120,6 +123,7 @@ func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 		o.Folder = o.Keep(o.Spec)
 	}
 	job.Bytes, job.Link, job.NoProgress, job.Progress = o.codec(), o.Link, o.Still, o.Progress
+	job.Dilation, job.Least, job.Chosen = o.Dilate, o.Least, o.Chosen
 	play := &judging.Run{Job: job, Bench: guarded{o.Bench}, Rules: o.Rules, Judges: judges, Sink: p.open}
 	if err := play.Check(); err != nil {
 		return nil, err
@@ -304,6 +308,7 @@ func (p *pipeline) fill(r *model.Result) {
 // take takes a bench's evidence into the result.
 func take(r *model.Result, ev *bench.Evidence) {
 	r.Certificates = ev.Certificates
+	r.Dilated, r.Stretches = int(ev.Dilation), ev.Stretches
 	r.Notes = append(r.Notes, ev.Notes...)
 	r.Environment = append(r.Environment, facts(ev.Environment)...)
 	r.Counters, r.Shared = facts(ev.Counters), facts(ev.Shared)

@@ -18,6 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Bench runs a Spec with real packets between network namespaces on this host.
@@ -50,7 +51,10 @@ func (b *Bench) Check(job *bench.Job) error {
 	if _, err := overKernelTCP(job); err != nil {
 		return err
 	}
-	_, err := chooseLink(job)
+	if err := b.dilatable(job); err != nil {
+		return err
+	}
+	_, err := chooseLink(job, job.Dilation)
 	return err
 }
 
@@ -110,9 +114,9 @@ func boxOf(job *bench.Job) (*drive.Box, error) {
 	return b, nil
 }
 
-// chooseLink decides who makes the link of the Spec.
-func chooseLink(job *bench.Job) (link.Choice, error) {
-	return link.Choose(job.Spec, plan.RouteOf(job.Spec, boxed(job)).WAN(), job.Link)
+// chooseLink decides who makes the link of the Spec, of which a second lasts k seconds.
+func chooseLink(job *bench.Job, k vtime.Dilation) (link.Choice, error) {
+	return link.Choose(job.Spec, plan.RouteOf(job.Spec, boxed(job)).WAN(), job.Link, k)
 }
 
 // boxed reports whether a box stands in the path.

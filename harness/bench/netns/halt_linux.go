@@ -28,7 +28,7 @@ func (s *session) halt() (first error) {
 		keep(e.Stop())
 		keep(s.silence(e))
 	}
-	time.Sleep((s.spec.RTT() + 20*vtime.Millisecond).Std())
+	time.Sleep((s.base.Dilation.Machine(s.spec.RTT()) + 20*vtime.Millisecond).Std())
 	keep(s.devices.Count())
 	for _, l := range s.legs {
 		keep(l.stop())

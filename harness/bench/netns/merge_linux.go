@@ -24,6 +24,9 @@ import (
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
 	h.Reports &= reports(&s.parties)
+	if k := s.base.Dilation; k.Dilated() {
+		h.Dilated = k.Factor()
+	}
 	during := device.Span{Epoch: s.at.epoch, Cut: s.at.cut}
 	witness, ending := s.devices.Testify(&h, s.spec, during)
 	if s.acts != nil {

@@ -30,8 +30,8 @@ type session struct {
 	job   *bench.Job
 	spec  *scenario.Spec // of the job, with the numbers that a device has said
 
-	base       int64           // time zero of clock, CLOCK_MONOTONIC
-	clock      *packetio.Clock // of this goroutine; others that use base have their own
+	base       packetio.Timebase
+	clock      *packetio.Clock // of this goroutine; others have their own of base
 	acts       *drive.Box      // what stands in the path, for its attributes; nil when nothing does
 	containers containers
 	network    *topology.Topology
@@ -96,9 +96,13 @@ func (s *session) fact(name, value string) {
 
 // build makes the namespaces and the link.
 func (s *session) build(context.Context) (err error) {
-	s.base = packetio.Monotonic()
-	s.clock = packetio.NewClock(s.base)
-	choice, err := chooseLink(s.job)
+	k, err := s.dilate()
+	if err != nil {
+		return err
+	}
+	s.base = packetio.Timebase{Start: packetio.Monotonic(), Dilation: k}
+	s.clock = s.base.Clock()
+	choice, err := chooseLink(s.job, k)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (s *session) build(context.Context) (err error) {
 	if err := s.join(); err != nil {
 		return err
 	}
-	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base, Fact: s.fact, Fault: faultAt}, s.spec)
+	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base.Start, Fact: s.fact, Fault: faultAt}, s.spec)
 	if err != nil {
 		return err
 	}
@@ -147,7 +151,7 @@ func (s *session) join() error {
 		if err := s.mute(end.In); err != nil {
 			return err
 		}
-		cable, err := far.Join(device.End{Side: trace.Side(side), Open: end.Open, Base: s.base})
+		cable, err := far.Join(device.End{Side: trace.Side(side), Open: end.Open, Base: s.base.Start})
 		if err != nil {
 			return err
 		}

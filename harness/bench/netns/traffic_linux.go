@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// startDelay leaves the processes time to be ready when the run begins.
+	// startDelay is a time of the machine. It leaves the processes time to be ready when the run begins.
 	startDelay = 100 * vtime.Millisecond
 
-	// maxRun bounds a run in real time, whatever the Spec says.
+	// maxRun bounds a run on the machine, whatever the Spec says.
 	maxRun = 24 * 3600 * vtime.Second
 
 	// grace is how long endpoints go on after the end of the trace, so that none of its last packets lacks its answer
@@ -52,16 +52,16 @@ func (s *session) traffic(ctx context.Context) error {
 	for _, c := range s.cables {
 		c.Begin()
 	}
-	s.at.epoch = s.clock.Now().Add(startDelay)
-	s.at.wall = time.Now().Add(s.at.epoch.Sub(s.clock.Now()).Std())
+	s.at.epoch = s.clock.Now().Add(s.base.Dilation.Spec(startDelay))
+	s.at.wall = time.Now().Add(s.base.Dilation.Machine(s.at.epoch.Sub(s.clock.Now())).Std())
 	if err := s.legs.loud(s.at.epoch); err != nil {
 		return err
 	}
-	if err := s.parties.Begin(s.base + int64(s.at.epoch)/int64(vtime.Nanosecond)); err != nil {
+	if err := s.parties.Begin(s.base.Instant(s.at.epoch)); err != nil {
 		return err
 	}
 	t := &traffic{spec: s.spec, settling: settling(s.job.Impls), clock: s.clock, at: &s.at, legs: s.legs, parties: &s.parties,
-		devices: s.devices, failed: s.failed, progress: s.progress, patience: s.job.Patience()}
+		devices: s.devices, failed: s.failed, progress: s.progress, patience: s.job.Patience(s.base.Dilation)}
 	err := s.devices.Begin(ctx, s.clock, s.at.epoch)
 	if err == nil {
 		err = t.await(ctx)
@@ -114,7 +114,7 @@ func (t *traffic) await(ctx context.Context) error {
 // over reports whether the run has come to its end, and notes where that is.
 func (t *traffic) over() bool {
 	spec, now := t.spec, t.now()
-	limit := vtime.Time(min(spec.Limit, maxRun))
+	limit := vtime.Time(min(spec.Limit, t.clock.Dilation.Spec(maxRun)))
 	if spec.For > 0 {
 		limit = min(limit, vtime.Time(spec.For))
 	}

@@ -52,6 +52,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	}
 	h := &in.header
 	h.Version, h.Bench = first.Version, quote.Line(first.Bench, quote.Name)
+	h.Dilated = min(max(0, first.Dilated), int(vtime.MaxDilation))
 	h.Taps = [2]bool{strings.Contains(first.Taps, "A"), strings.Contains(first.Taps, "B")}
 	h.Between = first.Taps == between
 	for _, name := range first.Reports {

@@ -32,6 +32,7 @@ type headerLine struct {
 	Gauntlet string   `json:"gauntlet"`
 	Version  int      `json:"version"`
 	Bench    string   `json:"bench"`
+	Dilated  int      `json:"dilated,omitempty"`
 	Taps     string   `json:"taps"`
 	Reports  []string `json:"reports"`
 	Conns    int      `json:"conns"`
@@ -63,7 +64,7 @@ type endLine struct {
 func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
 	first := headerLine{Gauntlet: "trace", Version: trace.FormatVersion, Bench: h.Bench, Taps: tapNames(h),
-		Reports: h.Reports.Names(), Conns: len(h.Conns)}
+		Dilated: h.Dilated, Reports: h.Reports.Names(), Conns: len(h.Conns)}
 	out.marshal(first)
 	for i := range h.Conns {
 		c := &h.Conns[i]

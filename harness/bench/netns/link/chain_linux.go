@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // Chain is what makes the link of a hop during a run: its stages, in the order in which a frame meets them.
@@ -23,9 +24,9 @@ type Chain struct {
 // Site is the place between the two ports of a link, as the stages need it.
 type Site struct {
 	Spec      *scenario.Spec
-	Namespace int       // descriptor of the namespace of the ports
-	Ports     [2]string // by side
-	Base      int64     // time zero of the bench, CLOCK_MONOTONIC
+	Namespace int               // descriptor of the namespace of the ports
+	Ports     [2]string         // by side
+	Base      packetio.Timebase // of the bench
 
 	Relay     func() (*child.Child, error)                // starts a relay
 	Processor func() (*int, error)                        // reserves a processor for relays; nil when there is none to spare

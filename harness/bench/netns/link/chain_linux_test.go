@@ -138,7 +138,7 @@ func TestChooseLink(t *testing.T) {
 func choose(t *testing.T, text, wish string) (Choice, error) {
 	t.Helper()
 	sp := mustSpec(t, text)
-	return Choose(sp, plan.RouteOf(sp, false).WAN(), wish)
+	return Choose(sp, plan.RouteOf(sp, false).WAN(), wish, 1)
 }
 
 func mustSpec(t *testing.T, text string) *scenario.Spec {

@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
@@ -35,15 +36,15 @@ func (c Choice) String() string {
 }
 
 // Choose decides who makes the link of the Spec, which is that of the hop h. An error is bench.ErrUnsupported where the wish
-// asks netem for what it cannot do.
-func Choose(sp *scenario.Spec, h *plan.Hop, wish string) (Choice, error) {
+// asks netem for what it cannot do. A second of the Spec lasts k seconds.
+func Choose(sp *scenario.Spec, h *plan.Hop, wish string, k vtime.Dilation) (Choice, error) {
 	if wish == overRelay {
 		return Choice{Why: "user-space relay, as asked for"}, nil
 	}
 	if wish != "" && wish != "auto" && wish != overNetem {
 		return Choice{}, fmt.Errorf("netns: link %q: want auto, netem or relay", wish)
 	}
-	lack, beyond, support := unfit(h, sp), strings.Join(beyondNetem(h, sp), " and "), tc.Probe()
+	lack, beyond, support := unfit(h, sp, k), strings.Join(beyondNetem(h, sp), " and "), tc.Probe()
 	if wish == overNetem {
 		switch {
 		case lack != nil:
@@ -94,10 +95,10 @@ func divide(d spec.Duplex) (before, behind spec.Duplex) {
 }
 
 // unfit says what a hop asks that neither netem does nor a relay before it can; nil when nothing.
-func unfit(h *plan.Hop, sp *scenario.Spec) error {
+func unfit(h *plan.Hop, sp *scenario.Spec, k vtime.Dilation) error {
 	_, behind := divide(h.Link)
 	for _, l := range []spec.Link{behind.AB, behind.BA} {
-		if _, err := tc.Translate(l, tc.Options{Packet: sp.QP[0].MTU + plan.FrameOverhead}); errors.Is(err, tc.ErrUnsupported) {
+		if _, err := tc.Translate(l.Dilated(k), tc.Options{Packet: sp.QP[0].MTU + plan.FrameOverhead}); errors.Is(err, tc.ErrUnsupported) {
 			return err
 		}
 	}

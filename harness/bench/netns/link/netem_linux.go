@@ -36,7 +36,7 @@ func (l *netemStage) loud(vtime.Time) error {
 	return l.apply(l.does)
 }
 
-// apply sets both directions and keeps what the kernel reports. A direction acts where its frames leave the link.
+// apply sets both directions, in the kernel's time, and keeps what it reports. A direction acts where its frames leave the link.
 func (l *netemStage) apply(d spec.Duplex) error {
 	seeded := tc.Probe().Seed
 	for i, dir := range []struct {
@@ -47,7 +47,7 @@ func (l *netemStage) apply(d spec.Duplex) error {
 		if seed := l.seeds[i]; seeded {
 			o.Seed = &seed
 		}
-		applied, err := tc.Apply(l.site.Namespace, dir.device, dir.link, o)
+		applied, err := tc.Apply(l.site.Namespace, dir.device, dir.link.Dilated(l.site.Base.Dilation), o)
 		if err != nil {
 			return err
 		}

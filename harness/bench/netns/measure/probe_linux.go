@@ -54,16 +54,18 @@ const (
 	probeSingles = 60
 	probePayload = 16
 	probeBytes   = probePayload + plan.FrameOverhead
-	probeGap     = 2 * vtime.Millisecond
 	probeBurst   = 20 * vtime.Millisecond // of line time
 	probeFew     = 20                     // packets of a burst at least
 	probeMany    = 800                    // and at most
+
+	probeGap      = 2 * vtime.Millisecond   // of the machine: who takes one has time before the next
+	probePatience = 300 * vtime.Millisecond // of the machine: what a frame may be late by
 )
 
 // run sends the singles and the burst and collects what arrives.
 func (p *probe) run() error {
 	p.wait = packetio.NewWaiter(p.clock, p.tx.Fd(), p.rx.Fd())
-	gap := max(probeGap, 2*p.rate.Time(probeBytes)) // a probe must not wait for the one before
+	gap := max(p.clock.Dilation.Spec(probeGap), 2*p.rate.Time(probeBytes)) // a probe must not wait for the one before
 	for range probeSingles {
 		if err := p.send(1, probePayload); err != nil {
 			return err
@@ -96,7 +98,7 @@ func (p *probe) listen(d vtime.Duration, all bool) error {
 		if all && len(p.got) == int(p.next) && len(p.sent) == int(p.next) {
 			return nil
 		}
-		if err := p.wait.Wait(min(until, p.clock.Now().Add(100*vtime.Millisecond))); err != nil {
+		if err := p.wait.Wait(min(until, p.clock.Now().Add(p.clock.Dilation.Spec(100*vtime.Millisecond)))); err != nil {
 			return err
 		}
 		if err := p.collect(); err != nil {

@@ -31,6 +31,7 @@ type Party struct {
 	Heard    time.Time       // when it said the last of them
 	Ready    contract.Report // when it could begin
 	End      contract.Report // and when it stopped
+	Late     vtime.Duration  // the longest that it let a frame or a timer wait, in the time of the run
 	Counters map[string]int64
 	Shared   []engine.Var // states of what its QPs share
 
@@ -39,7 +40,7 @@ type Party struct {
 	report  *os.File // what it reports, where it has a file for that
 	qps     int
 	fault   func(error) error // marks what the program is to blame for; nil is a program of the harness
-	started int64             // what its reports count from, CLOCK_MONOTONIC
+	base    packetio.Timebase // what its reports count from
 	told    []trace.Event     // what it reported as lines
 	since   vtime.Time        // when it became idle, of the run
 	work    int               // requests that it was told to make
@@ -57,6 +58,7 @@ type Options struct {
 	Name   string            // in errors
 	Side   trace.Side        // of an endpoint
 	Fault  func(error) error // marks an error for which the program is to blame; nil of a program of the harness
+	Dilate vtime.Dilation    // seconds of the machine for one of the run
 	Report *os.File          // where it reports, if not in lines; it stays the caller's
 	Orders []contract.Order  // the first is setup; all that comes before prepare
 }
@@ -65,7 +67,7 @@ type Options struct {
 // there is an error.
 func Start(c *child.Child, o Options) (*Party, error) {
 	c.Name = o.Name
-	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report, orders: json.NewEncoder(c.Stdin),
+	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report, base: packetio.Timebase{Dilation: o.Dilate}, orders: json.NewEncoder(c.Stdin),
 		answers: make(chan Answer, 16), Counters: map[string]int64{}}
 	hurry(c.PID)
 	go e.listen()
@@ -99,6 +101,9 @@ func (e *Party) prepare(orders []contract.Order) error {
 	e.Caps, e.qps = first.Capabilities, orders[0].QPs
 	if !e.Caps.Has("spec") {
 		orders[0].Spec = ""
+	}
+	if err := contract.Dilate(orders, e.Caps, e.base.Dilation); err != nil {
+		return fmt.Errorf("netns: %s: %w", e.Name, err)
 	}
 	for i := range orders {
 		if err := e.Tell(&orders[i]); err != nil {
@@ -148,7 +153,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 	case contract.SaysIdle:
 		e.moves(!e.Idle)
 		e.Idle, e.Share = true, 1
-		e.since = vtime.Time(max(0, packetio.Monotonic()-e.started)) * vtime.Time(vtime.Nanosecond)
+		e.since = max(0, e.base.Time(packetio.Monotonic()))
 	case contract.SaysBusy:
 		e.moves(e.Idle)
 		e.Idle = false
@@ -211,5 +216,6 @@ func (e *Party) Order(o *contract.Order, want string) (contract.Report, error) {
 // Stop ends the traffic of the program, and takes what it says of it.
 func (e *Party) Stop() (err error) {
 	e.End, err = e.Order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
+	e.Late = e.base.Dilation.Spec(vtime.Duration(e.End.Late) * vtime.Nanosecond)
 	return err
 }

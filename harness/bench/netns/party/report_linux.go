@@ -10,7 +10,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
@@ -24,7 +23,7 @@ func (e *Party) AtRest() (ev trace.Event, ok bool) {
 
 // Begin lets the program begin at a time of CLOCK_MONOTONIC.
 func (e *Party) Begin(at int64) error {
-	e.started = at
+	e.base.Start = at
 	return e.Tell(&contract.Order{Op: contract.OpStart, At: at})
 }
 
@@ -56,9 +55,9 @@ func (e *Party) plausible(r *contract.Report) error {
 	switch now := packetio.Monotonic(); {
 	case r.OnQP >= e.qps:
 		return fmt.Errorf("netns: %s: %s: qp %d; it has 0 to %d", e.Name, r.Event, r.OnQP, e.qps-1)
-	case r.At < e.started:
-		return fmt.Errorf("netns: %s: %s: at_ns %d is before the start (%d)", e.Name, r.Event, r.At, e.started)
-	case r.At > max(now, e.started)+slack:
+	case r.At < e.base.Start:
+		return fmt.Errorf("netns: %s: %s: at_ns %d is before the start (%d)", e.Name, r.Event, r.At, e.base.Start)
+	case r.At > max(now, e.base.Start)+slack:
 		return fmt.Errorf("netns: %s: %s: at_ns %d has not come yet (%d); want CLOCK_MONOTONIC", e.Name, r.Event, r.At, now)
 	}
 	return nil
@@ -73,7 +72,7 @@ func (e *Party) event(r *contract.Report) trace.Event {
 	op, _ := contract.Op(r.Operation) // both have been checked
 	status, _ := contract.Status(r.Status)
 	return trace.Event{
-		At: vtime.Time(r.At-e.started) * vtime.Time(vtime.Nanosecond), Side: e.Side, Conn: r.OnQP, Kind: kinds[r.Event],
+		At: e.base.Time(r.At), Side: e.Side, Conn: r.OnQP, Kind: kinds[r.Event],
 		Body: engine.Event{Op: op, Status: status, ID: r.WR, Len: r.Bytes, Imm: r.Imm, PSN: psn.PSN(r.PSN)},
 		VA:   r.VA, Len: r.Bytes, RKey: r.Key,
 	}

@@ -18,7 +18,7 @@ func capabilities(impl *engine.Implementation) *contract.Capabilities {
 	for _, p := range impl.Params {
 		params = append(params, p.Name)
 	}
-	features := append([]string{"cm", "spec"}, impl.Features...)
+	features := append([]string{"cm", contract.FeatureDilate, "spec"}, impl.Features...)
 	if impl.NewStream != nil {
 		features = append(features, "tcp")
 	}

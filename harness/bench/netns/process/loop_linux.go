@@ -19,7 +19,7 @@ type device struct {
 
 // run serves the devices from the start of the run until the bench closes standard input.
 func (p *process) run(s *contract.Order, start int64) (err error) {
-	p.clock = packetio.NewClock(start)
+	p.clock = packetio.Timebase{Start: start, Dilation: s.Dilate}.Clock()
 	fds := []int{p.stdin}
 	for i, name := range strings.Fields(s.Device) {
 		d := &p.devices[i]
@@ -163,12 +163,12 @@ func (p *process) next() vtime.Time {
 	if p.stopped {
 		return vtime.Never
 	}
-	at := min(p.actor.Deadline(), p.told.Add(tellEvery))
+	at := min(p.actor.Deadline(), p.told.Add(p.clock.Dilation.Spec(tellEvery)))
 	for i := range p.devices {
 		d := &p.devices[i]
 		switch {
 		case d.outbox.pending():
-			at = min(at, p.clock.Now().Add(50*vtime.Microsecond)) // the device is full; it drains within microseconds
+			at = min(at, p.clock.Now().Add(p.clock.Dilation.Spec(drains)))
 		case p.actor.ready(i):
 			at = min(at, d.pace.free)
 		}
@@ -176,11 +176,14 @@ func (p *process) next() vtime.Time {
 	return at
 }
 
-// tellEvery is how often the bench hears how far the work is.
-const tellEvery = 100 * vtime.Millisecond
+// These are times of the machine.
+const (
+	tellEvery = 100 * vtime.Millisecond // how often the bench hears how far the work is
+	drains    = 50 * vtime.Microsecond  // a device that is full takes frames again
+)
 
 func (p *process) tell(now vtime.Time) error {
-	if now.Sub(p.told) >= tellEvery && !p.stopped {
+	if now.Sub(p.told) >= p.clock.Dilation.Spec(tellEvery) && !p.stopped {
 		p.told = now
 		if err := p.say(contract.Report{Event: contract.SaysShare, Share: p.actor.Share()}); err != nil {
 			return err

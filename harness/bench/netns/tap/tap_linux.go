@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Place  capture.Tap
 	Open   func(*packetio.Clock, packetio.Options) (*packetio.Port, error) // opens the device at the place
-	Base   int64                                                           // time zero of the frames, CLOCK_MONOTONIC
+	Base   packetio.Timebase                                               // of the frames
 	File   *os.File                                                        // takes the spool; it stays the caller's
 	Ignore func(frame []byte) bool                                         // what is not of the run; nil ignores nothing
 }
@@ -24,7 +24,7 @@ type Options struct {
 // Tap watches the device at one end of a hop.
 type Tap struct {
 	port    *packetio.Port
-	clock   *packetio.Clock
+	clock   *packetio.Clock // the machine's, for the tap's own rhythm; frames bear the run's time
 	ignore  func(frame []byte) bool
 	spool   spool
 	stop    atomic.Bool
@@ -53,9 +53,9 @@ const tapBuffer = 64 << 20
 
 // Start opens the device and begins to spool.
 func Start(o Options) (*Tap, error) {
-	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base), spool: newSpool(o.Place, o.File), ended: make(chan struct{})}
+	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base.Start), spool: newSpool(o.Place, o.File), ended: make(chan struct{})}
 	var err error
-	if t.port, err = o.Open(t.clock, packetio.Options{Outgoing: true, Buffer: tapBuffer}); err != nil {
+	if t.port, err = o.Open(o.Base.Clock(), packetio.Options{Outgoing: true, Buffer: tapBuffer}); err != nil {
 		return nil, err
 	}
 	go func() {

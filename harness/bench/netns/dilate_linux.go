@@ -1,0 +1,130 @@
+package netns
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/measure"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// undilatable says what in a job keeps the machine's time; "" where all keep that of the Spec.
+func (b *Bench) undilatable(job *bench.Job) string {
+	if b.Device != nil {
+		return "a device keeps the machine's time"
+	}
+	if over, err := overKernelTCP(job); over && err == nil {
+		return "the kernel's TCP keeps the machine's time; --param tcp=lite does not"
+	}
+	for side, impl := range job.Impls {
+		if !scenario.Foreign(impl.Name) || slices.Contains(impl.Features, contract.FeatureDilate) {
+			continue
+		}
+		if slices.Contains(impl.Features, "spec") {
+			return fmt.Sprintf("%s reads the text of the run and does not declare %s", impl.Name, contract.FeatureDilate)
+		}
+		if drive.MeetsRNR(job.Spec, trace.Side(side)) {
+			return fmt.Sprintf("%s may be sent RNR NAKs, whose timer is a fixed code, and does not declare %s", impl.Name, contract.FeatureDilate)
+		}
+	}
+	return ""
+}
+
+// dilatable checks the factor that a job asks for.
+func (b *Bench) dilatable(job *bench.Job) error {
+	if !job.Dilation.Valid() {
+		return fmt.Errorf("netns: dilation %d: want a power of two from 1 to %d", job.Dilation, vtime.MaxDilation)
+	}
+	if why := b.undilatable(job); job.Dilation.Dilated() && why != "" {
+		return fmt.Errorf("netns: --dilate %s: %s: %w", job.Dilation, why, bench.ErrUnsupported)
+	}
+	return nil
+}
+
+// dilate chooses how long a second of the Spec lasts: as the job says, or as long as this machine, as it is now, is expected to need.
+func (s *session) dilate() (vtime.Dilation, error) {
+	k, why := s.job.Dilation, "as asked for"
+	switch {
+	case k > 0:
+	case s.bench.undilatable(s.job) != "":
+		k, why = 1, s.bench.undilatable(s.job)
+	default:
+		host, err := measure.Now()
+		if err != nil {
+			return 1, err
+		}
+		k, why = expected(host, demand(s.spec))
+		if least := s.job.Least; k < least {
+			k, why = least, "a smaller factor was not enough"
+		}
+		s.evidence.Stretches = true
+	}
+	s.evidence.Dilation = k
+	s.fact("time dilation", fmt.Sprintf("%s, %s", k, why))
+	if k.Dilated() && s.job.Chosen != nil {
+		s.job.Chosen(fmt.Sprintf("a second of the run lasts %s s: %s; %s", k, why, cost(s.spec, k)))
+	}
+	return k, nil
+}
+
+// What is expected of a machine on which something was measured a moment ago: it may be busier a moment later.
+const (
+	spareLate   = 4   // the longest wait of a run over that of a tenth of a second
+	spareFrames = 0.5 // of the frames that it could carry
+)
+
+// expected is the smallest factor at which a machine keeps up with so many packets in a second of the Spec.
+func expected(h measure.Host, packets float64) (vtime.Dilation, string) {
+	byRate := packets / (spareFrames * h.Packets)
+	byLate := spareLate * float64(h.Late) / float64(promptLeast)
+	k := vtime.Dilation(1)
+	for float64(k) < max(byRate, byLate) && k < vtime.MaxDilation {
+		k = k.Doubled()
+	}
+	return k, fmt.Sprintf("the link may carry %.2g packets in a second, this machine carries some %.2g now, and lets a thread wait for %s",
+		packets, spareFrames*h.Packets, h.Late.Short())
+}
+
+// demand is how many packets a second of the Spec has at most, both directions together: what the lines carry or the queues of the
+// connections let out in a round trip; 0 of a link without a rate, of which nothing is expected.
+func demand(s *scenario.Spec) (packets float64) {
+	for side, l := range plan.RouteOf(s, false).WAN().Ways() {
+		if l.Rate == 0 {
+			continue
+		}
+		line := 1 / l.Rate.Time(s.QP[side].MTU+plan.FrameOverhead).Seconds()
+		window := 0.0
+		for _, load := range s.Loads {
+			if int(load.From) == side {
+				window += float64(s.QPs*s.QP[side].QueueDepth) * float64(s.QP[side].Packets(uint32(load.Mean())))
+			}
+		}
+		if rtt := s.RTT().Seconds(); rtt > 0 {
+			line = min(line, window/rtt)
+		}
+		packets += line
+	}
+	return packets
+}
+
+// cost says how long the machine works at least.
+func cost(s *scenario.Spec, k vtime.Dilation) string {
+	length := s.For
+	for _, l := range s.Loads {
+		q := &s.QP[l.From]
+		bytes := q.LineBytes(uint32(l.Mean())) * l.Count * s.QPs
+		if rate := plan.RouteOf(s, false).WAN().Way(l.From).Rate; s.For == 0 {
+			length = max(length, rate.Time(bytes)+s.RTT())
+		}
+	}
+	const measured, rest = 6, 100 * vtime.Millisecond // round trips of the measurements, and what is waited for at the end
+	whole := k.Machine(length + measured*s.RTT() + rest)
+	return fmt.Sprintf("%s of the Spec without losses take %.0f s", length.Short(), math.Ceil(whole.Seconds()))
+}
