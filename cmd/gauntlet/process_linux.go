@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/measure"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/process"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/supervise"
@@ -37,6 +38,9 @@ func processCommands() []*cobra.Command {
 		}},
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))
+		}},
+		&cobra.Command{Use: "host", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			return broken(measure.HostMain(os.Stdout))
 		}},
 		&cobra.Command{Use: "privileged", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(topology.Privileged())

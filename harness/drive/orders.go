@@ -132,6 +132,12 @@ func MeetsRNR(s *scenario.Spec, side trace.Side) bool {
 	return crafted || takesReceives(s, side) && (!s.Replenish || s.Receives < s.QP[side].QueueDepth)
 }
 
+// takesReceives reports whether a side is told to post requests that take receives of its peer.
+func takesReceives(s *scenario.Spec, side trace.Side) bool {
+	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && takesReceive(l.Op) }) ||
+		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool { return p.From == side && !p.Receive && takesReceive(p.WR.Op) })
+}
+
 // Region is memory of one side that the peer may reach.
 type Region struct {
 	RKey    uint32

@@ -3,7 +3,6 @@ package drive
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -248,12 +247,6 @@ func receives(s *scenario.Spec, side trace.Side) int {
 		return 0
 	}
 	return min(s.Receives, s.QP[peer].QueueDepth)
-}
-
-// takesReceives reports whether a side is told to post requests that take receives of its peer.
-func takesReceives(s *scenario.Spec, side trace.Side) bool {
-	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && takesReceive(l.Op) }) ||
-		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool { return p.From == side && !p.Receive && takesReceive(p.WR.Op) })
 }
 
 // manyReceives is how many buffers of all QPs cost nothing worth saving: some MB.

@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -49,14 +50,14 @@ func (b *Bench) dilatable(job *bench.Job) error {
 }
 
 // dilate chooses how long a second of the Spec lasts: as the job says, or as long as this machine, as it is now, is expected to need.
-func (s *session) dilate() (vtime.Dilation, error) {
+func (s *session) dilate(ctx context.Context) (vtime.Dilation, error) {
 	k, why := s.job.Dilation, "as asked for"
 	switch {
 	case k > 0:
 	case s.bench.undilatable(s.job) != "":
 		k, why = 1, s.bench.undilatable(s.job)
 	default:
-		host, err := measure.Now()
+		host, err := measure.Now(ctx, s.bench.Self)
 		if err != nil {
 			return 1, err
 		}
@@ -76,7 +77,7 @@ func (s *session) dilate() (vtime.Dilation, error) {
 
 // What is expected of a machine on which something was measured a moment ago: it may be busier a moment later.
 const (
-	spareLate   = 4   // the longest wait of a run over that of a tenth of a second
+	spareLate   = 2   // the longest wait of a run over that of a fifth of a second
 	spareFrames = 0.5 // of the frames that it could carry
 )
 

@@ -95,8 +95,8 @@ func (s *session) fact(name, value string) {
 }
 
 // build makes the namespaces and the link.
-func (s *session) build(context.Context) (err error) {
-	k, err := s.dilate()
+func (s *session) build(ctx context.Context) (err error) {
+	k, err := s.dilate(ctx)
 	if err != nil {
 		return err
 	}

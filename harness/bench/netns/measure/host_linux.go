@@ -1,8 +1,13 @@
 package measure
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
-	"runtime"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,54 +31,71 @@ const (
 	hops = 20
 )
 
-// Now measures the machine, on a thread of its own that has the priority of an endpoint's.
-func Now() (h Host, err error) {
-	done := make(chan struct{})
-	go func() { // its thread is not unlocked, and so ends with it
-		defer close(done)
-		if err = packetio.LockThread(); err != nil {
-			return
-		}
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15) // without the privilege as it is, like an endpoint
-		if h.Late, err = waits(); err == nil {
-			h.Packets, err = carries()
-		}
-	}()
-	<-done
+// HostMain is the body of a process that measures the machine as endpoints find it, in a session of its own, and says so as JSON.
+func HostMain(stdout io.Writer) error {
+	packetio.Prefer(os.Getpid())
+	if err := packetio.LockThread(); err != nil {
+		return err
+	}
+	var h Host
+	if err := h.sleep(); err != nil {
+		return err
+	}
+	if err := h.work(); err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(h)
+}
+
+// Now measures the machine by the binary that knows the hidden command "process host".
+func Now(ctx context.Context, self string) (h Host, err error) {
+	cmd := exec.CommandContext(ctx, self, "process", "host")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	said, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(said, &h)
+	}
+	if err != nil {
+		err = fmt.Errorf("netns: measure this machine: %w; leave it out with --dilate 1", err)
+	}
 	return h, err
 }
 
-// waits returns by how much the latest of many short waits was too long.
-func waits() (late vtime.Duration, err error) {
+// sleep notes by how much the latest of many short waits was too long.
+func (h *Host) sleep() error {
 	clock := packetio.NewClock(packetio.Monotonic())
 	waiter := packetio.NewWaiter(clock)
 	for began := time.Now(); time.Since(began) < hostFor; {
 		due := clock.Now().Add(200 * vtime.Microsecond)
 		if err := waiter.Wait(due); err != nil {
-			return 0, err
+			return err
 		}
-		late = max(late, clock.Now().Sub(due))
+		h.Late = max(h.Late, clock.Now().Sub(due))
 	}
-	return late, nil
+	return nil
 }
 
-// carries returns how many packets a second the machine has time for, by how many datagrams cross a pair of sockets.
-func carries() (float64, error) {
+// work notes how many datagrams cross a pair of sockets, and for how long a thread that has much to do stands still meanwhile: who
+// sleeps is served sooner.
+func (h *Host) work() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, fmt.Errorf("netns: a pair of sockets: %w", err)
+		return fmt.Errorf("netns: a pair of sockets: %w", err)
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	buf, n, began := make([]byte, hostBytes), 0, time.Now()
-	for ; time.Since(began) < hostFor; n++ {
+	last := began
+	for ; last.Sub(began) < hostFor; n++ {
 		if _, err := unix.Write(pair[0], buf); err != nil {
-			return 0, fmt.Errorf("netns: a pair of sockets: %w", err)
+			return fmt.Errorf("netns: a pair of sockets: %w", err)
 		}
 		if _, err := unix.Read(pair[1], buf); err != nil {
-			return 0, fmt.Errorf("netns: a pair of sockets: %w", err)
+			return fmt.Errorf("netns: a pair of sockets: %w", err)
 		}
+		now := time.Now()
+		h.Late, last = max(h.Late, vtime.FromStd(now.Sub(last))), now
 	}
-	runtime.KeepAlive(buf)
-	return float64(n) / time.Since(began).Seconds() / hops, nil
+	h.Packets = float64(n) / last.Sub(began).Seconds() / hops
+	return nil
 }

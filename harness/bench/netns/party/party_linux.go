@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -69,7 +67,7 @@ func Start(c *child.Child, o Options) (*Party, error) {
 	c.Name = o.Name
 	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report, base: packetio.Timebase{Dilation: o.Dilate}, orders: json.NewEncoder(c.Stdin),
 		answers: make(chan Answer, 16), Counters: map[string]int64{}}
-	hurry(c.PID)
+	packetio.Prefer(c.PID)
 	go e.listen()
 	if err := e.prepare(o.Orders); err != nil {
 		_ = e.Close() // it follows from the first
@@ -85,12 +83,6 @@ func (e *Party) Said() <-chan Answer {
 	}
 	return e.answers
 }
-
-// hurry gives a program, theirs or ours, a larger share of the processors than programs beside the run have; without the
-// privilege it stays as it is, and the certificate tells whether that was enough. It is given to the process group, which is
-// the program with all its threads: Linux gives a priority to a thread, and one that is in a hurry would wait, spinning, for
-// Go's other threads, which have no turn because it spins.
-func hurry(pid int) { _ = unix.Setpriority(unix.PRIO_PGRP, pid, -15) }
 
 // prepare hears what the program is, and makes it ready.
 func (e *Party) prepare(orders []contract.Order) error {
