@@ -57,6 +57,15 @@ func (p *Bar) Say(what string) {
 	}
 }
 
+// Note writes a line that stays, on a terminal too.
+func (p *Bar) Note(what string) {
+	if p.on {
+		p.Done()
+		fmt.Fprintln(p.out, quote.Line(what, quote.Sentence))
+	}
+	p.Say(what)
+}
+
 // Restart begins to estimate again, for work of another kind.
 func (p *Bar) Restart() { p.began = time.Now() }
 

@@ -25,8 +25,16 @@ func TestBarOfAFile(t *testing.T) {
 	b.Show(0.5, "half")
 	b.Say("half done")
 	b.Say("\x1b[2J\rall\n::error::x")
+	b.Note("stays")
 	b.Done()
-	if out.String() != "half done\n"+`\x1b[2J\x0dall\n::error::x`+"\n" {
+	if out.String() != "half done\n"+`\x1b[2J\x0dall\n::error::x`+"\nstays\n" {
+		t.Errorf("%q", out.String())
+	}
+	out.Reset()
+	b = &Bar{out: &out, on: true, began: time.Now()}
+	b.Say("not on a terminal")
+	b.Note("stays")
+	if out.String() != "stays\n" {
 		t.Errorf("%q", out.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -47,8 +48,32 @@ func HostMain(stdout io.Writer) error {
 	return json.NewEncoder(stdout).Encode(h)
 }
 
-// Now measures the machine by the binary that knows the hidden command "process host".
-func Now(ctx context.Context, self string) (h Host, err error) {
+// now is the last measurement of this process.
+var now struct {
+	sync.Mutex
+	host Host
+	at   time.Time
+}
+
+// fresh is how long a measurement is trusted: a suite makes many short runs.
+const fresh = 10 * time.Second
+
+// Now measures the machine, unless that was done a moment ago, by the binary that knows the hidden command "process host".
+func Now(ctx context.Context, self string) (Host, error) {
+	now.Lock()
+	defer now.Unlock()
+	if !now.at.IsZero() && time.Since(now.at) < fresh {
+		return now.host, nil
+	}
+	h, err := ask(ctx, self)
+	if err == nil {
+		now.host, now.at = h, time.Now()
+	}
+	return h, err
+}
+
+// ask measures the machine.
+func ask(ctx context.Context, self string) (h Host, err error) {
 	cmd := exec.CommandContext(ctx, self, "process", "host")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	said, err := cmd.Output()
@@ -93,8 +118,8 @@ func (h *Host) work() error {
 		if _, err := unix.Read(pair[1], buf); err != nil {
 			return fmt.Errorf("netns: a pair of sockets: %w", err)
 		}
-		now := time.Now()
-		h.Late, last = max(h.Late, vtime.FromStd(now.Sub(last))), now
+		at := time.Now()
+		h.Late, last = max(h.Late, vtime.FromStd(at.Sub(last))), at
 	}
 	h.Packets = float64(n) / last.Sub(began).Seconds() / hops
 	return nil
