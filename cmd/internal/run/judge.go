@@ -65,6 +65,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	}
 	defer in.close()
 	h := in.header
+	r.Dilated = h.Dilated
 	spec, measured := e.spec(), metrics.Options{}
 	if spec != nil {
 		measured = Measured(spec)
