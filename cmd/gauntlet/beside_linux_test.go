@@ -11,6 +11,6 @@ func beside(t *testing.T) {
 	t.Parallel()
 }
 
-// attempts is the most times that a run is made while it is INVALID. One that was late is made again with twice the time, so that the
-// last of them has sixteen times as much as was expected to be enough.
+// attempts is the most times that a run is made while it is INVALID. One that was late is made again with twice the
+// time, so that the last of them has sixteen times as much as was expected to be enough.
 const attempts = "5"

@@ -157,7 +157,8 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	bar := progress.New(os.Stderr, !f.output.quiet && !f.output.json)
 	result, err := run.Attempts(ctx, run.Options{
 		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
-		Still: vtime.FromStd(f.still), Dilate: f.dilate, Chosen: bar.Note, Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
+		Still: vtime.FromStd(f.still), Dilate: f.dilate, Chosen: bar.Note,
+		Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
 		Waivers: known, Explain: rulebook.Of,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))

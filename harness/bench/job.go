@@ -19,11 +19,11 @@ type Job struct {
 	Bytes bool                     // virtual time: encode every packet (real benches always do)
 	Link  string                   // real benches: "auto", "netem" or "relay"
 
-	// Dilation is how many seconds of the machine a second of the Spec lasts on a real bench. It is of the bench and not of the Spec:
-	// what a trace of the run says is in the Spec's time.
+	// Dilation is how many seconds of the machine a second of the Spec lasts on a real bench. It is of the bench and
+	// not of the Spec: what a trace of the run says is in the Spec's time.
 	Dilation vtime.Dilation    // 0 leaves it to the bench, which chooses Least at least
 	Least    vtime.Dilation    // a smaller one was not enough
-	Chosen   func(what string) // is told, before the run, which factor was chosen and what it costs, unless it is 1; may be nil
+	Chosen   func(what string) // is told of a factor above 1 and its cost before the run; may be nil
 
 	// NoProgress is how long a run in real time may stand still while work is left; 0 is a default, see Patience.
 	NoProgress vtime.Duration

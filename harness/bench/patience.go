@@ -7,10 +7,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Patience is how long a run in real time, of which a second lasts k seconds, may stand still while work is left: nothing sent, received, posted or completed by
-// either end. It is NoProgress, if that is set. Otherwise it is four times what all retries of the slower end take, because a
-// transport timer may run for four times its value (IBTA 9.7.6.1.3), long enough for a slow line, for TCP, and for the gaps between
-// messages that come by the clock, and leastPatience of the machine at least.
+// Patience is how long a run in real time, of which a second lasts k seconds, may stand still while work is left:
+// nothing sent, received, posted or completed by either end. It is NoProgress, if that is set. Otherwise it is four
+// times what all retries of the slower end take, because a transport timer may run for four times its value (IBTA
+// 9.7.6.1.3), long enough for a slow line, for TCP, and for the gaps between messages that come by the clock, and
+// leastPatience of the machine at least.
 func (j *Job) Patience(k vtime.Dilation) vtime.Duration {
 	if j.NoProgress > 0 {
 		return j.NoProgress

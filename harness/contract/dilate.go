@@ -13,8 +13,9 @@ const FeatureDilate = "dilate"
 // longestTimeout is that of the largest local ACK timeout code, 31 (IBTA 9.7.6.1.3).
 const longestTimeout = 4096 * vtime.Nanosecond << 31
 
-// Dilate puts orders, of which the first is setup, into the time of a program on a machine on which a second of the run lasts k
-// seconds. One that keeps the run's time is told k; for any other, rates and times become the machine's. The error says what cannot.
+// Dilate puts orders, of which the first is setup, into the time of a program on a machine on which a second of the run
+// lasts k seconds. One that keeps the run's time is told k; for any other, rates and times become the machine's. The
+// error says what cannot.
 func Dilate(orders []Order, caps *Capabilities, k vtime.Dilation) error {
 	switch {
 	case !k.Dilated():
@@ -23,7 +24,8 @@ func Dilate(orders []Order, caps *Capabilities, k vtime.Dilation) error {
 		orders[0].Dilate = k
 		return nil
 	case caps.Has("spec"):
-		return fmt.Errorf("the text of the run, for which it declares spec, is in a time that lasts %s times as long, and it does not declare %s", k, FeatureDilate)
+		return fmt.Errorf("the text of the run, for which it declares spec, is in a time that lasts %s times as long, "+
+			"and it does not declare %s", k, FeatureDilate)
 	}
 	for i := range orders {
 		if err := orders[i].stretch(k); err != nil {
@@ -43,7 +45,8 @@ func (o *Order) stretch(k vtime.Dilation) error {
 	if o.QP != nil {
 		qp := *o.QP
 		if qp.Timeout *= int64(k); qp.Timeout > int64(longestTimeout/vtime.Nanosecond) {
-			return fmt.Errorf("a timeout of %d ns, %s times as long, is beyond code 31; lower --timeout or --dilate", o.Timeout, k)
+			return fmt.Errorf("a timeout of %d ns, %s times as long, is beyond code 31; lower --timeout or --dilate",
+				o.Timeout, k)
 		}
 		o.QP = &qp
 	}

@@ -12,7 +12,8 @@ import (
 func told() []Order {
 	return []Order{
 		{Op: OpSetup, Rate: 10_000_000_000, RTT: 40_000_000, Deadline: 60_000},
-		{Op: OpParam, Name: "ack_delay", Value: "4us"}, {Op: OpParam, Name: "window", Value: "64"}, {Op: OpParam, Name: "off", Value: "0"},
+		{Op: OpParam, Name: "ack_delay", Value: "4us"}, {Op: OpParam, Name: "window", Value: "64"},
+		{Op: OpParam, Name: "off", Value: "0"},
 		{Op: OpQP, QP: &QP{Timeout: 67_108_864, RNRTimer: 14}},
 		{Op: OpWork, Work: &Work{Bytes: 4096, Count: 3, After: 1000}},
 	}
@@ -27,7 +28,8 @@ func TestDilateScales(t *testing.T) {
 	}
 	want := []Order{
 		{Op: OpSetup, Rate: 156_250_000, RTT: 2_560_000_000, Deadline: 3_840_000},
-		{Op: OpParam, Name: "ack_delay", Value: "256us"}, {Op: OpParam, Name: "window", Value: "64"}, {Op: OpParam, Name: "off", Value: "0"},
+		{Op: OpParam, Name: "ack_delay", Value: "256us"}, {Op: OpParam, Name: "window", Value: "64"},
+		{Op: OpParam, Name: "off", Value: "0"},
 		{Op: OpQP, QP: &QP{Timeout: 4_294_967_296, RNRTimer: 14}},
 		{Op: OpWork, Work: &Work{Bytes: 4096, Count: 3, After: 64_000}},
 	}

@@ -40,8 +40,8 @@ type Order struct {
 	Report   string `json:"report,omitempty"` // a file for the reports of a program that has many, see Capabilities.Reports
 	Spec     string `json:"spec,omitempty"`   // the whole run as text, for a program that understands it
 
-	// Dilate is how many seconds of the machine a second of the run lasts, for a program that declares "dilate": all that it is told is
-	// in the run's time but for instants of CLOCK_MONOTONIC. Absent is 1.
+	// Dilate is how many seconds of the machine a second of the run lasts, for a program that declares "dilate": all
+	// that it is told is in the run's time but for instants of CLOCK_MONOTONIC. Absent is 1.
 	Dilate vtime.Dilation `json:"dilate,omitempty"`
 
 	Streams bool `json:"streams,omitempty"` // the kernel's TCP carries the QPs, for a program that declares "tcp"

@@ -14,7 +14,8 @@ import (
 // The words that a program may declare are those that rules ask for and implementations declare: a new one that is not in the list
 // could not be declared, and one that nobody asks for would say nothing.
 func TestWordsAreThoseOfRulesAndImplementations(t *testing.T) {
-	recoveries, features := map[string]bool{contract.Other: true}, map[string]bool{"cm": true, contract.FeatureDilate: true, "spec": true, "tcp": true}
+	recoveries := map[string]bool{contract.Other: true}
+	features := map[string]bool{"cm": true, contract.FeatureDilate: true, "spec": true, "tcp": true}
 	for _, i := range all.Implementations() {
 		recoveries[i.Recover] = true
 		for _, f := range i.Features {

@@ -123,8 +123,8 @@ func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
 	return n
 }
 
-// MeetsRNR reports whether an RNR NAK may come to the requester of a side: its requests take receives, of which there may be too few,
-// or one is crafted.
+// MeetsRNR reports whether an RNR NAK may come to the requester of a side: its requests take receives, of which there
+// may be too few, or one is crafted.
 func MeetsRNR(s *scenario.Spec, side trace.Side) bool {
 	crafted := slices.ContainsFunc(s.Injections, func(in scenario.Injection) bool {
 		return in.To == side && strings.Contains(strings.ToUpper(in.Packet), "RNR")

@@ -56,8 +56,8 @@ func (r Rate) Bytes(d vtime.Duration) Size {
 	return Size(min(q, math.MaxInt64))
 }
 
-// Dilated is the rate on a machine on which a second of the Spec lasts k seconds, rounded to the nearest bit per second. Unlimited
-// stays unlimited, and no rate becomes so.
+// Dilated is the rate on a machine on which a second of the Spec lasts k seconds, rounded to the nearest bit per
+// second. Unlimited stays unlimited, and no rate becomes so.
 func (r Rate) Dilated(k vtime.Dilation) Rate {
 	if r <= 0 {
 		return r

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Dilation is how many seconds of the machine a second of a Spec lasts on a bench with real packets: a power of two from 1 to
-// MaxDilation (Gupta et al., To Infinity and Beyond: Time-Warped Network Emulation, NSDI 2006). A machine that is too slow for a
-// link by some factor then has the time that it needs. Zero is 1.
+// Dilation is how many seconds of the machine a second of a Spec lasts on a bench with real packets: a power of two
+// from 1 to MaxDilation (Gupta et al., To Infinity and Beyond: Time-Warped Network Emulation, NSDI 2006). A machine
+// that is too slow for a link by some factor then has the time that it needs. Zero is 1.
 type Dilation int
 
 // MaxDilation bounds it: at 1024 a round trip of 40 ms takes 41 s.
@@ -40,7 +40,8 @@ func (k Dilation) Doublings() int { return bits.Len(uint(k.Factor())) - 1 }
 // Spec returns how much of the Spec's time passes in d of the machine's, rounded down.
 func (k Dilation) Spec(d Duration) Duration { return d >> k.Doublings() }
 
-// Machine returns how long d of the Spec's time lasts on the machine. It saturates, so that a wait without end stays one.
+// Machine returns how long d of the Spec's time lasts on the machine. It saturates, so that a wait without end stays
+// one.
 func (k Dilation) Machine(d Duration) Duration {
 	n := k.Doublings()
 	switch {

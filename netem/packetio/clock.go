@@ -24,8 +24,9 @@ func Monotonic() int64 {
 	return ts.Nano()
 }
 
-// Timebase is what the processes of a run agree on: when its time begins on the machine's clock, and how long it lasts there. All
-// times of a run are the Spec's. The machine's clock enters here, and in the Clock of a Timebase, and nowhere else.
+// Timebase is what the processes of a run agree on: when its time begins on the machine's clock, and how long it lasts
+// there. All times of a run are the Spec's. The machine's clock enters here, and in the Clock of a Timebase, and
+// nowhere else.
 type Timebase struct {
 	Start    int64          `json:"start_ns"` // CLOCK_MONOTONIC, in nanoseconds
 	Dilation vtime.Dilation `json:"dilate,omitempty"`
@@ -53,7 +54,8 @@ type Clock struct {
 	read   time.Time // when wall was taken
 }
 
-// NewClock returns the machine's own clock, which began at start, in nanoseconds of CLOCK_MONOTONIC as Monotonic returns them.
+// NewClock returns the machine's own clock, which began at start, in nanoseconds of CLOCK_MONOTONIC as Monotonic
+// returns them.
 func NewClock(start int64) *Clock { return Timebase{Start: start}.Clock() }
 
 // Clock returns a clock of the run. It is for one goroutine.

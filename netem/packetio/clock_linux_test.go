@@ -93,7 +93,8 @@ func TestLateIsAboveNothing(t *testing.T) {
 	}
 }
 
-// A dilated clock goes slower by its factor, at whatever instant it is asked, and so do the kernel's stamps; a wait takes longer by it.
+// A dilated clock goes slower by its factor, at whatever instant it is asked, and so do the kernel's stamps; a wait
+// takes longer by it.
 func TestDilatedClock(t *testing.T) {
 	start := Monotonic() - int64(64*time.Second)
 	c, b := Timebase{start, 64}.Clock(), Timebase{start, 64}

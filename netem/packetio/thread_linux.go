@@ -60,11 +60,12 @@ func schedule(policy, own, others uint32) error {
 	return nil
 }
 
-// Prefer gives a program that takes part in a run a larger share of the processors than programs beside the run have; without the
-// privilege it stays as it is, and the certificate tells whether that was enough. It is given to the process group, which is the
-// program with all its threads: Linux gives a priority to a thread, and one that is in a hurry would wait, spinning, for Go's other
-// threads, which have no turn because it spins. A kernel with sched_autogroup shares the processors out by session first: there a
-// priority counts within the session alone, so the program has to be in one of its own, which is preferred as well.
+// Prefer gives a program that takes part in a run a larger share of the processors than programs beside the run have;
+// without the privilege it stays as it is, and the certificate tells whether that was enough. It is given to the
+// process group, which is the program with all its threads: Linux gives a priority to a thread, and one that is in a
+// hurry would wait, spinning, for Go's other threads, which have no turn because it spins. A kernel with
+// sched_autogroup shares the processors out by session first: there a priority counts within the session alone, so the
+// program has to be in one of its own, which is preferred as well.
 func Prefer(pid int) {
 	_ = unix.Setpriority(unix.PRIO_PGRP, pid, preferred)
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte(strconv.Itoa(preferred)), 0)

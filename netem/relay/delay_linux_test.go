@@ -19,7 +19,8 @@ func TestDelayOverVeth(t *testing.T) {
 	const want = 5 * vtime.Millisecond
 	link := spec.Link{Rate: 1e9, Delay: want, Queue: 1000}
 	remote, cmd := r.process(t, relay.Setup{
-		Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: link, BA: link}, Realtime: true,
+		Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB,
+		Link: spec.Duplex{AB: link, BA: link}, Realtime: true,
 	})
 	go r.pace(t, 4000, 1066, 100*vtime.Microsecond)
 	got := r.collect(t, r.b, 4000, 3*time.Second)

@@ -200,7 +200,8 @@ func TestProcess(t *testing.T) {
 	log := t.TempDir() + "/fates"
 	link := spec.Link{Queue: 1000, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1}}
 	remote, cmd := r.process(t, relay.Setup{
-		Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: link, BA: link}, SeedAB: 3, Log: log,
+		Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB,
+		Link: spec.Duplex{AB: link, BA: link}, SeedAB: 3, Log: log,
 	})
 	r.pace(t, 300, 100, 20*vtime.Microsecond)
 	if got := r.collect(t, r.b, 300, time.Second); len(got) != 300 {
@@ -257,7 +258,8 @@ func compareLog(t *testing.T, path string, got []arrival) {
 func TestRemoteErrors(t *testing.T) {
 	r := newRig(t)
 	link := spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
-	remote, cmd := r.process(t, relay.Setup{Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB, Link: link})
+	remote, cmd := r.process(t, relay.Setup{Timebase: packetio.Timebase{Start: r.start},
+		A: topology.PortA, B: topology.PortB, Link: link})
 	if _, err := remote.Phase(relay.Command{Phase: "sideways"}); err == nil || !strings.Contains(err.Error(), "sideways") {
 		t.Errorf("phase sideways: %v", err)
 	}
@@ -381,7 +383,8 @@ func BenchmarkRelay(b *testing.B) {
 	r := newRig(b)
 	x, y := r.cable(b)
 	remote, cmd := r.process(b, relay.Setup{
-		Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB, Link: spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}},
+		Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB,
+		Link: spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}},
 	})
 	const count = 1 << 17
 	var direct, relayed float64

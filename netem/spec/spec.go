@@ -59,8 +59,8 @@ type Loss struct {
 	File                    string         // Tape
 }
 
-// Dilated is the link as a machine has to make it on which a second of the Spec lasts k seconds: what carries fewer packets in the
-// same time, later. Queues and shares count packets and stay.
+// Dilated is the link as a machine has to make it on which a second of the Spec lasts k seconds: what carries fewer
+// packets in the same time, later. Queues and shares count packets and stay.
 func (l Link) Dilated(k vtime.Dilation) Link {
 	l.Rate, l.Port = l.Rate.Dilated(k), l.Port.Dilated(k)
 	l.Delay, l.Jitter, l.Loss.Slot = k.Machine(l.Delay), k.Machine(l.Jitter), k.Machine(l.Loss.Slot)

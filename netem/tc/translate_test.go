@@ -34,9 +34,11 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// A link that a slower clock sees as the Spec's has a 64th of the rate and 64 times the delay; what counts packets stays.
+// A link that a slower clock sees as the Spec's has a 64th of the rate and 64 times the delay; what counts packets
+// stays.
 func TestTranslateDilated(t *testing.T) {
-	link := spec.Link{Rate: 10e9, Delay: 20 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 1000, Loss: spec.Loss{Model: spec.Bernoulli, P: 1e-4}}
+	link := spec.Link{Rate: 10e9, Delay: 20 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 1000,
+		Loss: spec.Loss{Model: spec.Bernoulli, P: 1e-4}}
 	plain, err := Translate(link, Options{Packet: 1106})
 	if err != nil {
 		t.Fatal(err)

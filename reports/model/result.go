@@ -26,7 +26,7 @@ type Result struct {
 	Wall      float64   `json:"wall_seconds"`
 	Command   string    `json:"command"` // reproduces the run
 	Bench     string    `json:"bench"`
-	Dilated   int       `json:"dilated,omitempty"` // all times are the Spec's, of which a second lasted so many on the machine; 0 in virtual time
+	Dilated   int       `json:"dilated,omitempty"` // how many seconds of the machine one of the Spec lasted; 0 in virtual time
 	Stretches bool      `json:"-"`                 // the bench chose Dilated and could have chosen more
 	Impl      [2]string `json:"impl"`              // at A and B
 	Spec      string    `json:"spec"`              // canonical text

@@ -39,7 +39,8 @@ func (b Bench) Real(first func(), progress func(share float64, what string)) (*s
 			if err != nil {
 				return targets.Run{}, err
 			}
-			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto, Link: b.Link, Dilate: b.Dilate,
+			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto,
+				Link: b.Link, Dilate: b.Dilate,
 				Version: build.Version(), Commit: build.Commit()}, b.Attempts)
 			return targets.Run{Summary: r.Summary, Spec: s}, err
 		},

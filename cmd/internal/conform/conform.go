@@ -237,7 +237,9 @@ func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
 
 // run takes one scenario through the pipeline, again while its link is not what the scenario says.
 func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error) {
-	r, err := run.Repeat(ctx, s.Attempts, func(t run.Try) (*model.Result, error) { return s.once(ctx, impl, sc, spec, t) })
+	r, err := run.Repeat(ctx, s.Attempts, func(t run.Try) (*model.Result, error) {
+		return s.once(ctx, impl, sc, spec, t)
+	})
 	if r != nil && s.Ended != nil {
 		s.Ended(impl, sc.Name, r)
 	}
@@ -269,7 +271,8 @@ func (s *Session) job(b bench.Bench, impl string, spec *scenario.Spec) (*device.
 	return &device.Job{Spec: spec, Bench: b, Impls: [2]engine.Implementation{i, peer}}, nil
 }
 
-func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec, t run.Try) (*model.Result, error) {
+func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec,
+	t run.Try) (*model.Result, error) {
 	s.Bound(spec)
 	job, err := s.job(s.Runner, impl, spec)
 	if err != nil {

@@ -147,7 +147,8 @@ func (c *check) run(ctx context.Context, s *scenario.Spec, t run.Try) (*model.Re
 	if err != nil {
 		return nil, err
 	}
-	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls, Rules: rules.All(), Link: "auto", Least: t.Least, Version: build.Version(), Commit: build.Commit()})
+	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls, Rules: rules.All(), Link: "auto",
+		Least: t.Least, Version: build.Version(), Commit: build.Commit()})
 }
 
 // verdict is what is wrong with a run, in one line: the run itself, or the first required rule that it broke.

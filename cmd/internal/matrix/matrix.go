@@ -284,7 +284,8 @@ func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
 }
 
 // once makes one run of a cell.
-func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t run.Try, show func(float64, string)) (*model.Result, error) {
+func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t run.Try,
+	show func(float64, string)) (*model.Result, error) {
 	s, b, err := o.place(row, link)
 	if err != nil {
 		return nil, err
@@ -294,7 +295,8 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t r
 		folder = run.AttemptFolder(filepath.Join(o.Folder, row.folder(), link.Name), t.Number)
 	}
 	return run.Execute(ctx, run.Options{
-		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto, Link: o.Link, Still: o.Still, Dilate: o.Dilate, Least: t.Least, Store: o.Store,
+		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto,
+		Link: o.Link, Still: o.Still, Dilate: o.Dilate, Least: t.Least, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
 		Waivers: rule.WaivedIn("", o.Waivers), Several: true, Explain: o.Explain,
 	})

@@ -134,7 +134,8 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 	}
 	m.session.Bound(s)
 	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls, Codec: run.CodecAuto, Link: m.session.Link,
-		Still: vtime.FromStd(m.session.Still), Dilate: m.session.Dilate, Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
+		Still: vtime.FromStd(m.session.Still), Dilate: m.session.Dilate,
+		Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
 	m.keep(r)
 	return targets.Run{Summary: r.Summary, Spec: s}, err
 }

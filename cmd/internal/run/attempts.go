@@ -10,14 +10,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Repeat makes a run until it is not INVALID, at most so often, and returns the last result. A run whose link was not what the Spec
-// says proves too little about the implementation, so it is made again; a failure that stands or an error never is, nor a run in virtual time,
-// which would end the same way, nor one that was interrupted. Where the machine was late and the bench may choose, the next attempt has
-// twice the time.
+// Repeat makes a run until it is not INVALID, at most so often, and returns the last result. A run whose link was not
+// what the Spec says proves too little about the implementation, so it is made again; a failure that stands or an error
+// never is, nor a run in virtual time, which would end the same way, nor one that was interrupted. Where the machine
+// was late and the bench may choose, the next attempt has twice the time.
 func Repeat(ctx context.Context, most int, once func(Try) (*model.Result, error)) (*model.Result, error) {
 	for t := (Try{Number: 1}); ; t.Number++ {
 		r, err := once(t)
-		if err != nil || r == nil || r.Status != rule.Invalid.String() || r.Bench == "sim" || t.Number >= most || ctx.Err() != nil {
+		if err != nil || r == nil || r.Status != rule.Invalid.String() || r.Bench == "sim" ||
+			t.Number >= most || ctx.Err() != nil {
 			return r, err
 		}
 		t.Least = max(t.Least, slower(r))

@@ -158,9 +158,11 @@ func TestOnlyInvalidIsRepeated(t *testing.T) {
 	}
 }
 
-// After a run for which the machine was late the next has twice the time, where the bench may choose; after any other the same.
+// After a run for which the machine was late the next has twice the time, where the bench may choose; after any other
+// the same.
 func TestLateRunsAreSlower(t *testing.T) {
-	late, lost := certify.Item{Name: "endpoint A waited", Property: validity.Lateness}, certify.Item{Name: "A>B loss", Property: validity.Loss}
+	late := certify.Item{Name: "endpoint A waited", Property: validity.Lateness}
+	lost := certify.Item{Name: "A>B loss", Property: validity.Loss}
 	for _, c := range []struct {
 		name    string
 		dilated int
@@ -177,7 +179,8 @@ func TestLateRunsAreSlower(t *testing.T) {
 		var least []vtime.Dilation
 		_, err := Repeat(t.Context(), 3, func(try Try) (*model.Result, error) {
 			least = append(least, try.Least)
-			return &model.Result{Bench: "netns", Status: "INVALID", Dilated: max(c.dilated, int(try.Least)), Stretches: c.chosen,
+			return &model.Result{Bench: "netns", Status: "INVALID", Dilated: max(c.dilated, int(try.Least)),
+				Stretches:    c.chosen,
 				Certificates: []certify.Certificate{certify.Issue("during", []certify.Item{{OK: true}, c.failed})}}, nil
 		})
 		if err != nil || !slices.Equal(least, c.want) {

@@ -23,7 +23,7 @@ import (
 
 // Bench runs a Spec with real packets between network namespaces on this host.
 type Bench struct {
-	Self   string         // the binary that knows the hidden commands "process endpoint", "process box", "process relay", "process host" and "process janitor"
+	Self   string         // the binary that knows the hidden commands "process endpoint", box, relay, host and janitor
 	Expose string         // names the namespaces while the run lasts; "" leaves them anonymous
 	Device *device.Device // stands at one end in place of an endpoint; nil is none
 

@@ -47,8 +47,9 @@ func prompt(p *party.Parties) (items []certify.Item) {
 			most = promptOverTCP
 		}
 		items = append(items, certify.Item{
-			Name: e.Name + " waited", Want: "at most " + most.String(), Got: e.Late.Std().Round(time.Microsecond).String(),
-			Bound: "what rules allow for a reaction; leave more processor time to the run, raise --dilate, or lower the rate", OK: e.Late <= most,
+			Name: e.Name + " waited", Want: "at most " + most.String(),
+			Got: e.Late.Std().Round(time.Microsecond).String(), OK: e.Late <= most,
+			Bound:    "what rules allow for a reaction; leave more processor time to the run, raise --dilate, or lower the rate",
 			Property: validity.Lateness,
 		}, certify.Item{
 			Name: e.Name + " receive drops", Want: "0", Got: fmt.Sprint(e.End.Dropped),

@@ -29,10 +29,11 @@ func (b *Bench) undilatable(job *bench.Job) string {
 			continue
 		}
 		if slices.Contains(impl.Features, "spec") {
-			return fmt.Sprintf("%s reads the text of the run and does not declare %s", impl.Name, contract.FeatureDilate)
+			return impl.Name + " reads the text of the run and does not declare " + contract.FeatureDilate
 		}
 		if drive.MeetsRNR(job.Spec, trace.Side(side)) {
-			return fmt.Sprintf("%s may be sent RNR NAKs, whose timer is a fixed code, and does not declare %s", impl.Name, contract.FeatureDilate)
+			return impl.Name + " may be sent RNR NAKs, whose timer is a fixed code, and does not declare " +
+				contract.FeatureDilate
 		}
 	}
 	return ""
@@ -49,7 +50,8 @@ func (b *Bench) dilatable(job *bench.Job) error {
 	return nil
 }
 
-// dilate chooses how long a second of the Spec lasts: as the job says, or as long as this machine, as it is now, is expected to need.
+// dilate chooses how long a second of the Spec lasts: as the job says, or as long as this machine, as it is now, is
+// expected to need.
 func (s *session) dilate(ctx context.Context) (vtime.Dilation, error) {
 	k, why := s.job.Dilation, "as asked for"
 	switch {
@@ -89,12 +91,12 @@ func expected(h measure.Host, packets float64) (vtime.Dilation, string) {
 	for float64(k) < max(byRate, byLate) && k < vtime.MaxDilation {
 		k = k.Doubled()
 	}
-	return k, fmt.Sprintf("the link may carry %.2g packets in a second, this machine carries some %.2g now, and lets a thread wait for %s",
-		packets, spareFrames*h.Packets, h.Late.Short())
+	return k, fmt.Sprintf("the link may carry %.2g packets in a second, this machine carries some %.2g now, "+
+		"and lets a thread wait for %s", packets, spareFrames*h.Packets, h.Late.Short())
 }
 
-// demand is how many packets a second of the Spec has at most, both directions together: what the lines carry or the queues of the
-// connections let out in a round trip; 0 of a link without a rate, of which nothing is expected.
+// demand is how many packets a second of the Spec has at most, both directions together: what the lines carry or the
+// queues of the connections let out in a round trip; 0 of a link without a rate, of which nothing is expected.
 func demand(s *scenario.Spec) (packets float64) {
 	for side, l := range plan.RouteOf(s, false).WAN().Ways() {
 		if l.Rate == 0 {
@@ -125,7 +127,7 @@ func cost(s *scenario.Spec, k vtime.Dilation) string {
 			length = max(length, rate.Time(bytes)+s.RTT())
 		}
 	}
-	const measured, rest = 6, 100 * vtime.Millisecond // round trips of the measurements, and what is waited for at the end
+	const measured, rest = 6, 100 * vtime.Millisecond // round trips of the measurements, and the wait at the end
 	whole := k.Machine(length + measured*s.RTT() + rest)
 	return fmt.Sprintf("%s of the Spec without losses take %.0f s", length.Short(), math.Ceil(whole.Seconds()))
 }

@@ -24,7 +24,8 @@ func TestWhatCannotBeDilated(t *testing.T) {
 		device     *device.Device
 	}{
 		{"load write msg=1KiB count=1", "", [2]engine.Implementation{{Name: "gbn"}, {Name: "gbn"}}, nil},
-		{"load write msg=1KiB count=1", "a device keeps the machine's time", [2]engine.Implementation{{Name: "gbn"}, {Name: "rxe"}}, &device.Device{}},
+		{"load write msg=1KiB count=1", "a device keeps the machine's time",
+			[2]engine.Implementation{{Name: "gbn"}, {Name: "rxe"}}, &device.Device{}},
 		{"load write msg=1KiB count=1", "", mine(), nil},
 		{"load write msg=1KiB count=1", "does not declare dilate", mine("spec"), nil},
 		{"load write msg=1KiB count=1", "", mine("spec", "dilate"), nil},
@@ -38,7 +39,8 @@ func TestWhatCannotBeDilated(t *testing.T) {
 		}
 		b, job := &Bench{Device: c.device}, &bench.Job{Spec: s, Impls: c.impls, Dilation: 8}
 		err = b.dilatable(job)
-		if refused := err != nil; refused != (c.want != "") || refused && (!errors.Is(err, bench.ErrUnsupported) || !strings.Contains(err.Error(), c.want)) {
+		if refused := err != nil; refused != (c.want != "") ||
+			refused && (!errors.Is(err, bench.ErrUnsupported) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q, %v: %v; want %q", c.spec, c.impls[0].Features, err, c.want)
 		}
 		if job.Dilation = 1; b.dilatable(job) != nil {

@@ -119,7 +119,8 @@ func (s *session) build(ctx context.Context) (err error) {
 	if err := s.join(); err != nil {
 		return err
 	}
-	devices, learned, err := device.Introduce(s.bench.Device, device.Site{Network: s.network, Base: s.base.Start, Fact: s.fact, Fault: faultAt}, s.spec)
+	site := device.Site{Network: s.network, Base: s.base.Start, Fact: s.fact, Fault: faultAt}
+	devices, learned, err := device.Introduce(s.bench.Device, site, s.spec)
 	if err != nil {
 		return err
 	}

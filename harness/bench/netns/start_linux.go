@@ -56,7 +56,8 @@ func (s *session) startParty(n *topology.Namespace, role string, side trace.Side
 	}
 	order := setup(s.spec, side)
 	order.Device, order.Report, order.Streams = strings.Join(devices, " "), path, streams
-	e, err := party.Start(c, party.Options{Name: nameOf(role, side, impl), Side: side, Fault: faultOf(side, impl), Dilate: s.base.Dilation, Report: events,
+	e, err := party.Start(c, party.Options{Name: nameOf(role, side, impl), Side: side, Fault: faultOf(side, impl),
+		Dilate: s.base.Dilation, Report: events,
 		Orders: append([]contract.Order{order}, drive.Orders(s.spec, side)...)})
 	if err != nil {
 		return nil, err

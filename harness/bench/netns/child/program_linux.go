@@ -56,8 +56,9 @@ func notStarted(path string, err error) string {
 	return err.Error()
 }
 
-// piped starts a command with pipes, in a session of its own: an interrupt from the terminal is for the bench, which then ends its
-// children in order, and a kernel that shares processors out by session has one to prefer. How is the last step.
+// piped starts a command with pipes, in a session of its own: an interrupt from the terminal is for the bench, which
+// then ends its children in order, and a kernel that shares processors out by session has one to prefer. How is the
+// last step.
 func piped(name string, cmd *exec.Cmd, how func() error) (*contract.Program, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

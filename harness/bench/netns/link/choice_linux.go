@@ -98,7 +98,8 @@ func divide(d spec.Duplex) (before, behind spec.Duplex) {
 func unfit(h *plan.Hop, sp *scenario.Spec, k vtime.Dilation) error {
 	_, behind := divide(h.Link)
 	for _, l := range []spec.Link{behind.AB, behind.BA} {
-		if _, err := tc.Translate(l.Dilated(k), tc.Options{Packet: sp.QP[0].MTU + plan.FrameOverhead}); errors.Is(err, tc.ErrUnsupported) {
+		_, err := tc.Translate(l.Dilated(k), tc.Options{Packet: sp.QP[0].MTU + plan.FrameOverhead})
+		if errors.Is(err, tc.ErrUnsupported) {
 			return err
 		}
 	}

@@ -93,7 +93,8 @@ func (l *relayStage) setup(log string) (relay.Setup, error) {
 	if err != nil {
 		return relay.Setup{}, fmt.Errorf("netns: relay: %w", err)
 	}
-	setup := relay.Setup{Timebase: l.site.Base, A: l.site.Ports[trace.A], B: l.site.Ports[trace.B], Qdisc: l.qdisc, Link: l.does, Faults: l.hop.Faults,
+	setup := relay.Setup{Timebase: l.site.Base, A: l.site.Ports[trace.A], B: l.site.Ports[trace.B], Qdisc: l.qdisc,
+		Link: l.does, Faults: l.hop.Faults,
 		SeedAB: l.hop.Seeds[trace.A], SeedBA: l.hop.Seeds[trace.B],
 		Dialect: dialect, Foreign: relay.Drop, Log: log, Realtime: true}
 	for _, f := range l.forged {

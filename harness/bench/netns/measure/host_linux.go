@@ -27,12 +27,13 @@ const (
 	hostFor   = 100 * time.Millisecond // each of the two measurements
 	hostBytes = 1024                   // of a datagram
 
-	// hops is how many times as long a packet of a run takes as a datagram over a pair of sockets: measured on two processors with
-	// go-back-N, packets of 1 KiB and the relay, 90 000 a second beside 400 000.
+	// hops is how many times as long a packet of a run takes as a datagram over a pair of sockets: measured on two
+	// processors with go-back-N, packets of 1 KiB and the relay, 90 000 a second beside 400 000.
 	hops = 4
 )
 
-// HostMain is the body of a process that measures the machine as endpoints find it, in a session of its own, and says so as JSON.
+// HostMain is the body of a process that measures the machine as endpoints find it, in a session of its own, and says
+// so as JSON.
 func HostMain(stdout io.Writer) error {
 	packetio.Prefer(os.Getpid())
 	if err := packetio.LockThread(); err != nil {
@@ -58,7 +59,8 @@ var now struct {
 // fresh is how long a measurement is trusted: a suite makes many short runs.
 const fresh = 10 * time.Second
 
-// Now measures the machine, unless that was done a moment ago, by the binary that knows the hidden command "process host".
+// Now measures the machine, unless that was done a moment ago, by the binary that knows the hidden command "process
+// host".
 func Now(ctx context.Context, self string) (Host, error) {
 	now.Lock()
 	defer now.Unlock()
@@ -100,8 +102,8 @@ func (h *Host) sleep() error {
 	return nil
 }
 
-// work notes how many datagrams cross a pair of sockets, and for how long a thread that has much to do stands still meanwhile: who
-// sleeps is served sooner.
+// work notes how many datagrams cross a pair of sockets, and for how long a thread that has much to do stands still
+// meanwhile: who sleeps is served sooner.
 func (h *Host) work() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -62,7 +62,8 @@ func (s *Setup) probe(ctx context.Context) (idle *Idle, err error) {
 	idle = &Idle{hop: s.Hop}
 	for side, link := range s.Hop.Ways() {
 		p := &probe{ctx: ctx, from: trace.Side(side), clock: s.Clock, mouth: mouths[side], tx: ears[side], rx: ears[1-side],
-			mtu: s.MTU, rate: link.Rate, queue: link.Queue, patience: s.RTT + s.Clock.Dilation.Spec(probePatience), sent: map[psn.PSN]vtime.Time{}}
+			mtu: s.MTU, rate: link.Rate, queue: link.Queue, sent: map[psn.PSN]vtime.Time{},
+			patience: s.RTT + s.Clock.Dilation.Spec(probePatience)}
 		if err := p.run(); err != nil {
 			return nil, fmt.Errorf("netns: probe from %s: %w", p.from, err)
 		}

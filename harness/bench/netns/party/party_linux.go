@@ -65,7 +65,8 @@ type Options struct {
 // there is an error.
 func Start(c *child.Child, o Options) (*Party, error) {
 	c.Name = o.Name
-	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report, base: packetio.Timebase{Dilation: o.Dilate}, orders: json.NewEncoder(c.Stdin),
+	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report,
+		base: packetio.Timebase{Dilation: o.Dilate}, orders: json.NewEncoder(c.Stdin),
 		answers: make(chan Answer, 16), Counters: map[string]int64{}}
 	packetio.Prefer(c.PID)
 	go e.listen()

@@ -95,7 +95,8 @@ func (p *process) stop() error {
 			return err
 		}
 	}
-	a := farewell{Report: contract.Report{Event: contract.SaysStopped, Late: int64(p.clock.Dilation.Machine(p.late) / vtime.Nanosecond), MaxMemory: peakMemory(),
+	a := farewell{Report: contract.Report{Event: contract.SaysStopped,
+		Late: int64(p.clock.Dilation.Machine(p.late) / vtime.Nanosecond), MaxMemory: peakMemory(),
 		Processor: int64(processorTime() - p.used)}}
 	for i := range p.devices {
 		counts, err := p.devices[i].Counts()

@@ -53,7 +53,8 @@ const tapBuffer = 64 << 20
 
 // Start opens the device and begins to spool.
 func Start(o Options) (*Tap, error) {
-	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base.Start), spool: newSpool(o.Place, o.File), ended: make(chan struct{})}
+	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base.Start), spool: newSpool(o.Place, o.File),
+		ended: make(chan struct{})}
 	var err error
 	if t.port, err = o.Open(o.Base.Clock(), packetio.Options{Outgoing: true, Buffer: tapBuffer}); err != nil {
 		return nil, err
