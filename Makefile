@@ -57,8 +57,8 @@ peers-lab: build ## the same with the kernel's soft-RoCE, in a guest (needs gcc)
 	$(PEERS) --bench lab --deterministic --guest-limit 2h --waivers rxe --guest-with images/example-c/gbn \
 		--impl gbn,irn,rxe,exec:images/example-c/gbn-repaired --out out/peers-lab --html out/peers-lab.html
 
-reproducible: ## the programs of a release and of gauntlet/endpoint again, in another folder and with nothing cached: the same bytes
-	.ci/reproducible
+reproducible: ## the program of gauntlet/endpoint again (ALL=all: that of a release too), in another folder and with nothing cached: the same bytes
+	.ci/reproducible $(ALL)
 
 release: ## static programs for six systems, checksums, bills of materials and an image, of the last commit, in out/release
 	.ci/release
