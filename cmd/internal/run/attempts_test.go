@@ -23,11 +23,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// late is a bench whose first runs have a link that is not what the Spec says.
+// late is a bench whose first runs have a link that is not what the Spec says, and end with an error.
 type late struct {
 	sim.Bench
 	bad  int
 	runs *int
+	err  error
 }
 
 // Run implements bench.Bench.
@@ -36,6 +37,7 @@ func (b late) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) 
 	ev, err := b.Bench.Run(ctx, job)
 	if *b.runs <= b.bad {
 		ev.Certificates = append(ev.Certificates, certify.Certificate{When: "during", Reason: "late"})
+		err = errors.Join(err, b.err)
 	}
 	return ev, err
 }
@@ -77,6 +79,18 @@ func TestAttempts(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(r.Folder, "result.json")); err != nil || strings.Count(string(text), `"status": "INVALID"`) < len(r.Earlier) {
 			t.Errorf("%s: result.json does not name the attempts before it: %v", c.name, err)
 		}
+	}
+}
+
+// TestFaultOverABadLinkIsRepeated makes a run again whose end was not done in time over a link that may have been the cause.
+func TestFaultOverABadLinkIsRepeated(t *testing.T) {
+	runs := 0
+	o := options(t, lossy)
+	o.Bench, o.Name = late{bad: 1, runs: &runs, err: &bench.Fault{Program: "gbn", Err: errors.New("not done")}}, "netns"
+	r, err := Attempts(t.Context(), o, 3, func(int, *model.Result) {})
+	must(t, err)
+	if r.Status != "PASS" || runs != 2 {
+		t.Errorf("%s %q after %d runs; want PASS after 2", r.Status, r.Reason, runs)
 	}
 }
 

@@ -101,8 +101,8 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	err = p.close(r, outcome, err)
 	r.Wall = time.Since(started).Seconds()
 	settle(r, err)
-	if r.Fault != nil {
-		err = nil // the result says it
+	if bench.FaultOf(err) != nil {
+		err = nil // the result says it, of a link that may have been the cause too
 	}
 	if finishErr := p.folder.finish(r, o.Explain); err == nil && finishErr != nil {
 		err = finishErr
