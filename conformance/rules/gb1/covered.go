@@ -1,0 +1,90 @@
+package gb1
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func rackLost() rule.Rule {
+	return rule.Rule{
+		ID: "GB1-RTX-008", Level: rule.Must,
+		Title: "When a RACK is lost the next one covers its gap, and what is sent again in excess is acknowledged as a duplicate",
+		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47", Requirement: "Everything between the last RACK and this one is put into the " +
+			"retransmission queue."},
+		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses, Features: features,
+		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
+		New: func(c *rule.Context) rule.Check {
+			r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder, "%s came again and is not answered; an ACK expected")}
+			r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
+			r.answer.Prompt = true
+			return rule.Check{Sight: r.sight, Event: r.event}
+		},
+	}
+}
+
+// covered follows the packet that a lost RACK asked for, and the duplicates that its successor brings about.
+type covered struct {
+	c       *rule.Context
+	m       *model
+	waiting bool // a RACK of missing was lost, and missing has not been sent again
+	missing psn.PSN
+	next    bool // another RACK has come since
+	at      vtime.Time
+	record  uint64
+
+	answer *rule.Obligation // to a duplicate
+	told   bool             // something has been acknowledged,
+	acked  psn.PSN          // up to here: the first acknowledgement of what is behind waits for the data of READs before it
+}
+
+func (r *covered) sight(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	switch s.Point {
+	case trace.ResponderOut:
+		if isRACK(p) && s.Rec.Lost() && !r.waiting && !p.PSN.Less(c.UNA) && !r.m.covers(p.PSN) {
+			r.waiting, r.next, r.missing, r.at, r.record = true, false, p.PSN, s.At, s.Index
+		}
+		if last, ok := rule.Acknowledged(p); ok {
+			r.acknowledged(last)
+		}
+		if p.AETH.Syndrome.IsRNR() {
+			r.answer.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) }) // it was not a duplicate: nothing from the packet on that found no receive was taken
+		}
+	case trace.RequesterIn:
+		r.next = r.m.response(s) && r.waiting && r.missing.LessEq(p.PSN) || r.next
+	case trace.RequesterOut:
+		r.m.sent(s)
+		if r.waiting && p.PSN == r.missing && s.Relation == rule.Again {
+			if r.next {
+				c.Met()
+			}
+			r.waiting = false
+		}
+	default:
+		if s.Relation == rule.Duplicate && rule.IsData(p.Opcode) && p.AckReq && !r.answer.Owed() && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
+			r.answer.Arise(s, p.PSN)
+		}
+	}
+	r.waiting = r.waiting && !r.missing.Less(c.UNA)
+}
+
+// acknowledged takes an acknowledgement that leaves.
+func (r *covered) acknowledged(last psn.PSN) {
+	if !r.told || r.acked.Less(last) {
+		r.told, r.acked = true, last
+	}
+	r.answer.Excuse(func(d rule.Debt) bool { return d.PSN.LessEq(last) })
+}
+
+// event notices that the timer had to bring the packet back.
+func (r *covered) event(e *trace.Event) {
+	if e.Kind == trace.Timeout && r.c.Mine(e) {
+		if r.waiting && r.next && !r.m.void && !r.c.Port.Lags(r.at, e.At) {
+			r.c.FailAt(r.at, r.record, rule.Requester, r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
+		}
+		r.waiting = false
+	}
+	r.m.event(e)
+}

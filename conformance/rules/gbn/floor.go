@@ -1,0 +1,75 @@
+package gbn
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+func nakAcknowledges() rule.Rule {
+	return rule.Rule{
+		ID: "GBN-RTX-002", Level: rule.Must,
+		Title: "A NAK of P acknowledges every PSN before P: none of them is sent again",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a PSN earlier than that " +
+			"of the NAK."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
+		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			f := floor{c: c, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
+			return rule.Check{Sight: f.sight, Event: f.event}
+		},
+	}
+}
+
+// floor is the PSN of the latest NAK that acknowledged something.
+type floor struct {
+	c     *rule.Context
+	flow  flow
+	known bool
+	psn   psn.PSN
+	at    vtime.Time
+	// A response or a timeout may have made the requester go back, or skip what is acknowledged, and that has not been seen
+	// yet. A NAK that comes now crosses it, and is not judged.
+	due    bool
+	target psn.PSN // where it goes
+	since  vtime.Time
+}
+
+func (f *floor) sight(s *rule.Sight) {
+	c, p := f.c, s.Pkt.PSN
+	if s.Point == trace.RequesterIn {
+		f.response(s)
+		return
+	}
+	// A READ before the floor may wait for data; RC-READ-002 judges where it is re-issued from.
+	switch {
+	case !f.known || s.Relation != rule.Again || !rule.IsData(s.Pkt.Opcode) || f.flow.drains(c, s, f.at):
+	case p.Less(f.psn) && p.Less(c.UNA):
+		c.Failf(rule.Requester, "%s is sent again although a NAK of %s acknowledged it", c.Rel(p), c.Rel(f.psn))
+	case p == f.psn:
+		c.Met()
+	}
+	f.due = f.due && (f.flow.drains(c, s, f.since) || p.Less(f.target))
+	f.flow.sent(c, s)
+}
+
+func (f *floor) response(s *rule.Sight) {
+	c, p := f.c, s.Pkt.PSN
+	if !s.Intact() || !p.In(c.UNA, c.MAX) || c.GoBackChunk() != 0 {
+		return
+	}
+	if rule.IsNAK(s.Pkt) && p != c.UNA {
+		f.known, f.psn, f.at = !f.due, p, s.At
+	}
+	// An ACK moves the requester only while it retransmits, or when it says that READ data are missing.
+	if rule.IsNAK(s.Pkt) || f.flow.next != c.MAX || c.OutstandingReads() > 0 {
+		f.due, f.target, f.since = true, p, s.At
+	}
+}
+
+func (f *floor) event(e *trace.Event) {
+	if e.Kind == trace.Timeout && f.c.Mine(e) {
+		f.due, f.target, f.since = true, f.c.UNA, e.At
+	}
+}
