@@ -154,9 +154,7 @@ func (f *File) verbs() map[string]func(words []string, rest string) error {
 		"impl": f.impl, "device": word(&f.Device), "bench": list(&f.Benches), "link": word(&f.Link),
 		"profile":   list(&f.Profiles),
 		"scenarios": func(_ []string, rest string) error { f.Scenarios = rest; return nil },
-		"links": list(
-			&f.Links,
-		), "targets": list(&f.Targets), "waivers": list(&f.Waivers), "baseline": word(&f.Baseline),
+		"links":     list(&f.Links), "targets": list(&f.Targets), "waivers": list(&f.Waivers), "baseline": word(&f.Baseline),
 		"budget": func(_ []string, rest string) error {
 			minutes, err := number(rest, 1, maxBudget)
 			f.Budget = time.Duration(minutes) * time.Minute
