@@ -118,7 +118,7 @@ race: ## unit and golden tests, in random order, under the race detector (which 
 
 netns: ## the tests in real time: namespaces, programs and containers; they need the machine for themselves, and root
 	@if [[ $$(id -u) != 0 ]]; then echo "make netns needs root: sudo make netns"; exit 2; fi
-	.ci/tagged netns -v -parallel=3 2>&1 | .ci/summary
+	.ci/tagged netns -v -parallel=4 2>&1 | .ci/summary
 
 lab: ## the tests that boot guests; without a way to do so they are skipped, with the reason
 	.ci/tagged lab -v -parallel=3 2>&1 | .ci/summary

@@ -32,6 +32,7 @@ func TestALieIsFoundOut(t *testing.T) {
 	needExample(t)
 	for _, l := range lies {
 		t.Run(l.name, func(t *testing.T) {
+			beside(t)
 			o := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--impl", "exec:"+l.build(t), "--rate", "100M", "--rtt", "2ms", "--msg", "8KiB",
 				"--count", "100", "--attempts", attempts, "--json", "--quiet")
 			found := l.rule == ""

@@ -59,6 +59,7 @@ func checkPeers(t *testing.T, c *model.Cell, faulty bool) {
 
 // As processes, on any machine with namespaces.
 func TestPeersAsProcesses(t *testing.T) {
+	beside(t)
 	programs, dir := example(t), t.TempDir()
 	impls := []string{"gbn", programs + "/gbn", programs + "/gbn-repaired"}
 	must(t, os.WriteFile(filepath.Join(dir, "gap.txt"), []byte(gapLink), 0o644))

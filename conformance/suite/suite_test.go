@@ -44,14 +44,14 @@ func play(b bench.Bench, find func(string) (engine.Implementation, bool)) player
 	}
 }
 
-// TestConformance is the suite under go test: every scenario in virtual time, and with -short every fifth. Ginkgo's own
+// TestConformance is the suite under go test: every scenario in virtual time, and with -short every tenth. Ginkgo's own
 // flags select and report: go test ./conformance/suite -ginkgo.label-filter=family:NEG -ginkgo.junit-report=F.
 func TestConformance(t *testing.T) {
 	globals.Reset()
 	list := scenarios.All()
 	if testing.Short() {
 		n := 0
-		list = slices.DeleteFunc(list, func(scenarios.Scenario) bool { n++; return n%5 != 0 })
+		list = slices.DeleteFunc(list, func(scenarios.Scenario) bool { n++; return n%10 != 0 })
 	}
 	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: list, Bench: "sim", Features: declared(),
 		Run: play(sim.Bench{}, all.Find)})

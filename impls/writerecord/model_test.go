@@ -46,6 +46,9 @@ func TestDeliveredFraction(t *testing.T) {
 			continue
 		}
 		for _, p := range []float64{0.001, 0.005, 0.01, 0.05} {
+			if testing.Short() && p < 0.05 {
+				continue
+			}
 			for _, op := range []engine.Op{engine.OpSend, engine.OpWrite} {
 				count := max(128, 32<<20/size)
 				text := fmt.Sprintf("impl writerecord\nlink rate=10G delay=10us\nloss random p=%v\nseed %d\nload %s msg=%d count=%d\n",

@@ -199,6 +199,10 @@ func TestOmissions(t *testing.T) {
 // rate is not.
 func TestRealProcessesPass(t *testing.T) {
 	const packets = 200_000
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 2
+	}
 	for _, l := range []spec.Loss{
 		{Model: spec.Bernoulli, P: 1e-4},
 		{Model: spec.Bernoulli, P: 0.3},
@@ -210,7 +214,7 @@ func TestRealProcessesPass(t *testing.T) {
 		twice := l
 		twice.P, twice.P13, twice.P14 = 2*l.P, 2*l.P13, 2*l.P14
 		caught := 0
-		for seed := range uint64(20) {
+		for seed := range seeds {
 			if c := Certify("during", DefaultBounds(), observe(t, l, l, seed, packets)); !c.Valid {
 				t.Errorf("%s seed %d: %s", l, seed, c.Reason)
 			}
@@ -218,8 +222,8 @@ func TestRealProcessesPass(t *testing.T) {
 				caught++
 			}
 		}
-		if l.Mean() > 1e-3 && caught < 18 {
-			t.Errorf("%s: twice the loss rate was caught %d times of 20", l, caught)
+		if l.Mean() > 1e-3 && caught < int(seeds-seeds/10) {
+			t.Errorf("%s: twice the loss rate was caught %d times of %d", l, caught, seeds)
 		}
 	}
 }

@@ -68,7 +68,11 @@ func TestClosedFormsAgree(t *testing.T) {
 // TestRateAndCorrelation compares the loss rate (lag 0) and the joint loss probability at lags 1 to 5 with the law. The deviation is
 // measured in standard errors over a thousand batches, which takes the correlation within a batch into account.
 func TestRateAndCorrelation(t *testing.T) {
-	const batches, size, sigmas = 1000, 4000, 5
+	const size, sigmas = 4000, 5
+	batches := 1000
+	if testing.Short() {
+		batches = 100
+	}
 	for _, m := range models {
 		w := lawOf(t, parse(t, m))
 		lost := decisions(process(t, m, 1), batches*size)
@@ -85,8 +89,8 @@ func TestRateAndCorrelation(t *testing.T) {
 				total += n
 				squares += n * n
 			}
-			mean := total / batches
-			err := math.Sqrt((squares/batches - mean*mean) / batches)
+			mean := total / float64(batches)
+			err := math.Sqrt((squares/float64(batches) - mean*mean) / float64(batches))
 			if want := w.joint(lag); math.Abs(mean-want) > sigmas*err {
 				t.Errorf("%s: P(lost, lost %d later) = %v ± %v, want %v", m, lag, mean, err, want)
 			}

@@ -95,7 +95,10 @@ func TestHostileTextEverywhere(t *testing.T) {
 		for name, write := range pages(modeltest.Benign, statuses) {
 			want[name] = skeleton(t, name, write)
 		}
-		for _, text := range modeltest.Hostile() {
+		for n, text := range modeltest.Hostile() {
+			if testing.Short() && n%4 != 0 {
+				continue
+			}
 			for name, write := range pages(text, statuses) {
 				got := skeleton(t, text, write)
 				if slices.Equal(got, want[name]) {

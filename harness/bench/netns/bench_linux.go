@@ -141,14 +141,14 @@ func (b *Bench) own() (own [2]bool) {
 
 // janitor is the command of the process that removes names when this one dies.
 func (b *Bench) janitor(names []string) *exec.Cmd {
-	return exec.Command(b.Self, append([]string{"process", "janitor"}, names...)...)
+	return child.Body(b.Self, append([]string{"janitor"}, names...)...)
 }
 
 // command returns how what an implementation does in a role is started.
 func (b *Bench) command(role string, impl *engine.Implementation) *exec.Cmd {
 	path := scenario.PartyOf(impl.Name).Program
 	if path == "" {
-		return exec.Command(b.Self, "process", role, impl.Name)
+		return child.Body(b.Self, role, impl.Name)
 	}
 	if whole, err := filepath.Abs(path); err == nil { // it is no command to be looked up
 		path = whole

@@ -2,7 +2,6 @@ package netns
 
 import (
 	"context"
-	"os/exec"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/link"
@@ -49,7 +48,7 @@ func (s *session) openLegs(choice link.Choice) error {
 
 // relay starts the process of a relay.
 func (s *session) relay() (*child.Child, error) {
-	return child.Launch(s.network, s.network.M, plan.RoleRelay, exec.Command(s.bench.Self, "process", plan.RoleRelay))
+	return child.Launch(s.network, s.network.M, plan.RoleRelay, child.Body(s.bench.Self, plan.RoleRelay))
 }
 
 // reserve gives the relays a processor of their own, if there are two: nil when not. They do little and are to be on time,

@@ -57,8 +57,8 @@ func (c *talk) pcap() []byte {
 // markers, and that every CRC is good.
 func TestTsharkAgrees(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("no tshark, the independent dissector")
+	if err != nil || testing.Short() {
+		t.Skip("no tshark, the independent dissector, or -short")
 	}
 	lens := []int{40, 1000, 1420, 478, 22, 1420}
 	for _, m := range modes {

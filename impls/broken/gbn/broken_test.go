@@ -35,6 +35,9 @@ func TestRightEngineUnderStress(t *testing.T) {
 func TestRightEngineAtEveryStart(t *testing.T) {
 	family := Family()
 	for dir, right := range map[string]func() engine.Implementation{".": nil, "gobackone": gobackone.Implementation, "openapn": openapn.Implementation} {
+		if testing.Short() && dir != "gobackone" {
+			continue
+		}
 		files, err := fs.Glob(stimuli, path.Join("testdata", dir, "*.txt"))
 		if err != nil {
 			t.Fatal(err)
