@@ -58,6 +58,7 @@ type Report struct {
 	// Of stopped.
 	Undone    string          `json:"undone,omitempty"`       // what of the work was not done, in words
 	Late      int64           `json:"late_ns,omitempty"`      // the longest that a packet or a timer had to wait
+	Starved   int64           `json:"starved_ns,omitempty"`   // how long its line was free with something to send, for want of a processor
 	Dropped   uint64          `json:"dropped,omitempty"`      // frames that the program was too slow to take
 	MaxMemory int64           `json:"memory_bytes,omitempty"` // the most that the process had
 	Processor int64           `json:"cpu_ns,omitempty"`       // processor time of the process from start to stop, of all its threads

@@ -54,8 +54,8 @@ func (l *Load) Mean() float64 {
 	return float64(l.Msg)
 }
 
-// data is the side that the bytes come from.
-func (l *Load) data() trace.Side {
+// Data is the side that the bytes come from.
+func (l *Load) Data() trace.Side {
 	if l.Op == engine.OpRead {
 		return l.From.Other()
 	}
@@ -68,7 +68,7 @@ func (s *Spec) Flows(i, qp int) workload.Flows {
 	f := workload.Sized(l.Sizes, l.Msg, splitmix.Stream(s.Seed).Sub(uint64(i)).Sub(uint64(qp)))
 	switch {
 	case l.Offered > 0:
-		return f.Poisson(workload.MeanGap(l.Mean(), l.Offered, s.sends(l.data())) * vtime.Duration(s.QPs))
+		return f.Poisson(workload.MeanGap(l.Mean(), l.Offered, s.sends(l.Data())) * vtime.Duration(s.QPs))
 	case l.Every > 0:
 		return f.Every(l.Every)
 	}
@@ -99,7 +99,7 @@ func (l *Load) validate(s *Spec) error {
 	switch {
 	case l.Count == 0 && s.For == 0:
 		return errors.New("load: never ends; give it a count, or the run a duration (run for=10s)")
-	case l.Offered > 0 && s.sends(l.data()) == 0:
+	case l.Offered > 0 && s.sends(l.Data()) == 0:
 		return errors.New("load: offered= is a share of a rate and the link has none; write link rate=10G")
 	case l.Offered > 0 && l.Every > 0:
 		return errors.New("load: offered= and every= both say when messages arrive; leave one out")

@@ -23,6 +23,7 @@ const (
 	Rate                          // its rate is that of the Spec
 	Lateness                      // link and endpoints did what was due when it was due
 	Clock                         // the times of all records are of one clock
+	Pace                          // no endpoint left its line idle for want of a processor
 
 	end
 )
@@ -36,10 +37,10 @@ const (
 	// Path is for what becomes of packets between the ends, and how long it takes.
 	Path = Reaction | Delay | Order
 	// Everything is for how much of something there is, which depends on how much is lost.
-	Everything = Path | Loss
+	Everything = Path | Loss | Pace
 )
 
-var names = [...]string{"frames", "capture", "accounts", "order", "loss", "delay", "rate", "lateness", "clock"}
+var names = [...]string{"frames", "capture", "accounts", "order", "loss", "delay", "rate", "lateness", "clock", "pace"}
 
 // everything is how the set of all properties prints.
 const everything = "everything"

@@ -67,7 +67,7 @@ func TestSetsGrow(t *testing.T) {
 			t.Errorf("%v does not grow out of %v", sets[i], sets[i-1])
 		}
 	}
-	if Everything != end-1 || len(names) != 9 || 1<<len(names) != end {
+	if Everything != end-1 || len(names) != 10 || 1<<len(names) != end {
 		t.Errorf("everything is %#x of %#x, with %d names", uint16(Everything), uint16(end-1), len(names))
 	}
 }

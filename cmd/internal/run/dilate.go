@@ -8,7 +8,7 @@ import (
 
 // haste is what fails of a link or a host that has too little time: nothing but more time helps. Accounts differ where
 // frames were dropped for that reason.
-const haste = validity.Capture | validity.Accounts | validity.Delay | validity.Rate | validity.Lateness
+const haste = validity.Capture | validity.Accounts | validity.Delay | validity.Rate | validity.Lateness | validity.Pace
 
 // slower is the factor that a run needs at least after one whose machine was late: twice as much, where that is the
 // bench's to choose; 0 where it is not, or the reason was another.

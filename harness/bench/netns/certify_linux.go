@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
@@ -27,7 +29,7 @@ func (s *session) certify() {
 		traffic = append(traffic, l.measured()...)
 	}
 	during := certify.Certify("during", bounds, traffic...)
-	items := slices.Concat(during.Items, prompt(&s.parties), s.cabled)
+	items := slices.Concat(during.Items, prompt(&s.parties), s.sent(), s.cabled)
 	s.evidence.Certificates = append(s.evidence.Certificates, certify.Issue("during", items), certify.Certify("after", bounds, s.after.Measured()...))
 }
 
@@ -38,6 +40,29 @@ const (
 	promptLeast   = 5 * vtime.Millisecond
 	promptOverTCP = 10 * vtime.Millisecond
 )
+
+// starvedMost is the part of a run for which an endpoint may leave its line idle for want of a processor, so that goodput is what it
+// would be on a machine of any speed, within as much.
+const starvedMost = 0.03
+
+// sent judges whether the ends that data come from filled their lines whenever they had something to send. An answer that is late
+// delays what waits for it, which is what prompt bounds; a line that is idle never gets its time back.
+func (s *session) sent() (items []certify.Item) {
+	length := vtime.Duration(s.at.cut)
+	for side, e := range s.parties.Ends {
+		from := func(l scenario.Load) bool { return l.Data() == trace.Side(side) }
+		if e == nil || !slices.ContainsFunc(s.spec.Loads, from) {
+			continue
+		}
+		items = append(items, certify.Item{
+			Name: e.Name + " line idle", Want: fmt.Sprintf("at most %g %% of the run", 100*starvedMost),
+			Got: fmt.Sprintf("%.2g %%", 100*e.Starved.Seconds()/length.Seconds()), OK: e.Starved.Seconds() <= starvedMost*length.Seconds(),
+			Bound:    "what an endpoint does not send because it waits for a processor; leave more of it to the run, or raise --dilate",
+			Property: validity.Pace,
+		})
+	}
+	return items
+}
 
 // prompt judges whether the host gave the endpoints what they needed.
 func prompt(p *party.Parties) (items []certify.Item) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -63,7 +64,7 @@ func (s *session) dilate(ctx context.Context) (vtime.Dilation, error) {
 		if err != nil {
 			return 1, err
 		}
-		k, why = expected(host, demand(s.spec))
+		k, why = expected(host, demand(s.spec, s.job.Impls))
 		if least := s.job.Least; k < least {
 			k, why = least, "a smaller factor was not enough"
 		}
@@ -96,8 +97,9 @@ func expected(h measure.Host, packets float64) (vtime.Dilation, string) {
 }
 
 // demand is how many packets a second of the Spec has at most, both directions together: what the lines carry or the
-// queues of the connections let out in a round trip; 0 of a link without a rate, of which nothing is expected.
-func demand(s *scenario.Spec) (packets float64) {
+// queues of the connections let out in a round trip, and as many answers where the responder keeps what comes early and says so for
+// each packet; 0 of a link without a rate, of which nothing is expected.
+func demand(s *scenario.Spec, impls [2]engine.Implementation) (packets float64) {
 	for side, l := range plan.RouteOf(s, false).WAN().Ways() {
 		if l.Rate == 0 {
 			continue
@@ -111,6 +113,9 @@ func demand(s *scenario.Spec) (packets float64) {
 		}
 		if rtt := s.RTT().Seconds(); rtt > 0 {
 			line = min(line, window/rtt)
+		}
+		if slices.Contains(impls[1-side].Features, "sr") {
+			line *= 2
 		}
 		packets += line
 	}

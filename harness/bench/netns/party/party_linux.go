@@ -30,6 +30,7 @@ type Party struct {
 	Ready    contract.Report // when it could begin
 	End      contract.Report // and when it stopped
 	Late     vtime.Duration  // the longest that it let a frame or a timer wait, in the time of the run
+	Starved  vtime.Duration  // for how long its line was free with something to send, in the time of the run
 	Counters map[string]int64
 	Shared   []engine.Var // states of what its QPs share
 
@@ -210,5 +211,6 @@ func (e *Party) Order(o *contract.Order, want string) (contract.Report, error) {
 func (e *Party) Stop() (err error) {
 	e.End, err = e.Order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
 	e.Late = e.base.Dilation.Spec(vtime.Duration(e.End.Late) * vtime.Nanosecond)
+	e.Starved = e.base.Dilation.Spec(vtime.Duration(e.End.Starved) * vtime.Nanosecond)
 	return err
 }

@@ -74,11 +74,13 @@ func (p *process) turn() error {
 		}
 	}
 	now := p.clock.Now()
+	cause := now
 	if due := p.actor.Deadline(); due <= now && !p.stopped {
 		p.late = max(p.late, now.Sub(due))
+		cause = due
 		p.actor.Wake(now)
 	}
-	if err := p.send(now); err != nil {
+	if err := p.send(now, cause); err != nil {
 		return err
 	}
 	if err := p.tell(now); err != nil {
@@ -110,7 +112,7 @@ func (p *process) receive(i int) error {
 			p.late = max(p.late, now.Sub(frames[k].Time))
 			if p.tcp == nil {
 				p.actor.receive(now, i, frames[k].Data)
-				p.fill(now)
+				p.fill(now, frames[k].Time)
 			}
 		}
 		switch {
@@ -123,14 +125,14 @@ func (p *process) receive(i int) error {
 }
 
 // send fills the outboxes and hands them to the devices, or the sockets to the kernel.
-func (p *process) send(now vtime.Time) error {
+func (p *process) send(now, cause vtime.Time) error {
 	if p.tcp != nil {
 		if !p.stopped {
 			p.tcp.end.Carry(now)
 		}
 		return nil
 	}
-	p.fill(now)
+	p.fill(now, cause)
 	for i := range p.devices {
 		d := &p.devices[i]
 		if !p.actor.ready(i) {
@@ -143,17 +145,18 @@ func (p *process) send(now vtime.Time) error {
 	return nil
 }
 
-// fill puts into the outboxes what the actor has to send and the lines have room for.
-func (p *process) fill(now vtime.Time) {
+// fill puts into the outboxes what the actor has to send, since that which caused it, and the lines have room for.
+func (p *process) fill(now, cause vtime.Time) {
 	var f roce.Frame
 	for i := range p.devices {
 		d := &p.devices[i]
 		for !p.stopped && !d.outbox.full() && d.pace.ready(now) && p.actor.ready(i) {
 			if !p.actor.transmit(now, i, &f) {
+				d.pace.rest()
 				break
 			}
 			d.outbox.add(&f)
-			d.pace.spend(now, f.WireLen())
+			d.pace.spend(now, cause, f.WireLen())
 		}
 	}
 }

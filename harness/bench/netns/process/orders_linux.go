@@ -104,6 +104,7 @@ func (p *process) stop() error {
 			return err
 		}
 		a.Dropped += counts.Dropped
+		a.Starved += int64(p.clock.Dilation.Machine(p.devices[i].pace.starved) / vtime.Nanosecond)
 	}
 	p.actor.stopped(&a)
 	for _, name := range slices.Sorted(maps.Keys(a.counters)) {

@@ -13,6 +13,10 @@ type pacer struct {
 	free   vtime.Time
 	credit vtime.Duration
 	rested bool
+
+	// starved is for how long the line was free although there was something to send, because the loop waited for a
+	// processor, and will not be caught up.
+	starved vtime.Duration
 }
 
 // catchUp bounds the burst after a late wake-up: 32 packets of 1 KiB, and no more than a millisecond.
@@ -27,11 +31,16 @@ func (p *pacer) ready(now vtime.Time) bool { return p.free <= now }
 // rest says that there was nothing to send.
 func (p *pacer) rest() { p.rested = true }
 
-// spend takes the line for a packet of so many layer-1 bytes.
-func (p *pacer) spend(now vtime.Time, wireBytes int) {
+// spend takes the line for a packet of so many layer-1 bytes. After a rest the packet could have been sent since its cause: the
+// arrival of a frame, or the end of a timer.
+func (p *pacer) spend(now, cause vtime.Time, wireBytes int) {
 	earliest := now.Add(-p.credit)
 	if p.rested {
-		earliest = now
+		earliest, p.free = now, max(p.free, cause)
 	}
-	p.free, p.rested = max(p.free, earliest).Add(p.rate.Time(wireBytes)), false
+	if p.free < earliest {
+		p.starved += earliest.Sub(p.free)
+		p.free = earliest
+	}
+	p.free, p.rested = p.free.Add(p.rate.Time(wireBytes)), false
 }

@@ -17,7 +17,7 @@ func TestPacer(t *testing.T) {
 	const frame = 1106 // 88.48 us
 	burst := func(now vtime.Time) (n int) {
 		for ; p.ready(now); n++ {
-			p.spend(now, frame)
+			p.spend(now, now, frame)
 		}
 		return n
 	}
@@ -36,5 +36,29 @@ func TestPacer(t *testing.T) {
 	}
 	if free := newPacer(0); !free.ready(0) {
 		t.Error("an unlimited line is busy")
+	}
+}
+
+// What is starved is the time of the line that is lost for good: since the cause after a rest, and beyond what is caught up otherwise.
+func TestStarved(t *testing.T) {
+	const frame, takes = 1106, 88480 * vtime.Nanosecond
+	p := newPacer(100 * unit.Mbps)
+	for _, c := range []struct {
+		rest       bool
+		now, cause vtime.Duration
+		want       vtime.Duration
+	}{
+		{true, 3 * ms, 1 * ms, 2 * ms},
+		{false, 4 * ms, 4 * ms, 2 * ms},                  // the line was free for 0.9 ms, which is caught up
+		{false, 10 * ms, 10 * ms, 2*ms + 6*ms - 2*takes}, // but for the last of 6.8
+		{true, 50 * ms, 50 * ms, 2*ms + 6*ms - 2*takes},  // nothing to send is no want of a processor
+		{true, 50*ms + takes/2, 50 * ms, 8*ms - 2*takes}, // nor is a line that is busy
+	} {
+		if c.rest {
+			p.rest()
+		}
+		if p.spend(at(c.now), at(c.cause), frame); p.starved != c.want {
+			t.Errorf("%+v: starved for %v", c, p.starved)
+		}
 	}
 }
