@@ -41,7 +41,8 @@ func perfCommand() *cobra.Command {
 	d.StringVar(&f.html, "html", "", "also write a page to this file")
 	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
 	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
-	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E besides: sim (nowhere), netns, or lab (netns in a guest)")
+	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E besides, or what --class names without it: sim (nowhere), netns, or lab (netns in a guest)")
+	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: leave out there what would take longer in all, such as 1h, the shortest first; 0 is no limit")
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	dilateFlag(c, &n.Dilate)
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
@@ -83,6 +84,9 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	}
 	if err := onBench(c, bench, "color", "link"); err != nil {
 		return nil, err
+	}
+	if f.claims.Budget != 0 && bench == "sim" {
+		return nil, errors.New("--budget: means nothing on the sim bench; add --bench netns or leave it out")
 	}
 	return f.claims.Options()
 }

@@ -69,20 +69,45 @@ func (b *Batch) Add(text string) error {
 	if b.runs[text] != nil {
 		return nil
 	}
+	jobs, random, err := b.plan(text)
+	if err == nil {
+		b.jobs, b.runs[text], b.random[text] = append(b.jobs, jobs...), jobs, random
+	}
+	return err
+}
+
+// plan is the runs of a scenario, and whether chance has a part in them.
+func (b *Batch) plan(text string) (jobs []*job, random bool, err error) {
 	seeds := 1
 	for seed := 1; seed <= seeds; seed++ {
 		s, err := targets.Parse(text)
 		if err != nil {
-			return err
+			return nil, false, err
 		}
 		if targets.Random(s) {
-			seeds, b.random[text] = b.options.Seeds, true
+			seeds, random = b.options.Seeds, true
 		}
 		s.Seed = uint64(seed)
-		j := &job{spec: s, cost: b.options.Cost(s)}
-		b.jobs, b.runs[text] = append(b.jobs, j), append(b.runs[text], j)
+		jobs = append(jobs, &job{spec: s, cost: b.options.Cost(s)})
 	}
-	return nil
+	return jobs, random, nil
+}
+
+// Price is by how much the cost of all runs grows with these scenarios.
+func (b *Batch) Price(texts []string) (cost float64, err error) {
+	for i, text := range texts {
+		if b.runs[text] != nil || slices.Contains(texts[:i], text) {
+			continue
+		}
+		jobs, _, err := b.plan(text)
+		if err != nil {
+			return 0, err
+		}
+		for _, j := range jobs {
+			cost += j.cost
+		}
+	}
+	return cost, nil
 }
 
 // Specs returns the Specs of all runs, for whoever must know their number or size.

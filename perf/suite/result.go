@@ -16,8 +16,10 @@ type Result struct {
 	Bench      string  `json:"bench"`
 	Confidence float64 `json:"confidence"`          // of the intervals
 	Runs       int     `json:"runs"`                // that were made in virtual time; claims share them
-	Emulated   string  `json:"emulated,omitempty"`  // bench on which the numbers of class E were measured besides
+	Emulated   string  `json:"emulated,omitempty"`  // bench on which numbers were measured besides
 	RealRuns   int     `json:"real_runs,omitempty"` // that were made there
+
+	LeftOut int `json:"real_left_out,omitempty"` // numbers that its budget did not reach
 
 	Status string  `json:"status"` // the worst of the claims
 	Claims []Claim `json:"claims"`
@@ -69,7 +71,7 @@ type Measured struct {
 
 	Estimate *stats.Estimate `json:"estimate,omitempty"`
 
-	// Of class E, where the runs were made with real packets too: that number, and by which share it is above Estimate.
+	// Where the runs were made with real packets too: that number, and by which share it is above Estimate.
 	Real       *stats.Estimate `json:"real,omitempty"`
 	RealValues []float64       `json:"real_values,omitempty"` // by seed
 	Gap        *stats.Estimate `json:"gap,omitempty"`

@@ -33,13 +33,15 @@ type Options struct {
 	// Progress is called after each run with the share of the work that is done, and never twice at once.
 	Progress func(share float64, what string)
 
-	// Real makes the runs of class E once more, where packets are real; nil leaves them to virtual time.
+	// Real makes the runs of some classes once more, where packets are real; nil leaves them to virtual time.
 	Real *Real
 }
 
 // Real is a bench in real time. Its runs are made one after the other, because they share the clock of the machine.
 type Real struct {
-	Bench    string // its name
+	Bench    string          // its name
+	Classes  []targets.Class // of the numbers that are measured there
+	Budget   float64         // what the runs may cost together, the cheapest number first; 0 is without limit
 	Run      func(context.Context, *scenario.Spec) (targets.Run, error)
 	Cost     func(*scenario.Spec) float64
 	Progress func(share float64, what string)
@@ -57,7 +59,7 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 	m := &Result{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.runs.Specs())}
 	if p.real != nil {
 		p.real.Run(ctx)
-		m.Emulated, m.RealRuns = o.Real.Bench, len(p.real.Specs())
+		m.Emulated, m.RealRuns, m.LeftOut = o.Real.Bench, len(p.real.Specs()), p.leftOut
 	}
 	for i := range o.Targets {
 		m.Claims = append(m.Claims, p.claim(&o.Targets[i]))
@@ -78,9 +80,11 @@ func (o *Options) Specs() ([]*scenario.Spec, error) {
 
 // plan is the runs that a set of targets needs.
 type plan struct {
-	options *Options
-	runs    *batch.Batch
-	real    *batch.Batch // of class E; nil when they are left to virtual time
+	options  *Options
+	runs     *batch.Batch
+	real     *batch.Batch // nil when all is left to virtual time
+	emulated []*targets.Check
+	leftOut  int // numbers that the budget of the real bench does not reach
 }
 
 // newPlan lists the runs.
@@ -97,27 +101,58 @@ func newPlan(o *Options) (p *plan, err error) {
 		return nil, err
 	}
 	for i := range o.Targets {
-		for k := range o.Targets[i].Checks {
-			if err := p.add(&o.Targets[i], &o.Targets[i].Checks[k]); err != nil {
+		t := &o.Targets[i]
+		for k := range t.Checks {
+			c := &t.Checks[k]
+			if err := add(p.runs, c); err != nil {
 				return nil, err
 			}
-		}
-	}
-	return p, nil
-}
-
-// add lists the runs of one check, on both benches when it is of class E.
-func (p *plan) add(t *targets.Target, c *targets.Check) error {
-	for _, text := range c.Runs {
-		if err := p.runs.Add(text); err != nil {
-			return err
-		}
-		if p.real != nil && t.ClassOf(c) == targets.Emulated {
-			if err := p.real.Add(text); err != nil {
-				return err
+			if p.real != nil && len(c.Runs) > 0 && slices.Contains(o.Real.Classes, t.ClassOf(c)) {
+				p.emulated = append(p.emulated, c)
 			}
 		}
 	}
+	return p, p.afford()
+}
+
+// add lists the runs of one check.
+func add(b *batch.Batch, c *targets.Check) error {
+	for _, text := range c.Runs {
+		if err := b.Add(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afford lists the runs of the real bench, and leaves out the checks that its budget does not reach: in each turn the cheapest is
+// taken, whose price depends on the runs that others have brought.
+func (p *plan) afford() error {
+	if p.real == nil {
+		return nil
+	}
+	wanted, spent := p.emulated, 0.0
+	p.emulated = nil
+	for len(wanted) > 0 {
+		at, price := 0, 0.0
+		for i, c := range wanted {
+			cost, err := p.real.Price(c.Runs)
+			if err != nil {
+				return err
+			}
+			if i == 0 || cost < price {
+				at, price = i, cost
+			}
+		}
+		if spent += price; p.options.Real.Budget > 0 && spent > p.options.Real.Budget {
+			break
+		}
+		if err := add(p.real, wanted[at]); err != nil {
+			return err
+		}
+		p.emulated, wanted = append(p.emulated, wanted[at]), slices.Delete(wanted, at, at+1)
+	}
+	p.leftOut = len(wanted)
 	return nil
 }
 
@@ -151,7 +186,7 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
 	}
 	m.Values, m.Estimate = values, &e
 	m.Status, m.Finding = verdict(e, &m, c, t.ClassOf(c)), finding(e.Value, c)
-	if p.real != nil && t.ClassOf(c) == targets.Emulated {
+	if slices.Contains(p.emulated, c) {
 		p.emulate(c, &m)
 	}
 	return m

@@ -175,7 +175,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Numbers of class E, and only those, are measured with real packets too: the gap is taken seed by seed, both have to keep the
+// Numbers of the classes asked for, and only those, are measured with real packets too: the gap is taken seed by seed, both have to keep the
 // bound, and a link that was not what it should be leaves no number.
 func TestRealPackets(t *testing.T) {
 	check := func(name string, class targets.Class, low float64) targets.Check {
@@ -197,7 +197,7 @@ func TestRealPackets(t *testing.T) {
 		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("e", targets.Emulated, tt.low)}},
 			{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("v", 0, 80)}}})
 		made, inner := 0, o.Run
-		o.Real = &Real{Bench: "netns", Cost: o.Cost, Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Emulated}, Cost: o.Cost, Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 			made++
 			r, _ := inner(ctx, s)
 			r.GoodputBps *= tt.real
@@ -213,6 +213,28 @@ func TestRealPackets(t *testing.T) {
 		}
 		if tt.err != nil && !strings.Contains(got.Trouble, "netns: gbn, seed 1: INVALID: late") {
 			t.Errorf("%s: %q", tt.name, got.Trouble)
+		}
+	}
+}
+
+// A budget takes the cheapest numbers first, and one that others have paid for costs nothing.
+func TestRealBudget(t *testing.T) {
+	check := func(name string, runs ...string) targets.Check {
+		return targets.Check{Name: name, Metric: rate, Runs: runs, Bound: targets.Bound{Low: 0, High: 200}}
+	}
+	for budget, want := range map[float64]string{0: "dear again cheap ", 1: "cheap ", 4: "cheap ", 5: "dear again cheap "} {
+		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
+			Checks: []targets.Check{check("dear", lossy), check("again", lossy), check("cheap", clean)}}})
+		cost := func(s *scenario.Spec) float64 { return 1 } // of a seed: lossy has four, clean one
+		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Virtual}, Budget: budget, Cost: cost, Run: o.Run}
+		m, got := measure(t, o), ""
+		for _, x := range m.Claims[0].Measured {
+			if x.Real != nil {
+				got += x.Name + " "
+			}
+		}
+		if got != want || m.LeftOut != 3-strings.Count(got, " ") {
+			t.Errorf("budget %v: %q, %d left out; want %q", budget, got, m.LeftOut, want)
 		}
 	}
 }

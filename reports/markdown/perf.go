@@ -46,33 +46,34 @@ func claimRow(b *bytes.Buffer, c *suite.Claim, m *suite.Measured) {
 	if m.Estimate != nil {
 		ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
 	}
-	number := func(x *float64) string {
-		if x == nil {
-			return ""
-		}
-		return quantity.Value(*x, "")
-	}
 	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", escape(c.ID), escape(m.Class), escape(m.Title()), number(m.Paper), number(m.Model), escape(ours),
 		quantity.Bounds(m.Low, m.High), escape(m.Status), escape(m.Finding))
 }
 
 // emulated is a table of what was measured with real packets too, beside virtual time.
 func emulated(b *bytes.Buffer, m *suite.Result) {
-	fmt.Fprintf(b, "| claim | what | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|\n", escape(m.Emulated))
+	fmt.Fprintf(b, "| claim | what | paper | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|--:|\n", escape(m.Emulated))
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			x := &m.Claims[i].Measured[k]
 			if x.Real == nil {
 				continue
 			}
-			model := ""
-			if x.Model != nil {
-				model = quantity.Value(*x.Model, "")
-			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()), model,
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()), number(x.Paper), number(x.Model),
 				escape(quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit)),
 				escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High))
 		}
 	}
 	b.WriteString("\n")
+	if m.LeftOut > 0 {
+		fmt.Fprintf(b, "%d more would have taken longer than --budget.\n\n", m.LeftOut)
+	}
+}
+
+// number is a value that may not be known.
+func number(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return quantity.Value(*x, "")
 }

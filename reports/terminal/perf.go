@@ -55,16 +55,19 @@ func (p *printer) judged(t *table, at int) {
 func (p *printer) emulated(m *suite.Result) {
 	p.WriteString("\n")
 	t := table{left: 2}
-	t.add("CLAIM", "VERDICT", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "WHAT")
+	t.add("CLAIM", "VERDICT", "PAPER", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "WHAT")
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			if x := &m.Claims[i].Measured[k]; x.Real != nil {
-				t.add(m.Claims[i].ID, x.Status, orDash(x.Model), quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit),
+				t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit),
 					quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High), plain(x.Title()))
 			}
 		}
 	}
 	p.judged(&t, 1)
+	if m.LeftOut > 0 {
+		fmt.Fprintf(p, "%s there would have taken longer than --budget\n", quantity.Plural(int64(m.LeftOut), "more number", "more numbers"))
+	}
 }
 
 // measuredRow is one line of the table.

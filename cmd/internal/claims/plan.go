@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -75,13 +76,13 @@ type Claims struct {
 	Classes string   // such as "A,V"
 	Names   []string // of claims, such as PT-LW-05, or families, such as PT-LW; none is all
 	Effort
-	Bench // where class E is measured besides; the name "sim" is nowhere
+	Bench // where class E is measured besides, or what is asked for without it; the name "sim" is nowhere
 }
 
 // Options finds the claims. Its error is the user's.
 func (c *Claims) Options() (*suite.Options, error) {
-	if c.Jobs < 1 || c.Attempts < 1 {
-		return nil, fmt.Errorf("--jobs %d, --attempts %d: want 1 or more", c.Jobs, c.Attempts)
+	if c.Jobs < 1 || c.Attempts < 1 || c.Budget < 0 {
+		return nil, fmt.Errorf("--jobs %d, --attempts %d, --budget %s: want 1, 1 and 0 or more", c.Jobs, c.Attempts, c.Budget)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -105,9 +106,18 @@ func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, w
 	}
 	o.Progress = show
 	if c.Bench.Name != "sim" {
-		o.Real, err = c.Real(again, show)
+		o.Real, err = c.Real(c.besides(), again, show)
 	}
 	return err
+}
+
+// besides is the classes that are measured on the bench too.
+func (c *Claims) besides() []targets.Class {
+	classes, err := targets.ParseClasses(c.Classes)
+	if err != nil || slices.Contains(classes, targets.Emulated) {
+		return []targets.Class{targets.Emulated}
+	}
+	return classes
 }
 
 // enough refuses runs that take more memory than there is, as many as there are at once.

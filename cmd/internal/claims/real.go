@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
@@ -22,17 +23,18 @@ type Bench struct {
 	Link     string         // "auto", "netem" or "relay"
 	Dilate   vtime.Dilation // see run.Options
 	Attempts int            // runs of a Spec until one has a valid link, 1 at least
+	Budget   time.Duration  // how long its runs may take by estimate; 0 is without limit
 }
 
-// Real opens the bench. First is called before the first run on it, which comes after all those in virtual time; progress hears
+// Real opens the bench for the numbers of some classes. First is called before the first run on it, which comes after all those in virtual time; progress hears
 // how far it is.
-func (b Bench) Real(first func(), progress func(share float64, what string)) (*suite.Real, error) {
+func (b Bench) Real(classes []targets.Class, first func(), progress func(share float64, what string)) (*suite.Real, error) {
 	opened, err := registry.Open(b.Name, "")
 	if err != nil {
 		return nil, err
 	}
 	begin := sync.OnceFunc(first)
-	return &suite.Real{Bench: b.Name, Cost: seconds,
+	return &suite.Real{Bench: b.Name, Classes: classes, Budget: b.Budget.Seconds(), Cost: seconds,
 		Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 			begin()
 			impls, err := registry.Ends(s)
@@ -50,13 +52,16 @@ func (b Bench) Real(first func(), progress func(share float64, what string)) (*s
 // certificate is about how long a bench measures its idle link before and after a run, in seconds.
 const certificate = 3
 
+// carried is about how many packets two processors carry in a second, where a second of the Spec lasts as long as they need.
+const carried = 25e3
+
 // seconds estimates how long a run takes in real time.
 func seconds(s *scenario.Spec) float64 {
-	length := s.For.Seconds()
+	length, packets := s.For.Seconds(), run.ExpectedPackets(s)
 	if rate := float64(s.Link.AB.Rate); length == 0 && rate > 0 {
-		length = run.ExpectedPackets(s) * float64(8*s.QP[0].MTU) / rate
+		length = packets * float64(8*s.QP[0].MTU) / rate
 	}
-	return length + certificate
+	return max(length, packets/carried) + certificate
 }
 
 // Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It keeps no
