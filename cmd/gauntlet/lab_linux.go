@@ -18,6 +18,7 @@ func labCommands() []*cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Use the kernel of a QEMU guest, for machines without netem or soft-RoCE",
+		Long:  lab.Page,
 	}
 	c.AddCommand(labFetchCommand(), labRunCommand(), labShellCommand(), labCompareCommand(), labGoodputCommand())
 	return []*cobra.Command{c}

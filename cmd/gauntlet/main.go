@@ -51,6 +51,7 @@ func root() *cobra.Command {
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
 	c.AddCommand(testbedCommands()...)
+	c.AddCommand(topics()...)
 	describe(c)
 	return c
 }
@@ -64,8 +65,8 @@ var help embed.FS
 func describe(c *cobra.Command) {
 	path := strings.Split(c.CommandPath(), " ")
 	if text, err := help.ReadFile("help/" + strings.Join(path[min(1, len(path)-1):], "-") + ".txt"); err == nil {
-		long, examples, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")
-		c.Long, c.Example = strings.TrimSuffix(long+"\n\n"+c.Long, "\n\n"), examples
+		long, examples, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "Examples:\n")
+		c.Long, c.Example = strings.TrimSpace(strings.TrimSpace(long)+"\n\n"+c.Long), examples
 	}
 	for _, below := range c.Commands() {
 		describe(below)

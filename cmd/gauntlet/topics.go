@@ -1,0 +1,18 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance"
+	"github.com/rdma-gauntlet/gauntlet/images"
+	"github.com/rdma-gauntlet/gauntlet/netem"
+)
+
+// topics are what several commands share, in the words of the pages that stand beside the code.
+func topics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "verdicts", Short: "What PASS, FAIL and INVALID mean, and the exit codes", Long: conformance.Verdicts},
+		{Use: "links", Short: "What a link does to packets, who makes it, and in whose time", Long: netem.Links},
+		{Use: "contract", Short: "How a program in any language becomes an implementation", Long: images.Contract},
+	}
+}
