@@ -266,6 +266,11 @@ func TestRunSim(t *testing.T) {
 	if again := gauntlet(t, dir, "run", "--out", "r"); again.code != 2 || !strings.Contains(again.stderr, "already holds a result") {
 		t.Errorf("into the same folder: exit %d, %q", again.code, again.stderr)
 	}
+	must(t, os.Rename(filepath.Join(dir, "r"), filepath.Join(dir, "s-attempt-2")))
+	if again := gauntlet(t, dir, "run", "--out", "s"); again.code != 2 || !strings.Contains(again.stderr, "s-attempt-2 already holds a result") {
+		t.Errorf("beside an attempt of before: exit %d, %q", again.code, again.stderr)
+	}
+	must(t, os.Rename(filepath.Join(dir, "s-attempt-2"), filepath.Join(dir, "r")))
 	if again := gauntlet(t, dir, "run", filepath.Join("r", "spec.txt"), "--json", "--out", "again").result(t); again.SpecHash != r.SpecHash ||
 		again.GoodputBps != r.GoodputBps {
 		t.Errorf("the Spec of a run gives another one: %s %g, %s %g", r.SpecHash, r.GoodputBps, again.SpecHash, again.GoodputBps)

@@ -137,6 +137,9 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err := registry.Runs(f.bench, s.Impl[:]...); err != nil {
 		return usage(err)
 	}
+	if err := run.Vacant(run.AttemptFolders(f.out, f.attempts)...); err != nil { // before an hour of attempts, and not behind the first
+		return usage(err)
+	}
 	known, err := f.waivers.read()
 	if err != nil {
 		return usage(err)

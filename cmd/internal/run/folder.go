@@ -30,13 +30,23 @@ func openFolder(dir string) (*folder, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, "result.json")); err == nil {
-		return nil, fmt.Errorf("run: %s %w a result; choose another folder or remove it", dir, ErrHeld)
+	if err := Vacant(dir); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	return &folder{dir}, nil
+}
+
+// Vacant returns an error that is ErrHeld when one of the folders holds a result.
+func Vacant(folders ...string) error {
+	for _, dir := range folders {
+		if _, err := os.Stat(filepath.Join(dir, "result.json")); dir != "" && err == nil {
+			return fmt.Errorf("run: %s %w a result; choose another folder or remove it", dir, ErrHeld)
+		}
+	}
+	return nil
 }
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
