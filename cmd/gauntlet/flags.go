@@ -128,14 +128,15 @@ func effortFlags(c *cobra.Command, e *claims.Effort) {
 
 // choices are the values of flags that have few.
 var choices = map[string][]string{
-	"bench": registry.Benches(),
-	"cc":    append([]string{"none"}, rate.Names()...),
-	"codec": {"auto", "on", "off"},
-	"color": {"auto", "always", "never"},
-	"law":   {string(atlas.Geometric), string(atlas.Fixed)},
-	"link":  {"auto", "netem", "relay"},
-	"op":    {"write", "write-imm", "send", "send-imm", "read"},
-	"mtu":   {"256", "512", "1024", "2048", "4096"},
+	"bench":  registry.Benches(),
+	"cc":     append([]string{"none"}, rate.Names()...),
+	"codec":  {"auto", "on", "off"},
+	"color":  {"auto", "always", "never"},
+	"format": {"csv", "gobench"},
+	"law":    {string(atlas.Geometric), string(atlas.Fixed)},
+	"link":   {"auto", "netem", "relay"},
+	"op":     {"write", "write-imm", "send", "send-imm", "read"},
+	"mtu":    {"256", "512", "1024", "2048", "4096"},
 }
 
 // complete offers the values of a flag to the shell.

@@ -205,19 +205,9 @@ func (j *judging) conclude() {
 }
 
 // exact are the numbers of a run in virtual time, of which any difference is a change of the program.
-func exact(s *metrics.Summary) []model.GateNumber {
-	return []model.GateNumber{
-		{Name: "elapsed ns", Value: s.ElapsedNs},
-		{Name: "packets", Value: s.Packets},
-		{Name: "data packets", Value: s.DataPackets},
-		{
-			Name:  "retransmitted",
-			Value: s.Retransmitted,
-		},
-		{Name: "lost", Value: s.Lost},
-		{Name: "NAKs", Value: s.NAKs},
-		{Name: "RNR NAKs", Value: s.RNRs},
-		{Name: "timeouts", Value: s.Timeouts},
-		{Name: "messages", Value: s.Messages},
+func exact(s *metrics.Summary) (out []model.GateNumber) {
+	for _, n := range model.Counts(s) {
+		out = append(out, model.GateNumber{Name: n.Name, Value: n.Value})
 	}
+	return out
 }

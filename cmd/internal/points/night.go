@@ -1,0 +1,146 @@
+package points
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+)
+
+// Told is what the user says of results, in place of what they say themselves or of what is usual.
+type Told struct {
+	Night, Commit, Host, Kernel, Firmware string
+	Run                                   string // names a run
+	Class                                 string // of points in real time: exact where instructions are counted
+	Reference                             string // result of the pinned build, measured beside
+}
+
+// Gather makes one night of several results.
+func Gather(paths []string, t Told) (*history.Night, error) {
+	if t.Class != "" && t.Class != string(history.Exact) && t.Class != string(history.Noisy) {
+		return nil, fmt.Errorf("--class %s: want exact or noisy", quote.Line(t.Class, quote.Name))
+	}
+	whole := &history.Night{}
+	for _, path := range paths {
+		n, err := Read(path, t.Run)
+		if err != nil {
+			return nil, err
+		}
+		if err := together(&whole.Header, &n.Header, path, t.Commit); err != nil {
+			return nil, err
+		}
+		whole.Points = append(whole.Points, n.Points...)
+	}
+	if t.Reference != "" {
+		ref, err := Read(t.Reference, t.Run)
+		if err != nil {
+			return nil, err
+		}
+		Refer(whole.Points, ref.Points)
+	}
+	t.finish(whole)
+	return whole, t.check(whole)
+}
+
+// together joins the headers of results of one night.
+func together(all, one *history.Header, path, commit string) error {
+	if commit == "" && all.Commit != "" && one.Commit != "" && all.Commit != one.Commit {
+		return fmt.Errorf("store: %s: of commit %.12s, and what is before it of %.12s; add them one by one, or give --commit",
+			quote.Line(path, quote.Sentence), one.Commit, all.Commit)
+	}
+	if all.Started == "" || one.Started != "" && one.Started < all.Started {
+		all.Started = one.Started
+	}
+	all.Commit, all.Version = cmp.Or(all.Commit, one.Commit), cmp.Or(all.Version, one.Version)
+	all.Kernel, all.Firmware = cmp.Or(all.Kernel, one.Kernel), cmp.Or(all.Firmware, one.Firmware)
+	return nil
+}
+
+// Refer puts beside each noisy number that of the pinned build.
+func Refer(list, reference []history.Point) {
+	values := map[history.Series][]float64{}
+	for i := range reference {
+		values[reference[i].Series] = append(values[reference[i].Series], reference[i].Values...)
+	}
+	for i := range list {
+		if p := &list[i]; p.Class == history.Noisy && !p.Gap() {
+			p.Reference = values[p.Series]
+		}
+	}
+}
+
+// finish fills in what the results do not say.
+func (t *Told) finish(n *history.Night) {
+	h := &n.Header
+	h.Commit = cmp.Or(t.Commit, h.Commit, build.Commit())
+	h.Version = cmp.Or(h.Version, build.Version())
+	h.Night = cmp.Or(t.Night, fmt.Sprintf("%.10s", h.Started))
+	h.Host, h.Firmware = cmp.Or(t.Host, Host()), cmp.Or(t.Firmware, h.Firmware)
+	real := false
+	for i := range n.Points {
+		p := &n.Points[i]
+		if p.Bench == "sim" {
+			continue
+		}
+		real = true
+		if t.Class != "" {
+			p.Class = history.Class(t.Class)
+		}
+	}
+	if h.Kernel = cmp.Or(t.Kernel, h.Kernel); h.Kernel == "" && real {
+		h.Kernel = release()
+	}
+}
+
+// check looks at what will name the night for ever.
+func (t *Told) check(n *history.Night) error {
+	if _, err := time.Parse(time.RFC3339, n.Started); err != nil {
+		return fmt.Errorf("store: started %s: want a time as RFC 3339 has it", quote.Line(n.Started, quote.Name))
+	}
+	for name, text := range map[string]string{"commit": n.Commit, "host": n.Host, "kernel": n.Kernel, "firmware": n.Firmware} {
+		if !quote.Clean(text) || len(text) > quote.Name {
+			return fmt.Errorf("store: %s %s: want a line of at most %d characters", name, quote.Line(text, quote.Name), quote.Name)
+		}
+	}
+	return nil
+}
+
+// Host is the name of this machine without its domain.
+func Host() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "unknown"
+	}
+	short, _, _ := strings.Cut(name, ".")
+	return short
+}
+
+// Backwards says that a night is older than one that the same host has in a store, "" when it is not: then a clock went
+// back, or results are added late. Nothing is lost; the order is that of the nights.
+func Backwards(n *history.Night, before []history.Night) string {
+	newest := ""
+	for i := range before {
+		if before[i].Host == n.Host && before[i].Night > newest {
+			newest = before[i].Night
+		}
+	}
+	if newest <= n.Night {
+		return ""
+	}
+	return fmt.Sprintf("the night %s of %s is older than %s, which is in the store: added late, or a clock went back",
+		n.Night, n.Host, newest)
+}
+
+// release is that of the running kernel, "" where the system does not tell.
+func release() string {
+	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
