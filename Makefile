@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less race netns lab lab-all remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -112,6 +112,11 @@ LESS_WAYS ?= 3
 less: ## less evidence never adds a FAIL and makes none a PASS: fixtures in every way, scenarios, broken engines and random Specs in some; hours
 	go test -tags less -count=1 -timeout=6h -run 'Less|Unproven' ./conformance/meta ./impls/broken/all
 	go test -tags less -count=1 -timeout=6h -run LessOf ./impls/all -args -from=$(LESS_FROM) -specs=$(LESS_SPECS) -ways=$(LESS_WAYS)
+
+QUALITY_YEARS ?= 10000
+
+quality: ## how good the detector of changes is, simulated over QUALITY_YEARS series-years of each noise, into perf/change/QUALITY.md (five minutes)
+	go test -count=1 -timeout=2h -run TestQuality ./perf/change -args -years=$(QUALITY_YEARS) -table=QUALITY.md
 
 race: ## unit and golden tests, in random order, under the race detector (which needs a C compiler)
 	CGO_ENABLED=1 go test -timeout=60m -race -shuffle=on ./...

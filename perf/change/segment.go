@@ -1,0 +1,74 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+)
+
+// hosts notes which noisy series had been measured anywhere before tonight.
+func (c *comparing) hosts(tracks []history.Track, night string) {
+	c.elsewhere = map[string]bool{}
+	for i := range tracks {
+		if t := &tracks[i]; t.Host != "" && t.Entries[0].Night < night {
+			c.elsewhere[t.Name] = true
+		}
+	}
+}
+
+// begins notes an entry that has nothing to be compared with: the first of its series, or of a segment.
+func (c *comparing) begins(t *history.Track, i int) {
+	now := &t.Entries[i]
+	for k := i - 1; k >= 0; k-- {
+		if !t.Entries[k].Gap() {
+			c.segment(t.Name, differences(&t.Entries[k], now))
+			return
+		}
+	}
+	if t.Host != "" && c.elsewhere[t.Name] {
+		c.segment(t.Name, "new host "+t.Host)
+		return
+	}
+	c.report.First++
+}
+
+// differences says which conditions are others than before.
+func differences(before, now *history.Entry) string {
+	var parts []string
+	old := before.Conditions()
+	for i, is := range now.Conditions() {
+		switch was := old[i]; {
+		case was == is:
+		case is[0] == "Spec":
+			parts = append(parts, "another Spec")
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s → %s", is[0], named(was[1]), named(is[1])))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if now.Class == history.Noisy {
+		text += " on " + now.Host
+	}
+	return text
+}
+
+// named is a condition in words.
+func named(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// segment puts a series into the entry of what began anew.
+func (c *comparing) segment(series, what string) {
+	list := &c.report.Entries
+	i := slices.IndexFunc(*list, func(e Entry) bool { return e.Segment == what })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, Entry{Segment: what})
+	}
+	(*list)[i].Series = append((*list)[i].Series, series)
+}

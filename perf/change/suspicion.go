@@ -1,0 +1,124 @@
+package change
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/perf/stats"
+)
+
+// The detector compares the newest nights with the level before them.
+const (
+	recent    = 6    // nights, of which each weighs half of the next
+	mostLevel = 60   // nights of the level
+	leastOf   = 10   // fewer show no level
+	suspected = 1.5  // spreads
+	clipped   = 4    // spreads that one night counts at most
+	least     = 1e-3 // of the level, that a spread is at least
+)
+
+// Suspicion is a noisy number that seems to have left its level, or a verdict that one night gave.
+type Suspicion struct {
+	history.Series
+	Host   string  `json:"host"`
+	Before Side    `json:"before"` // the first night of the level: the build to compare with
+	Now    Side    `json:"now"`
+	Since  string  `json:"since"`           // the night that seems to have begun it
+	Score  float64 `json:"score,omitempty"` // in spreads, with the direction
+}
+
+// suspect looks at the level that an entry belongs to: what is of its segment and not before the last change that was
+// confirmed.
+func suspect(t *history.Track, i int) (s Suspicion, ok bool) {
+	now := &t.Entries[i]
+	since := ""
+	for _, a := range t.Alarms {
+		since = max(since, a.Since)
+	}
+	var level []*history.Entry
+	var values []float64
+	for k := range t.Entries[:i+1] {
+		e := &t.Entries[k]
+		if e.Night >= since && len(e.Values) > 0 && e.Segment() == now.Segment() {
+			level, values = append(level, e), append(values, e.Value())
+		}
+	}
+	score := Score(values)
+	if math.Abs(score) < suspected {
+		return s, false
+	}
+	first := max(0, len(level)-mostLevel-recent)
+	return Suspicion{Series: t.Series, Host: t.Host, Before: side(level[first]), Now: side(now),
+		Since: level[first+split(values[first:])].Night, Score: score}, true
+}
+
+// Score says how far the newest nights are from the level of those before them, in robust spreads of what is compared:
+// a mean of the last nights in which each weighs half of the next. 0 is returned while there are too few nights.
+func Score(values []float64) float64 {
+	values = values[max(0, len(values)-mostLevel-recent):]
+	n := len(values) - recent
+	if n < leastOf {
+		return 0
+	}
+	middle := stats.Median(values[:n])
+	spread := max(stats.Spread(values[:n], middle), least*math.Abs(middle), math.SmallestNonzeroFloat64)
+	z := make([]float64, len(values))
+	for i, x := range values {
+		z[i] = min(max((x-middle)/spread, -clipped), clipped)
+	}
+	var usual []float64
+	for end := recent; end <= n; end++ {
+		usual = append(usual, weighted(z[end-recent:end]))
+	}
+	const independent = 0.58 // the spread of such a mean where nights do not depend on each other
+	return weighted(z[len(z)-recent:]) / max(independent, stats.Spread(usual, stats.Median(usual)))
+}
+
+// weighted is a mean in which each weighs half of the next.
+func weighted(z []float64) (mean float64) {
+	mean = z[0]
+	for _, x := range z[1:] {
+		mean = (mean + x) / 2
+	}
+	return mean
+}
+
+// split is where two levels most likely meet: the index that begins the second.
+func split(values []float64) (at int) {
+	ranks, best := ranks(values), -1.0
+	total, sum, n := 0.0, 0.0, float64(len(values))
+	for _, r := range ranks {
+		total += r
+	}
+	for i := 1; i < len(values); i++ {
+		sum += ranks[i-1]
+		k := float64(i)
+		if d := math.Abs(sum/k-(total-sum)/(n-k)) * math.Sqrt(k*(n-k)/n); d > best {
+			at, best = i, d
+		}
+	}
+	return at
+}
+
+// ranks are the places of the values in their order, so that one that is far out counts no more than one that is the last.
+func ranks(values []float64) []float64 {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case values[a] < values[b]:
+			return -1
+		case values[a] > values[b]:
+			return 1
+		}
+		return 0
+	})
+	out := make([]float64, len(values))
+	for rank, i := range order {
+		out[i] = float64(rank)
+	}
+	return out
+}
