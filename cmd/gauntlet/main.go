@@ -47,7 +47,7 @@ func root() *cobra.Command {
 		return c
 	}
 	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
-	c.AddCommand(storeCommand())
+	c.AddCommand(nightCommand(), storeCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
@@ -25,12 +26,22 @@ func cells(t *testing.T, write func(io.Writer) error) [][]string {
 	return rows
 }
 
+// entry is a point of a night.
+func entry() *history.Entry {
+	return &history.Entry{Header: &history.Header{Night: "x", Started: "x", Version: "x", Commit: "x", Host: "x", Kernel: "x", Firmware: "x"},
+		Point: &history.Point{Series: history.Series{Name: "x", Bench: "x", Class: "x", Unit: "x", Better: "x"}, Values: []float64{-1},
+			Word: "x", Status: "x", Spec: "x", Run: "x", Seeds: []uint64{1}}}
+}
+
 // Whatever is in any field, a table has the lines and cells that it has for any other text, and no cell is a formula.
 func TestHostileTextEverywhere(t *testing.T) {
-	tables := func(text string) [2][][]string {
-		return [2][][]string{
+	tables := func(text string) [3][][]string {
+		return [3][][]string{
 			cells(t, func(w io.Writer) error { return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, true)) }),
 			cells(t, func(w io.Writer) error { return Figure(w, &modeltest.Fill(modeltest.Figures(), text, true).Figures[0]) }),
+			cells(t, func(w io.Writer) error {
+				return Tracks(w, []history.Track{{Entries: []history.Entry{*modeltest.Fill(entry(), text, true)}}})
+			}),
 		}
 	}
 	want := tables(modeltest.Benign)

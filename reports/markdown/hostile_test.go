@@ -17,6 +17,7 @@ func summaries(text string, statuses bool) map[string]func(io.Writer) error {
 		"result": func(w io.Writer) error { return Write(w, modeltest.Fill(modeltest.Result(), text, statuses)) },
 		"matrix": func(w io.Writer) error { return Matrix(w, modeltest.Fill(modeltest.Matrix(), text, statuses)) },
 		"peers":  func(w io.Writer) error { return Matrix(w, modeltest.Fill(modeltest.Peers(), text, statuses)) },
+		"night":  func(w io.Writer) error { return Night(w, modeltest.Fill(modeltest.Night(), text, statuses)) },
 		"gate":   func(w io.Writer) error { return Gate(w, modeltest.Fill(modeltest.Gate(), text, statuses)) },
 		"perf":   func(w io.Writer) error { return Perf(w, modeltest.Fill(modeltest.Perf(), text, statuses)) },
 	}

@@ -29,6 +29,12 @@ func pages(text string, statuses bool) map[string]func(io.Writer, Options) error
 		"gate": func(w io.Writer, o Options) error {
 			return Gate(w, modeltest.Fill(modeltest.Gate(), text, statuses), o)
 		},
+		"night": func(w io.Writer, o Options) error {
+			return Night(w, modeltest.Fill(modeltest.Night(), text, statuses), o)
+		},
+		"tracks": func(w io.Writer, o Options) error {
+			return Tracks(w, modeltest.Fill(modeltest.Tracks(), text, statuses), o)
+		},
 		"perf": func(w io.Writer, o Options) error {
 			return Perf(w, modeltest.Fill(modeltest.Perf(), text, statuses), o)
 		},

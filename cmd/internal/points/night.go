@@ -43,7 +43,7 @@ func Gather(paths []string, t Told) (*history.Night, error) {
 		}
 		Refer(whole.Points, ref.Points)
 	}
-	t.finish(whole)
+	t.Finish(whole)
 	return whole, t.check(whole)
 }
 
@@ -74,8 +74,8 @@ func Refer(list, reference []history.Point) {
 	}
 }
 
-// finish fills in what the results do not say.
-func (t *Told) finish(n *history.Night) {
+// Finish fills in what the results do not say.
+func (t *Told) Finish(n *history.Night) {
 	h := &n.Header
 	h.Commit = cmp.Or(t.Commit, h.Commit, build.Commit())
 	h.Version = cmp.Or(h.Version, build.Version())

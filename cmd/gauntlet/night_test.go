@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// A first night has nothing to compare with, a second changes nothing, and one behind another program's says what changed, as one
+// entry, as text, JSON and a page.
+func TestNight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: starts the program")
+	}
+	dir := t.TempDir()
+	plan := "night 1\nstore kept\n# fast\nmatrix --impl gbn --links clean,random --with 'load write msg=4KiB count=20'\nconform --impl gbn --focus 'gbn loss-tail$'\n"
+	must(t, os.WriteFile(filepath.Join(dir, "n.plan"), []byte(plan), 0o644))
+	o := inProcess(t, dir, "night", "n.plan", "--night", "2026-11-22", "--commit", "aaaaaaa", "--out", "one", "--quiet")
+	if o.code != 0 || !strings.Contains(o.stdout, "0 series compared, nothing changed; 25 measured for the first time") {
+		t.Fatalf("first: %+v", o)
+	}
+	o = inProcess(t, dir, "night", "n.plan", "--night", "2026-11-23", "--commit", "bbbbbbb", "--out", "two", "--quiet")
+	if o.code != 0 || !strings.Contains(o.stdout, "25 series compared, nothing changed\n") || strings.Contains(o.stdout, "→") {
+		t.Errorf("second: %+v", o)
+	}
+	other(t, "kept")
+	o = inProcess(t, dir, "night", "n.plan", "--night", "2026-11-25", "--commit", "ddddddd", "--out", "three", "--quiet", "--json")
+	var n model.Night
+	must(t, json.Unmarshal([]byte(o.stdout), &n))
+	if o.code != exitFailure || n.Status != "FAIL" || len(n.Changes.Entries) != 1 || len(n.Changes.Entries[0].Changes) != 2 ||
+		n.Changes.Entries[0].Before != "ccccccc" || n.Changes.Entries[0].Now != "ddddddd" {
+		t.Errorf("third: exit %d, %+v", o.code, n.Changes)
+	}
+	page, err := os.ReadFile("three/night.md")
+	if want := "| **regressed** | `matrix gbn clean goodput` |"; err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("%v: %s", err, page)
+	}
+	if o = inProcess(t, dir, "night", "n.plan", "--out", "three"); o.code != exitUsage || !strings.Contains(o.stderr, "three already holds a night") {
+		t.Errorf("again: %+v", o)
+	}
+}
+
+// other adds to a store the newest night as a program would have measured it that is twice as fast, and broke a rule.
+func other(t *testing.T, dir string) {
+	c, err := store.Read(dir)
+	must(t, err)
+	n := c.Nights[len(c.Nights)-1]
+	n.Night, n.Started, n.Commit = "2026-11-24", "2026-11-24T01:00:00Z", "ccccccc"
+	for i := range n.Points {
+		switch p := &n.Points[i]; p.Name {
+		case "matrix gbn clean goodput":
+			p.Values = []float64{2 * p.Values[0]}
+		case "matrix gbn random verdict":
+			p.Word = "FAIL GBN-NAK-001"
+		case "matrix gbn random packets":
+			p.Class = history.Noisy // of which one night shows nothing
+		}
+	}
+	_, err = store.Add(dir, &n)
+	must(t, err)
+}
+
+// A plan that asks for what cannot be is one line, with the line of the plan, and nothing is added.
+func TestNightRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"":                                 "p.plan:0: no statement; want \"night 1\" first",
+		"matrix --impl gbn":                "p.plan:1: matrix --impl gbn: want \"night 1\" as the first statement",
+		"night 2":                          "p.plan:1: night 2: this program reads version 1",
+		"night 1":                          "p.plan:1: nothing to run",
+		"night 1\n\nfrobnicate x":          "p.plan:3: frobnicate: unknown; want one of budget build firmware",
+		"night 1\nstore a\nstore b":        "p.plan:3: store: given twice",
+		"night 1\nstore a b":               "p.plan:2: store a b: want one word",
+		"night 1\nbudget soon":             "p.plan:2: budget soon: want 1 to 1440",
+		"night 1\nbuild":                   "p.plan:2: build: want a value behind it",
+		"night 1\nmatrix --json":           "p.plan:2: matrix --json: leave it out",
+		"night 1\nmatrix --impl 'gbn":      "p.plan:2: matrix --impl 'gbn: a quote ' has no end",
+		"night 1\nmatrix --impl nobody":    "p.plan:2: matrix: implementation \"nobody\": unknown",
+		"night 1\nperf --frob":             "p.plan:2: perf: unknown flag: --frob",
+		"night 1\nstore p.plan\nrun a.txt": "p.plan: not a directory",
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, "p.plan"), []byte(text), 0o644))
+		o := inProcess(t, dir, "night", "p.plan", "--out", "out", "--quiet")
+		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+			t.Errorf("%q: exit %d, %s%s, want %q", text, o.code, o.stderr, o.stdout, want)
+		}
+	}
+	for words, want := range map[string]string{"none.plan": "none.plan: no such file", "p.plan --color red": "--color", "p.plan --night today": "want a day"} {
+		if o := inProcess(t, dir, append([]string{"night"}, strings.Fields(words)...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) {
+			t.Errorf("night %s: %+v", words, o)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "nights")); err == nil {
+		t.Error("a store was made")
+	}
+}

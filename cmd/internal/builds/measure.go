@@ -1,0 +1,98 @@
+package builds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+)
+
+// Verbs are the commands whose results are points.
+var Verbs = []string{"conform", "gate", "matrix", "perf", "run"}
+
+// taken are flags that Measure gives itself.
+var taken = []string{"--json", "--out", "--quiet", "--junit", "--html", "-q", "-o"}
+
+// Check refuses a command that has no points, or says itself where they go.
+func Check(args []string) error {
+	if len(args) == 0 || !slices.Contains(Verbs, args[0]) {
+		word := ""
+		if len(args) > 0 {
+			word = args[0]
+		}
+		return fmt.Errorf("%s: unknown; want one of %s", quote.Line(word, quote.Name), strings.Join(Verbs, " "))
+	}
+	for _, a := range args {
+		if flag, _, _ := strings.Cut(a, "="); slices.Contains(taken, flag) {
+			return fmt.Errorf("%s %s: leave it out: where results go is not for the command to say", args[0], flag)
+		}
+	}
+	return nil
+}
+
+// usageCode is the exit code of a command that asks for what cannot be.
+const usageCode = 2
+
+// Measure runs a command with a build of the subject, keeps what it leaves in a folder, which is made, and returns its points. A
+// failure that it finds is no error; that nothing came of it is, and the user's where the command asks for what cannot be.
+func (s Subject) Measure(ctx context.Context, program string, args []string, folder string) (*history.Night, error) {
+	folder, err := filepath.Abs(folder)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err != nil {
+		return nil, fault.Broken(err)
+	}
+	result := filepath.Join(folder, args[0]+".json")
+	out, err := os.Create(result)
+	if err != nil {
+		return nil, fault.Broken(err)
+	}
+	defer out.Close()
+	c := s.Command(ctx, program, append(slices.Clone(args), flags(args[0], folder, result)...))
+	var said tail
+	c.Stderr = &said
+	if args[0] != "conform" {
+		c.Stdout = out
+	}
+	err = c.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == usageCode:
+		return nil, fault.Usage(fmt.Errorf("%s: %s", args[0], strings.TrimPrefix(said.line(), "gauntlet: ")))
+	case err != nil && !errors.As(err, &exit):
+		return nil, fault.Broken(fmt.Errorf("%s: %w", args[0], err))
+	}
+	n, err := points.Read(result, strings.Join(args[1:], " "))
+	if err == nil && program != "" && s.Name != "" {
+		for i := range n.Points { // whose names are those of the subject, whatever its build
+			n.Points[i].Name = strings.ReplaceAll(n.Points[i].Name, scenario.Exec+program, s.Name)
+		}
+	}
+	if err != nil && said.line() != "" {
+		err = errors.New(strings.TrimPrefix(said.line(), "gauntlet: "))
+	}
+	return n, fault.Broken(err)
+}
+
+// flags say where a command's results go.
+func flags(verb, folder, result string) []string {
+	runs := filepath.Join(folder, verb)
+	switch verb {
+	case "conform":
+		return []string{"--quiet", "--json", result, "--out", runs}
+	case "perf":
+		return []string{"--quiet", "--json"}
+	}
+	return []string{"--quiet", "--json", "--out", runs}
+}

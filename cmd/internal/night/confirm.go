@@ -1,0 +1,97 @@
+package night
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/perf/change"
+	"github.com/rdma-gauntlet/gauntlet/perf/stats"
+)
+
+// confirm measures again what is suspected, the farthest from its level first, while the budget lasts.
+func (s *Session) confirm(ctx context.Context, progress func(share float64, what string)) (confirmed []change.Change) {
+	list := change.Of(s.tracks(), s.night.Night, change.Usual, nil).Suspected
+	list = slices.DeleteFunc(list, func(x change.Suspicion) bool { return x.Score == 0 || x.Host != s.night.Host }) // verdicts wait for a second night
+	slices.SortStableFunc(list, func(a, b change.Suspicion) int {
+		return -compareAbs(a.Score, b.Score)
+	})
+	for i := range list {
+		x := &list[i]
+		why := s.late(ctx)
+		if s.options.Build == "" {
+			why = "the plan has no line build"
+		}
+		if why != "" {
+			s.note(fmt.Sprintf("%s is suspected since %s, and was not measured again: %s", x.Name, x.Since, why))
+			continue
+		}
+		progress(1, "confirming "+x.Name)
+		switch c, err := s.inTurns(ctx, x, i); {
+		case errors.Is(err, change.ErrNotConfirmed):
+		case err != nil:
+			s.note(fmt.Sprintf("%s is suspected since %s, and was not confirmed: %s", x.Name, x.Since, fault.OneLine(err)))
+		default:
+			confirmed = append(confirmed, *c)
+			s.night.Alarms = append(s.night.Alarms, c.Alarm(x.Since))
+		}
+	}
+	return confirmed
+}
+
+func compareAbs(a, b float64) int {
+	switch a, b = math.Abs(a), math.Abs(b); {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// inTurns confirms one suspicion.
+func (s *Session) inTurns(ctx context.Context, x *change.Suspicion, i int) (*change.Change, error) {
+	b := builds.Builder{Repo: filepath.Dir(s.options.Path), Command: s.options.Build}
+	old, err := b.Program(ctx, x.Before.Commit)
+	if err != nil {
+		return nil, err
+	}
+	step := s.series[x.Name]
+	if step == nil {
+		return nil, fmt.Errorf("no command of the plan measures it")
+	}
+	n := 0
+	return change.Confirm(x, change.Usual, func(new bool) (float64, error) {
+		program := old
+		if new {
+			program = ""
+		}
+		n++
+		folder := filepath.Join(s.options.Folder, "confirm", fmt.Sprintf("%02d", i+1), fmt.Sprintf("%03d", n))
+		list, err := s.points(ctx, program, narrow(step.Args, x.Name), folder)
+		if err != nil {
+			return 0, err
+		}
+		for k := range list {
+			if p := &list[k]; p.Name == x.Name && p.Bench == x.Bench && !p.Gap() {
+				return stats.Median(p.Values), nil
+			}
+		}
+		return 0, fmt.Errorf("run %d has no such number", n)
+	})
+}
+
+// narrow leaves of a matrix the cell that a series is of.
+func narrow(args []string, series string) []string {
+	words := strings.Split(series, " ")
+	if args[0] != "matrix" || len(words) < 4 {
+		return args
+	}
+	return append(slices.Clone(args), "--impl", words[1], "--links", words[2])
+}

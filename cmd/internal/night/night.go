@@ -1,0 +1,159 @@
+// Package night runs a plan: commands of this program one after the other, those in real time several times and beside a pinned
+// build. What they measured becomes a night of a store, and what that changed a report. Numbers that are suspected to have
+// changed are measured again, in turns with a build of the nights before. A Session goes through New, Open and Run once.
+package night
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/perf/change"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Options say what a night does.
+type Options struct {
+	*Plan
+	Path    string // of the plan
+	Folder  string // of the report
+	Night   string // the day; "" is today, UTC
+	Commit  string // of what is measured; "" asks the repository of the plan for a subject, and this program for itself
+	Command string // for the report: how to repeat it
+}
+
+// Session is one night.
+type Session struct {
+	options Options
+	started time.Time
+	subject builds.Subject
+	before  *store.Contents
+	night   history.Night
+	series  map[string]*Step // which step measured a series
+	out     *model.Night
+}
+
+// New looks at the store and finds out which commit is measured.
+func New(ctx context.Context, o Options) (*Session, error) {
+	s := &Session{options: o, started: time.Now().UTC(), subject: builds.Subject{Name: o.Subject, Dir: filepath.Dir(o.Path)}, series: map[string]*Step{}}
+	started := s.started.Format(time.RFC3339)
+	s.night.Header = history.Header{Night: cmp.Or(o.Night, started[:len(time.DateOnly)]), Started: started, Version: build.Version(),
+		Commit: cmp.Or(o.Commit, s.commit(ctx)), Host: cmp.Or(o.Host, points.Host()), Firmware: o.Firmware}
+	if _, err := time.Parse(time.DateOnly, s.night.Night); err != nil {
+		return nil, fault.Usage(fmt.Errorf("--night %.40q: want a day such as 2026-11-24", s.night.Night))
+	}
+	c, err := store.Read(o.Store)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		c = &store.Contents{}
+	case err != nil:
+		return nil, fault.Usage(err)
+	}
+	s.before = c
+	s.out = &model.Night{Format: model.FormatVersion, Version: build.Version(), Tool: build.Commit(), Command: o.Command, Plan: o.Path, Folder: o.Folder,
+		Store: o.Store, Header: s.night.Header, Steps: []model.NightStep{}, Failing: []model.NightFailure{}, Notes: []string{}}
+	for _, x := range c.Skipped {
+		s.note(x.String())
+	}
+	return s, nil
+}
+
+// commit is that of the subject: of the repository in which the plan is, or of this program.
+func (s *Session) commit(ctx context.Context) string {
+	if s.options.Subject == "" {
+		return build.Commit()
+	}
+	dir := filepath.Dir(s.options.Path)
+	name, err := builds.Git(ctx, dir, "rev-parse", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if changes, err := builds.Git(ctx, dir, "status", "--porcelain", "--untracked-files=no"); err != nil || changes != "" {
+		name += "+changes"
+	}
+	return name
+}
+
+// note says something to the reader.
+func (s *Session) note(text string) { s.out.Notes = append(s.out.Notes, text) }
+
+// Open makes the report folder. One that holds a night is not overwritten.
+func (s *Session) Open() error {
+	dir := s.options.Folder
+	if _, err := os.Stat(filepath.Join(dir, "night.json")); err == nil {
+		return fault.Usage(fmt.Errorf("night: %s %w a night; choose another folder or remove it", dir, run.ErrHeld))
+	}
+	return fault.Broken(os.MkdirAll(dir, 0o755))
+}
+
+// Run runs the steps, adds the night to the store and says what changed. What could not be run is told; an error is the user's, of
+// a command that asks for what cannot be, or the store's that cannot be written.
+func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Night, error) {
+	limited := ctx
+	if s.options.Budget > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, s.started.Add(s.options.Budget))
+		defer cancel()
+	}
+	for i := range s.options.Steps {
+		progress(float64(i)/float64(len(s.options.Steps)), s.options.Steps[i].String())
+		if err := s.step(limited, i); err != nil {
+			return nil, err
+		}
+	}
+	s.environment()
+	confirmed := s.confirm(limited, progress)
+	if err := s.keep(); err != nil {
+		return nil, fault.Broken(err)
+	}
+	s.conclude(confirmed)
+	return s.out, nil
+}
+
+// environment fills in where real packets ran.
+func (s *Session) environment() {
+	t := points.Told{Commit: s.night.Commit, Host: s.night.Host, Night: s.night.Night, Firmware: s.night.Firmware}
+	t.Finish(&s.night)
+	s.out.Header = s.night.Header
+	if late := points.Backwards(&s.night, s.before.Nights); late != "" {
+		s.note(late)
+	}
+}
+
+// keep adds the night to the store. Nothing that was measured is nothing to keep.
+func (s *Session) keep() (err error) {
+	if len(s.night.Points) > 0 {
+		s.out.File, err = store.Add(s.options.Store, &s.night)
+	}
+	return err
+}
+
+// tracks are those of all nights, with tonight.
+func (s *Session) tracks() []history.Track {
+	return history.Tracks(append(s.before.Nights[:len(s.before.Nights):len(s.before.Nights)], s.night))
+}
+
+// conclude says what changed, and gives the night its status.
+func (s *Session) conclude(confirmed []change.Change) {
+	s.out.Changes = change.Of(s.tracks(), s.night.Night, change.Usual, confirmed)
+	for i := range s.night.Points {
+		if p := &s.night.Points[i]; strings.HasPrefix(p.Word, rule.Fail.String()) {
+			s.out.Failing = append(s.out.Failing, model.NightFailure{Series: p.Name, Word: p.Word, Run: p.Run})
+		}
+	}
+	s.out.Wall = time.Since(s.started).Seconds()
+	s.out.Settle()
+}
