@@ -91,6 +91,7 @@ func TestNightRefuses(t *testing.T) {
 			t.Errorf("%q: exit %d, %s%s, want %q", text, o.code, o.stderr, o.stdout, want)
 		}
 	}
+	must(t, os.WriteFile(filepath.Join(dir, "p.plan"), []byte("night 1\nrun a.txt\n"), 0o644))
 	for words, want := range map[string]string{"none.plan": "none.plan: no such file", "p.plan --color red": "--color", "p.plan --night today": "want a day"} {
 		if o := inProcess(t, dir, append([]string{"night"}, strings.Fields(words)...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) {
 			t.Errorf("night %s: %+v", words, o)
