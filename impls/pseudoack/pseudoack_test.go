@@ -1,6 +1,7 @@
 package pseudoack
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -339,5 +340,26 @@ func check(p *path) {
 	}
 	if len(p.box.table.list) > 3 || len(p.box.table.pending) > 3 {
 		p.t.Fatalf("%d flows, %d set-ups", len(p.box.table.list), len(p.box.table.pending))
+	}
+}
+
+// A long answer of Local's to a READ of Remote's shares the line with the requests that wait for the WAN; acknowledgements go first.
+func TestPassingDataTakeTurns(t *testing.T) {
+	p := newPath(t, nil)
+	p.connect(0x11, 0x22, 100, 900)
+	p.put(engine.LAN, "READ_RESP_FIRST psn=900 len=1024 msn=1")
+	p.put(engine.LAN, "READ_RESP_MIDDLE psn=901 len=1024")
+	p.put(engine.LAN, "READ_RESP_LAST psn=902 len=1024 msn=1")
+	p.put(engine.LAN, "ACK psn=903 msn=2")
+	for psn := 100; psn < 103; psn++ {
+		p.put(engine.LAN, fmt.Sprintf("WRITE_ONLY psn=%d len=8 dmalen=8 A", psn))
+	}
+	var order []string
+	var f roce.Frame
+	for p.box.PollTransmit(p.now, engine.WAN, &f) {
+		order = append(order, f.Packet.PSN.String())
+	}
+	if got, want := strings.Join(order, " "), "900 100 901 101 902 102 903"; got != want {
+		t.Errorf("the WAN gets %s, want %s", got, want)
 	}
 }
