@@ -19,13 +19,14 @@ type useless struct {
 	open    bool       // one has come, and the packet that is missing has not
 	missing psn.PSN    // the next packet in order, when it came
 	at      vtime.Time // when
-	quiet   bool       // no request has come since
+	quiet   bool       // no request has come since, nor at the same instant
+	asked   vtime.Time // when the latest request came; Never before the first
 	earned  rule.Earned
 }
 
 func ignores(which func(c *rule.Context) func(*rule.Sight) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
-		u := &useless{c: c, which: which(c)}
+		u := &useless{c: c, which: which(c), asked: vtime.Never}
 		return rule.Check{Sight: u.sight, Event: u.event}
 	}
 }
@@ -37,11 +38,11 @@ func (u *useless) sight(s *rule.Sight) {
 	case isRepair(s.Pkt) && s.Point == trace.ResponderIn:
 		if u.which(s) {
 			c.Met()
-			u.open, u.quiet, u.missing, u.at = true, true, c.EPSN, s.At
+			u.open, u.quiet, u.missing, u.at = true, !s.Together(u.asked), c.EPSN, s.At
 		}
 	case s.Pkt.Opcode == roce.LoWAR:
 	case s.Point == trace.ResponderIn:
-		u.quiet = false
+		u.quiet, u.asked = false, s.At
 		if s.Relation == rule.Duplicate {
 			u.earned.Repeats++
 		}
@@ -73,7 +74,7 @@ func (u *useless) response(s *rule.Sight) {
 	u.earned.Acked, u.earned.Heard = last, true
 }
 
-// event watches placements: at the instant when such a packet comes there is nothing to be placed.
+// event watches placements: at the instant when such a packet comes, and nothing else, there is nothing to be placed.
 func (u *useless) event(e *trace.Event) {
 	if e.Kind == trace.Store && !u.c.Mine(e) && u.quiet && u.open && e.At == u.at {
 		u.c.Failf(rule.Responder, "%d bytes are placed upon a repair packet that yields nothing; none expected", e.Len)
