@@ -9,9 +9,19 @@ import (
 
 // match gives a SEND the oldest receive.
 func (w *model) match(m *message) {
+	if !m.matched {
+		w.live = append(w.live, m)
+	}
 	m.buf, m.matched, w.receives = w.receives[0], true, w.receives[1:]
 	m.base = m.buf.va
 	w.holders[m.buf.id] = m
+}
+
+// leave notes that a message has ended.
+func (w *model) leave(m *message) {
+	if i := slices.Index(w.live, m); i >= 0 {
+		w.live = slices.Delete(w.live, i, i+1)
+	}
 }
 
 // giveBack puts a receive before all others. A SEND that began at that instant and of which the target has told nothing has not taken

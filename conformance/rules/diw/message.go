@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -59,6 +60,20 @@ func (m *message) add(d *datagram, off, n uint32) *part {
 		m.whole = d.at
 	}
 	return &m.parts[len(m.parts)-1]
+}
+
+// waiting returns the segment that a placement may be of and that has not been placed; nil when there is none. The first of several
+// copies is the one that is placed.
+func (m *message) waiting(e *trace.Event) *part {
+	if e.VA < m.base || m.known && e.VA-m.base > uint64(m.length) {
+		return nil
+	}
+	for i := range m.parts {
+		if p := &m.parts[i]; p.fresh && !p.stored && m.base+uint64(p.off) == e.VA && p.len == e.Len && p.sum == e.Sum {
+			return p
+		}
+	}
+	return nil
 }
 
 // reach is the offset behind the latest segment.

@@ -21,6 +21,7 @@ type model struct {
 	table    map[key]*message    // those that go on
 	holders  map[uint64]*message // SENDs by their receive; buffers may overlap
 	order    []*message          // all that are remembered, by their beginning
+	live     []*message          // SENDs that hold a receive and have not ended
 	receives []buffer            // posted and not taken, oldest first
 	posts    [2]int              // work requests, by side
 	probes   map[string]int64    // what the target counts and declares, the latest values
@@ -156,6 +157,7 @@ func (w *model) close(m *message) {
 	if w.table[m.key] == m {
 		delete(w.table, m.key)
 	}
+	w.leave(m)
 	w.now.closed = append(w.now.closed, m)
 }
 
@@ -182,6 +184,7 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 	case trace.Recv, trace.Lost:
 		if m = w.holding(e); m != nil && !m.ended {
 			m.ended = true
+			w.leave(m)
 			if e.Kind == trace.Lost && m.matched {
 				w.giveBack(m.buf, e.At)
 			}
@@ -199,19 +202,24 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 	return m
 }
 
-// stored finds the segment that was placed, and the message that it is of, the latest that has one like it.
+// stored finds the segment that was placed, and the message that it is of. SENDs may lie in buffers that overlap, and be alike: what
+// came first is placed first, and what has completed was placed before. Of Write-Records it is the latest that has a segment like it.
 func (w *model) stored(e *trace.Event) *message {
-	for i := len(w.order) - 1; i >= max(0, len(w.order)-scan); i-- {
-		m := w.order[i]
-		if !m.record && !m.matched {
-			continue
-		}
-		for k := range m.parts { // the first of several copies is the one that is placed
-			if p := &m.parts[k]; p.fresh && !p.stored && m.base+uint64(p.off) == e.VA && p.len == e.Len && p.sum == e.Sum {
-				p.stored = true
-				return m
-			}
+	var of *message
+	var first *part
+	for _, m := range w.live {
+		if p := m.waiting(e); p != nil && (first == nil || p.at < first.at || p.at == first.at && p.record < first.record) {
+			of, first = m, p
 		}
 	}
-	return nil
+	for i := len(w.order) - 1; first == nil && i >= max(0, len(w.order)-scan); i-- {
+		if m := w.order[i]; m.record {
+			of, first = m, m.waiting(e)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	first.stored = true
+	return of
 }
