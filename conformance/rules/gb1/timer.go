@@ -108,7 +108,7 @@ func lossFree() rule.Rule {
 		Title: "Without loss nothing tells the scheme from go-back-N: no RACK, and nothing sent again",
 		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet " +
 			"according to the normal sending process."},
-		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses, Features: features,
+		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses | rule.RepairOut, Features: features,
 		Stimulus: "a run, or the part of one, without loss", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			calm, any := true, false
