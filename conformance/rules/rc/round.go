@@ -27,7 +27,7 @@ type rounds struct {
 	reply  vtime.Time // the latest response
 	repair psn.PSN    // the newest packet when something was sent again last: a partial ACK leaves some of what is before it missing
 	again  bool       // something was
-	stuck  int        // rounds since UNA moved: data of a READ that is not acknowledged need be no progress, nor its answer once more
+	stuck  int        // rounds since UNA moved, at most: data of a READ that is not acknowledged need be no progress, nor its answer once more
 	spent  int        // rounds since any progress that count for retry_cnt: no response asked for them
 	fired  bool       // the transport timer has expired since the latest round
 	alive  vtime.Time // the peer answered a READ once more
@@ -55,6 +55,10 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 			r.timer.roused = s.At
 		}
 	case follows || !r.oldest(p):
+		if follows && r.fired && r.oldest(p) {
+			r.stuck++ // its endpoint says that the timer has expired: the burst goes on in the port, or a round begins where it would
+			r.fired = false
+		}
 		r.again, r.repair = true, c.MAX.Prev()
 		r.cause.open = r.cause.open && (r.cause.single || p != c.UNA) // with it goes what was asked for
 	default:
