@@ -54,10 +54,13 @@ func silenceRecovered() rule.Rule {
 	})
 }
 
-// quiet follows how long Remote has been silent while something waits for its answer.
+// quiet follows how long Remote has been silent while something waits for its answer. An answer that acknowledges nothing new does not
+// set the timer: data of a READ behind the response that is missing go on for as long as the rest of it takes.
 type quiet struct {
 	p     *path
-	since vtime.Time // the timer may have been set then: an answer, the first request out, or going back
+	since vtime.Time // the timer was set then: what moved una, the first request out, or going back
+	una   psn.PSN    // of the path at the latest sight
+	heard vtime.Time // the latest answer that is about something outstanding
 	last  vtime.Time // the last request left
 	waits bool
 	cause bool       // something but silence lets the box go back
@@ -69,13 +72,14 @@ type quiet struct {
 func (q *quiet) sight(s *rule.Sight, w where) {
 	p := q.p
 	rto := vtime.Duration(p.probe["wan_rto_ps"])
+	q.progress()
 	switch {
 	case w == fromRemote && p.begun:
 		if !rule.IsACK(s.Pkt) || p.skips(s.Pkt.PSN) {
 			q.cause, q.asked = true, s.At
 		}
 		if s.Pkt.PSN.In(p.una, p.max) {
-			q.since = s.At
+			q.heard = s.At
 		}
 		if s.Pkt.AETH.Syndrome.IsRNR() && s.Pkt.Opcode == roce.Acknowledge {
 			q.wait = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
@@ -89,6 +93,13 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 	}
 }
 
+// progress notes what the latest answer has acknowledged, which shows after its sight.
+func (q *quiet) progress() {
+	if q.una != q.p.una {
+		q.una, q.since = q.p.una, max(q.since, q.heard)
+	}
+}
+
 // event takes a timeout that the box reports. It is judged then: by the time that the request leaves, an answer may have come.
 func (q *quiet) event(e *trace.Event) {
 	rto := vtime.Duration(q.p.probe["wan_rto_ps"])
@@ -96,6 +107,7 @@ func (q *quiet) event(e *trace.Event) {
 		return
 	}
 	q.p.c.Met()
+	q.progress()
 	if silent := e.At.Sub(q.since); silent < rto-rule.TimerEarly(rto) {
 		q.p.c.Failf(rule.Requester, "the box counts a timeout after a silence of %s, wan_rto is %s", silent, rto)
 	}
@@ -127,7 +139,7 @@ func (q *quiet) end(at vtime.Time) {
 	if !q.waits || rto == 0 || p.fatal || p.spent() || p.probe[engine.BrokenPromise] > 0 || !p.una.Less(p.max) || at < q.wait.Add(2*rto) {
 		return
 	}
-	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.last)) > 2*rto && last != nil && last.packet.AckReq {
+	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.heard, q.last)) > 2*rto && last != nil && last.packet.AckReq {
 		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again", p.c.Rel(p.una), at.Sub(q.since).Short())
 	}
 }
