@@ -59,7 +59,7 @@ func (e *episode) sight(s *rule.Sight) {
 	c := e.c
 	e.finish()
 	if e.mended(s.Pkt) {
-		e.abandon()
+		e.abandon(nil)
 	}
 	e.busy = e.busy && c.UNA.Less(e.calm)
 	disturbed := s.Rec.Fate == trace.Injected
@@ -75,7 +75,7 @@ func (e *episode) sight(s *rule.Sight) {
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
 	if disturbed {
-		e.abandon()
+		e.abandon(s)
 	}
 }
 
@@ -87,8 +87,14 @@ func (e *episode) mended(p *roce.Packet) bool {
 	return e.open && (named || next.Less(e.end) && next.Less(e.c.UNA))
 }
 
-// abandon ends the episode without a judgement.
-func (e *episode) abandon() { e.open, e.busy, e.calm = false, true, e.c.MAX }
+// abandon ends the episode without a judgement: what is in flight, and what leaves now, may be sent again for another cause. s is nil
+// where what leaves now has no part in it.
+func (e *episode) abandon(s *rule.Sight) {
+	e.open, e.busy, e.calm = false, true, e.c.MAX
+	if s != nil && s.Point == trace.RequesterOut {
+		e.calm = psn.Max(e.calm, s.Pkt.PSN.Next())
+	}
+}
 
 func (e *episode) request(s *rule.Sight) {
 	c, p := e.c, s.Pkt.PSN
@@ -105,16 +111,15 @@ func (e *episode) request(s *rule.Sight) {
 	case gone && s.Relation == rule.First && p == e.end && !e.begun && rule.IsData(s.Pkt.Opcode):
 		e.end = p.Next()
 	case gone:
-		e.abandon()
-		e.calm = psn.Max(e.calm, p.Next())
+		e.abandon(s)
 	case s.Relation == rule.Again:
-		e.again(p)
+		e.again(s)
 	}
 }
 
 // again takes a retransmission that the link delivers.
-func (e *episode) again(p psn.PSN) {
-	c := e.c
+func (e *episode) again(s *rule.Sight) {
+	c, p := e.c, s.Pkt.PSN
 	if !e.begun {
 		e.begun, e.until = true, c.MAX
 	}
@@ -130,7 +135,7 @@ func (e *episode) again(p psn.PSN) {
 	default:
 		c.Failf(rule.Requester, "%s is sent again, and was not lost; nothing expected", c.Rel(p))
 	}
-	e.abandon()
+	e.abandon(s)
 }
 
 // finish judges an episode that has come to its end.
@@ -147,6 +152,6 @@ func (e *episode) finish() {
 // event ends the episode when the timer takes over, as it must when the last packets are lost.
 func (e *episode) event(ev *trace.Event) {
 	if ev.Kind == trace.Timeout && e.c.Mine(ev) {
-		e.abandon()
+		e.abandon(nil)
 	}
 }
