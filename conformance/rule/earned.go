@@ -27,10 +27,14 @@ func (e *Earned) Request(d int, keeps bool) {
 	}
 }
 
-// Acknowledge takes a response that acknowledges last.
+// Acknowledge takes a response that acknowledges last. What a NAK acknowledges may have an ACK of its own that waits for others.
 func (e *Earned) Acknowledge(p *roce.Packet, last psn.PSN) {
-	if !Selective(p) && (!e.Heard || e.Acked.Less(last)) {
-		e.Acked, e.Heard = last, true
+	if Selective(p) || e.Heard && !e.Acked.Less(last) {
+		return
+	}
+	e.Acked, e.Heard = last, true
+	if p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK() {
+		e.Repeats++
 	}
 }
 
