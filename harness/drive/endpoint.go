@@ -5,8 +5,8 @@
 // a real interface, so the two benches differ in the clock and the link only.
 //
 // The cost of a packet does not depend on how many other QPs are idle: QPs with something to send form a ring and are
-// served one packet each in turn, those with a retransmission that their scheme puts first in a ring of their own, before
-// the others; deadlines form a heap that is touched only when one moves nearer.
+// served one packet each in turn, and an answer beside it, those with a retransmission that their scheme puts first in a ring of
+// their own, before the others; deadlines form a heap that is touched only when one moves nearer.
 package drive
 
 import (
@@ -224,7 +224,7 @@ func (e *Endpoint) Serve(now vtime.Time, i int) {
 // that could take it are full. One that has room again is Served, which continues.
 func (e *Endpoint) Carry(now vtime.Time) {
 	e.out.now = now
-	for i, any := e.engines.next(); any; i, any = e.engines.next() {
+	for i, _, any := e.engines.next(); any; i, _, any = e.engines.next() {
 		q := &e.engines.qps[i]
 		q.want[responder] = false
 		q.want[requester] = q.tcp.carry()

@@ -257,3 +257,26 @@ func TestEmit(t *testing.T) {
 		t.Error("what took its place did not arrive")
 	}
 }
+
+// While others wait, an answer does not take a QP's turn: it would never send a request if one were asked for in every lap.
+func TestAnswersLeaveRequestsTheirTurn(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
+	for i := range 2 {
+		b.req[i].packets, b.req[i].out = 2, roce.WriteMiddle
+		b.resp[i].packets, b.resp[i].out = 3, roce.Acknowledge
+	}
+	b.Start(0)
+	for i := range 2 {
+		req := b.good(i)
+		req.Opcode = roce.ReadRequest
+		b.Receive(0, &req)
+	}
+	got := ""
+	var p roce.Packet
+	for i, ok := b.Transmit(0, &p); ok; i, ok = b.Transmit(0, &p) {
+		got += fmt.Sprint(i) + map[bool]string{true: "A", false: "Q"}[p.Opcode.IsResponse()]
+	}
+	if want := "0A0Q1A1Q0A0Q1A1Q0A1A"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+}

@@ -53,19 +53,19 @@ func (r *engines) receiveIP(i int, p *roce.Packet) {
 // transmit fills p with the next packet of the QP whose turn it is.
 func (r *engines) transmit(p *roce.Packet) (conn int, ok bool) {
 	for {
-		i, any := r.next()
+		i, onward, any := r.next()
 		if !any {
 			return 0, false
 		}
-		if r.poll(i, p) {
+		if r.poll(i, onward, p) {
 			return i, true
 		}
 	}
 }
 
-// poll asks the responder first: acknowledgements are short and let the peer go on. READ responses are not, so after one
-// of them it is the requester's turn.
-func (r *engines) poll(i int, p *roce.Packet) bool {
+// poll asks the responder first: acknowledgements are short and let the peer go on. After one of them the turn goes on, with the
+// requester; so does the next after a READ response, which is not short.
+func (r *engines) poll(i int, onward bool, p *roce.Packet) bool {
 	q := &r.qps[i]
 	if q.paced && q.pacing.notification(&q.attr, p) {
 		r.enqueue(i)
@@ -74,7 +74,7 @@ func (r *engines) poll(i int, p *roce.Packet) bool {
 	now := r.out.now
 	h := responder
 	answered := q.answered
-	if answered {
+	if answered || onward {
 		h = requester
 	}
 	q.answered = false
@@ -91,6 +91,9 @@ func (r *engines) poll(i int, p *roce.Packet) bool {
 			if sent {
 				q.answered = h == responder && p.Opcode.IsReadResponse()
 				q.control().sent(now, p)
+				if !onward && isAnswer(p.Opcode) && q.want[requester] {
+					r.goOn(i)
+				}
 				return true
 			}
 		}
@@ -98,6 +101,9 @@ func (r *engines) poll(i int, p *roce.Packet) bool {
 	}
 	return false
 }
+
+// isAnswer reports a packet that answers without data.
+func isAnswer(o roce.Opcode) bool { return o.IsReadAck() || o.IsResponse() && !o.IsReadResponse() }
 
 // wake runs everything that is due. An engine whose timer does not move on is woken once, not for ever.
 func (r *engines) wake() {

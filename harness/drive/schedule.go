@@ -2,18 +2,22 @@ package drive
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// schedule is which QP is next: to send, and to be woken. QPs with something to send are served one packet each in turn,
-// those with a retransmission that their scheme puts first before the others.
+// schedule is which QP is next: to send, and to be woken. QPs with something to send are served one packet each in turn, and an answer
+// without data beside it; those with a retransmission that their scheme puts first before the others.
 type schedule struct {
 	qps     []qp
 	ready   ring // QPs with something to send
 	urgent  ring // QPs with something to send again first; they may be in ready as well
+	onward  int  // QP whose turn goes on, because all that it has sent is an answer; none when there is none
 	timers  deadlines
 	soonest vtime.Time // while QPs are being woken: the next time at which a timer may fire
 }
 
+// none is no QP.
+const none = -1
+
 func (s *schedule) init(qps []qp) {
-	s.qps = qps
+	s.qps, s.onward = qps, none
 	s.ready.init(len(qps))
 	s.urgent.init(len(qps))
 	s.timers.init(len(qps))
@@ -22,17 +26,27 @@ func (s *schedule) init(qps []qp) {
 // any reports whether a QP may have something to send.
 func (s *schedule) any() bool { return s.ready.n+s.urgent.n > 0 }
 
-// next takes the QP whose turn it is out of its ring.
-func (s *schedule) next() (int, bool) {
-	if i, ok := s.urgent.next(); ok {
+// next takes the QP whose turn it is out of its ring. Onward says that its turn goes on; it stays in its ring then.
+func (s *schedule) next() (i int, onward, ok bool) {
+	if i, ok = s.urgent.next(); ok {
 		s.qps[i].rushed = false
-		return i, true
+		return i, false, true
 	}
-	i, ok := s.ready.next()
-	if ok {
+	if i, s.onward = s.onward, none; i != none {
+		return i, true, true
+	}
+	if i, ok = s.ready.next(); ok {
 		s.qps[i].queued = false
 	}
-	return i, ok
+	return i, false, ok
+}
+
+// goOn lets the turn of QP i go on while others wait: answers that are asked for as fast as turns come would else keep its requests
+// from leaving. A device makes answers where it receives, and shares its line among send queues.
+func (s *schedule) goOn(i int) {
+	if s.ready.n > 1 {
+		s.onward = i
+	}
 }
 
 // enqueue puts a QP at the end of its ring, unless it is there. One that has become urgent keeps its turn among the ready
