@@ -160,6 +160,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 			d.repair(t)
 		case list == listRepairOut:
 			h.conv.announces(t.Pkt)
+			took(&h.conv, &j.sight)
 		case list == listForeign && t.Rec.Packet.Opcode.OverIP():
 			j.showPeer(t.Rec)
 		}

@@ -89,15 +89,16 @@ func (r *rounds) begin(s *rule.Sight) round {
 // progress notes what the latest response has acknowledged, which shows after its sight.
 func (r *rounds) progress() {
 	c := r.c
-	if c.UNA != r.una {
+	moved := c.UNA != r.una
+	if moved {
 		r.stuck = 0
 	}
-	if c.UNA == r.una && c.Reads.EPSN == r.data {
+	if !moved && c.Reads.EPSN == r.data {
 		return
 	}
 	r.una, r.data, r.spent = c.UNA, c.Reads.EPSN, 0
 	r.timer.progress(c.Port, r.reply)
-	r.cause.open = r.cause.open && c.Port.Lags(r.cause.at, r.reply) // progress answers what was asked for longer ago
+	r.cause.open = r.cause.open && (!moved || c.Port.Lags(r.cause.at, r.reply)) // progress answers what was asked for longer ago
 	if c.Keeps() && r.again && c.UNA.LessEq(r.repair) {
 		// A partial ACK: what had been sent by the last retransmission is still missing, and the oldest of it goes again.
 		r.cause.open, r.cause.at = true, r.reply
