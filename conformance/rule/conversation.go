@@ -298,9 +298,9 @@ func (c *Conversation) update(s *Sight) {
 	}
 }
 
-// learnMTU takes the MTU from the first packet that must be full.
+// learnMTU takes the MTU from the first packet that must be full, unless there may be several connections, each with its own.
 func (c *Conversation) learnMTU(p *roce.Packet) {
-	if c.MTU != 0 || p.Len < smallestMTU {
+	if c.MTU != 0 || p.Len < smallestMTU || c.conn.Anew {
 		return
 	}
 	o := p.Opcode

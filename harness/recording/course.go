@@ -12,15 +12,13 @@ type course struct {
 	requester, responder *host
 
 	begun    bool
-	first    psn.PSN    // of the requests seen
-	newest   psn.PSN    // behind the newest
-	expected psn.PSN    // the request that is next for a responder at the tap, which discards what comes early
-	jump     moment     // first PSN that had not passed when a later one did
-	owed     moment     // oldest request that calls for an answer, with all before it seen
-	nak      moment     // sequence NAK whose retransmission has not passed
-	msn      psn.MSN    // of the newest acknowledgement
-	leapt    bool       // a request had a PSN far from the others, or the first one again, and no acknowledgement has passed since
-	anew     bool       // the connection began again
+	first    psn.PSN // of the requests seen
+	newest   psn.PSN // behind the newest
+	expected psn.PSN // the request that is next for a responder at the tap, which discards what comes early
+	jump     moment  // first PSN that had not passed when a later one did
+	owed     moment  // oldest request that calls for an answer, with all before it seen
+	nak      moment  // sequence NAK whose retransmission has not passed
+	lives    lives
 	answered bool       // a response has passed
 	awaited  moment     // request that a NAK of any kind named, and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
@@ -48,7 +46,8 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		return
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
-	c.leapt = c.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
+	c.lives.leapt = c.lives.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
+	c.lives.carries(s)
 	switch {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p, end, end
@@ -119,9 +118,8 @@ func (c *course) response(s *sighting) {
 		c.responder.unserved++
 	}
 	c.answered = true
-	if s.opcode == roce.Acknowledge {
-		c.counted(s.msn)
-	}
+	c.lives.carries(s)
+	c.lives.counted(s)
 	positive := s.grants()
 	if !positive {
 		c.awaited = moment{s.psn, s.at, true}
@@ -155,18 +153,6 @@ func (c *course) response(s *sighting) {
 // grants reports an answer that gives what was asked for, or acknowledges it; an answer that has no AETH does.
 func (s *sighting) grants() bool {
 	return s.opcode.Layout()&roce.LayoutAETH == 0 || s.syndrome.IsACK()
-}
-
-// farPSN is how far ahead of the newest request another one is that a loss does not explain.
-const farPSN = 64
-
-// counted follows the MSN of an acknowledgement. One that begins again together with the PSNs is of another connection.
-func (c *course) counted(n psn.MSN) {
-	if c.leapt && 2*n < c.msn {
-		c.responder.anew++
-		c.anew = true
-	}
-	c.leapt, c.msn = false, n
 }
 
 // acknowledged follows an answer that says that a request was served, and those before it.

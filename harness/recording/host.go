@@ -14,7 +14,6 @@ type host struct {
 	seen     int     // sequence NAKs by this host for requests that had passed
 	missing  uint64  // requests of this host that were answered and had not passed in their order
 	unserved uint64  // of those to this host, answered with what only who has the request can know
-	anew     uint64  // connections of its QPs that began again with another PSN and MSN
 	flagged  int     // frames that came from it or went to it, as their direction flags say of the tap
 	gaps     int     // packets of this host that passed late or never, after later ones
 	silent   samples // from a request that this host did not answer to its retransmission

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
@@ -20,6 +21,7 @@ type sighting struct {
 	sack     psn.PSN // that a selective acknowledgement names
 	msn      psn.MSN
 	length   uint32 // bytes that a READ asks for
+	payload  uint16 // bytes of the payload
 	opcode   roce.Opcode
 	syndrome roce.Syndrome
 	way      capture.Direction
@@ -60,7 +62,7 @@ func (l *sightings) add(s *sighting) {
 // sight notes what a frame tells, of flow w if it is of one that is known: a damaged frame begins none.
 func (l *learner) sight(n *capture.Lane, h *roce.Frame, w *flow, sound bool) sighting {
 	f, p := &n.Frame, &h.Packet
-	s := sighting{at: n.At, psn: p.PSN, sack: p.SACK.PSN, msn: p.AETH.MSN, length: p.RETH.DMALen, opcode: p.Opcode, syndrome: p.AETH.Syndrome, way: f.Way,
+	s := sighting{at: n.At, psn: p.PSN, sack: p.SACK.PSN, msn: p.AETH.MSN, length: p.RETH.DMALen, payload: uint16(min(p.Len, math.MaxUint16)), opcode: p.Opcode, syndrome: p.AETH.Syndrome, way: f.Way,
 		ackReq: p.AckReq, headed: f.Headed(), sound: sound}
 	if f.HasTap {
 		s.tap = f.Tap

@@ -184,9 +184,12 @@ func TestWhatACaptureLacks(t *testing.T) {
 	}
 }
 
-// A QPN that is used again shows in PSN and MSN that begin anew, and equal PSNs of many QPs in that nothing tells them apart.
+// A QPN that is used again shows in PSN and MSN that begin anew, or in an MTU that changes and an MSN that does, and equal PSNs of many
+// QPs in that nothing tells them apart.
 func TestConnectionsThatLookAlike(t *testing.T) {
 	again := "@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=9\n@30..39 A>B SEND_ONLY psn=+70000 len=1 A\n@40..49 B>A ACK psn=+70000 msn=1\n"
+	resized := "qp mtu=1024\n@1..9 A>B SEND_FIRST psn=+4 len=1024\n@2..10 A>B SEND_LAST psn=+5 len=1 A\n@11..19 B>A ACK psn=+5 msn=9\n" +
+		"@30..39 A>B SEND_FIRST psn=+5 len=512\n@31..40 A>B SEND_LAST psn=+6 len=1 A\n@41..49 B>A ACK psn=+6 msn=1\n"
 	var alike strings.Builder
 	for i := range 4 {
 		fmt.Fprintf(&alike, "qp conn=%d start=7\n", i)
@@ -201,9 +204,15 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 		text         string
 		anew, unsure bool
 	}{
-		"used again": {again, true, false}, "a leap alone": {strings.Replace(again, "msn=1\n", "msn=10\n", 1), false, false}, "alike": {alike.String(), false, true},
+		"used again": {again, true, false}, "another MTU": {resized, true, false},
+		"another MTU, MSN goes on":    {strings.Replace(resized, "msn=1\n", "msn=10\n", 1), false, false},
+		"another MTU, nobody answers": {strings.Replace(resized, "@41..49 B>A ACK psn=+6 msn=1\n", "", 1), true, false},
+		"a leap alone":                {strings.Replace(again, "msn=1\n", "msn=10\n", 1), false, false}, "alike": {alike.String(), false, true},
 	} {
 		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A))
+		if conn := &r.Header.Conns[0]; conn.Anew != c.anew || c.anew && conn.Ends[trace.A].QP.MTU != 0 {
+			t.Errorf("%s: began again %v, MTU %d", name, conn.Anew, conn.Ends[trace.A].QP.MTU)
+		}
 		guessed := r.Header.Conns[0].Doubts[trace.A] == guessedPeer
 		if got := r.Capture; (got.Anew > 0) != c.anew || guessed != c.unsure || (len(got.Doubts()) > 0) != c.anew {
 			t.Errorf("%s: %+v, doubts %v, guessed %v", name, got, got.Doubts(), guessed)

@@ -88,14 +88,14 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 
 // anew counts the connections that began again between the same QPNs. Their MTU may be another one then, so nobody knows it.
 func (v *vantage) anew(h *trace.Header) (n uint64) {
-	for _, x := range v.order {
-		n += x.anew
-	}
 	for i := range v.courses {
 		for _, c := range v.courses[i] {
-			if c != nil && c.anew {
-				h.Conns[i].Ends[trace.A].QP.MTU, h.Conns[i].Ends[trace.B].QP.MTU = 0, 0
+			if c == nil || !c.lives.again() {
+				continue
 			}
+			n++
+			h.Conns[i].Anew = true
+			h.Conns[i].Ends[trace.A].QP.MTU, h.Conns[i].Ends[trace.B].QP.MTU = 0, 0
 		}
 	}
 	return n
