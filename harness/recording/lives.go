@@ -9,6 +9,7 @@ import (
 // MTU may be another one; what tells it from a sender that errs is that the MSN begins again.
 type lives struct {
 	msn     psn.MSN // of the newest acknowledgement
+	top     psn.MSN // the largest of all answers
 	leapt   bool    // a request had a PSN far from the others, or the first one again, and no acknowledgement has passed since
 	size    int     // bytes of the latest packet that had to be full; 0 when larger ones have passed since
 	largest int     // payload since packets of that size began, bytes
@@ -35,18 +36,17 @@ func (l *lives) carries(s *sighting) {
 }
 
 // counted follows the MSN of an answer. One that begins again together with the PSNs, or the MTU, is of another connection. A READ that is
-// answered once more may have an MSN of its time, so it shows no more than how far others were.
+// answered once more may have an MSN of its time, so it says nothing of PSNs that leap.
 func (l *lives) counted(s *sighting) {
-	n := s.msn
-	switch {
-	case s.opcode.Layout()&roce.LayoutAETH == 0:
+	n, ack := s.msn, s.opcode == roce.Acknowledge
+	if s.opcode.Layout()&roce.LayoutAETH == 0 {
 		return
-	case l.resized && (l.leapt || n < l.msn), s.opcode == roce.Acknowledge && l.leapt && 2*n < l.msn:
-		l.anew = true
-	case s.opcode != roce.Acknowledge:
-		n = max(n, l.msn)
 	}
-	l.leapt, l.resized, l.msn = l.leapt && s.opcode != roce.Acknowledge, false, n
+	l.anew = l.anew || l.resized && (l.leapt || n < l.top) || ack && l.leapt && 2*n < l.msn
+	l.resized, l.top = false, max(l.top, n)
+	if ack {
+		l.leapt, l.msn = false, n
+	}
 }
 
 // again reports whether the connection began again, or may have: nothing has answered the packets of another MTU.
