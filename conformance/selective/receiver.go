@@ -160,12 +160,15 @@ func (r *Receiver[Why]) answered(s *rule.Sight) bool {
 // housed reports an arrival that had no receive when it passed the tap, and has one now: the receiver may have looked at it since.
 func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.Homeless(&w.Pkt) }
 
-// selective finds the arrival that an answer names; those before it have been passed over.
+// selective finds the arrival that an answer names; those before it have been passed over. An ACK that waits for others to go with it
+// may follow.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
 		if w := r.Want[i]; w.Named() == s.Pkt.SACK.PSN && w.Kind != MayACK {
 			for k := range i {
-				r.missing(&r.Want[k])
+				if r.missing(&r.Want[k]); r.Want[k].Kind == MayACK {
+					r.more.add(r.Want[k].Next.Prev(), 1)
+				}
 			}
 			r.strike(i)
 			r.match(&w, s)
