@@ -37,6 +37,7 @@ type Reader struct {
 	header  *trace.Header   // from the comment of our own files
 	stats   Stats
 	words   map[string]string
+	losses  *losses // of a pcapng file
 }
 
 // Stats counts what a capture holds.
@@ -47,6 +48,7 @@ type Stats struct {
 	Tunnels map[string]uint64 // RoCEv2 frames by what carried them, of those that a tunnel did
 	Cut     uint64            // RoCEv2 frames of which the capture kept a part only
 	Dropped uint64            // frames that the capturing system says it lost
+	Counted bool              // it does say: without that, none dropped means that nobody counted
 }
 
 // skip counts a frame that is not for us.
@@ -104,12 +106,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 // openNG reads the section header. Mixed link types are normal: a capture on all interfaces has them.
 func (c *Reader) openNG(in io.Reader) (err error) {
 	opt := pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true}
-	opt.StatisticsCallback = func(_ int, s pcapgo.NgInterfaceStatistics) {
-		if s.PacketsDropped != pcapgo.NgNoValue64 {
-			c.stats.Dropped += s.PacketsDropped
-		}
-	}
-	if c.ng, err = pcapgo.NewNgReader(in, opt); err != nil {
+	c.losses = &losses{in: in}
+	if c.ng, err = pcapgo.NewNgReader(bufio.NewReaderSize(c.losses, readAhead), opt); err != nil {
 		return fmt.Errorf("capture: pcapng header: %w", noEOF(err))
 	}
 	if info := c.ng.SectionInfo(); info.Application == "gauntlet" && info.Comment != "" {
@@ -147,7 +145,14 @@ func (c *Reader) Taps() (taps [2]bool) {
 }
 
 // Stats returns the counts so far.
-func (c *Reader) Stats() Stats { return c.stats }
+func (c *Reader) Stats() Stats {
+	s := c.stats
+	if c.losses != nil {
+		t := c.losses.totals()
+		s.Dropped, s.Counted = max(s.Dropped, t.lost), !t.silent
+	}
+	return s
+}
 
 // Next reads the next RoCEv2 frame into f, out of its tunnels. The error is io.EOF at the end of a whole file, and trace.ErrTruncated in
 // the middle of a frame; what came before is good.

@@ -47,7 +47,10 @@ type Writer struct {
 	opt     pcapgo.NgPacketOptions
 	flags   pcapgo.NgEpbFlags
 	comment [1]string
+	written uint64
 	skipped uint64
+	lost    uint64 // frames that passed the tap and were not captured
+	ended   bool
 	err     error
 }
 
@@ -106,14 +109,24 @@ func (w *Writer) Sight(s *trace.Sight) {
 	}
 	if err := w.w.WritePacketWithOptions(ci, s.Raw, w.opt); err != nil {
 		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)
+		return
 	}
+	w.written++
 }
+
+// Lost notes frames that passed the tap and were not captured. The file says at its end how many of those there were, with what had no bytes.
+func (w *Writer) Lost(frames uint64) { w.lost += frames }
 
 // Event implements trace.Viewer; captures have no events.
 func (w *Writer) Event(*trace.Event) {}
 
 // End implements trace.Viewer.
-func (w *Writer) End(vtime.Time) {
+func (w *Writer) End(at vtime.Time) {
+	if !w.ended && w.err == nil {
+		lost := w.lost + w.skipped
+		w.ended, w.err = true, w.w.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{LastUpdate: w.zero.Add(at.Sub(0).Std()),
+			PacketsReceived: w.written + lost, PacketsDropped: lost})
+	}
 	if err := w.w.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)
 	}

@@ -150,6 +150,7 @@ func openCaptures(dir string, h *trace.Header, legs legs, zero time.Time) (*capt
 				_ = c.close() // the first error says more
 				return nil, fmt.Errorf("netns: captures: %w", err)
 			}
+			c.writers[len(c.writers)-1].Lost(l.taps[side].Dropped())
 		}
 	}
 	return c, nil

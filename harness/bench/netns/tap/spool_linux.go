@@ -99,7 +99,7 @@ func (s *spool) source(zero time.Time, from vtime.Time, dropped uint64) (*Source
 }
 
 // Stats tells the merger what the tap lost.
-func (s *Source) Stats() capture.Stats { return capture.Stats{Dropped: s.dropped} }
+func (s *Source) Stats() capture.Stats { return capture.Stats{Dropped: s.dropped, Counted: true} }
 
 // Next implements capture.Source.
 func (s *Source) Next(f *capture.Frame) error {
