@@ -188,6 +188,23 @@ func (a *atlas) find(f *roce.Frame) place {
 	return place{-1, trace.A}
 }
 
+// place is find of the frame of a record. One that is for nobody with a reserved opcode, and for somebody as a LoWAR packet, is that.
+func (a *atlas) place(f *roce.Frame, r *trace.Record) place {
+	if r.Reserved() {
+		other, headers := *r, roce.Frame{}
+		if other.DecodeRepair(&headers); !a.isFlow(f) && a.isFlow(&headers) {
+			*r, *f = other, headers
+		}
+	}
+	return a.find(f)
+}
+
+// isFlow reports whether a direction of a connection has the addresses and the QP of a frame.
+func (a *atlas) isFlow(f *roce.Frame) bool {
+	_, ok := a.flow(f)
+	return ok
+}
+
 // findPort places a packet without BTH by the port that is not that of all, and a fragment without ports by the first
 // fragment of its datagram.
 func (a *atlas) findPort(f *roce.Frame) (p place, ok bool) {

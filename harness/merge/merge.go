@@ -114,7 +114,7 @@ func (m *merger) step(n *capture.Lane) {
 	m.expire(n.At.Add(-m.window))
 	f := m.flight()
 	n.Frame.Fill(&f.Rec, &m.headers)
-	where := m.atlas.find(&m.headers)
+	where := m.atlas.place(&m.headers, &f.Rec)
 	tap := n.Frame.Tap
 	switch n.Frame.Way {
 	case capture.Outward:

@@ -21,7 +21,7 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 	for n := l.Next(); n != nil; n = l.Next() {
 		r = trace.Record{Sent: vtime.Never, Recv: vtime.Never, Fate: trace.Unknown}
 		n.Frame.Fill(&r, &headers)
-		where := atlas.find(&headers)
+		where := atlas.place(&headers, &r)
 		r.Conn, r.From = where.conn, where.from
 		if atlas.strangers(&headers, &r) {
 			continue

@@ -13,10 +13,23 @@ func (r *Record) Decode(f *roce.Frame) {
 		r.ICRC = Unchecked
 	case sealed, f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(r.Raw):
 	case f.Packet.Opcode == roce.LoWAR && f.DecodeReserved(r.Raw):
-		r.Packet, r.Sum, r.Defect = f.Packet, 0, "opcode: "+roce.ErrUnknownOpcode.Error()
+		r.Packet, r.Sum, r.Defect = f.Packet, 0, reserved
 	default:
 		r.ICRC = Bad
 	}
+}
+
+// reserved is the defect of a frame whose opcode is reserved.
+var reserved = "opcode: " + roce.ErrUnknownOpcode.Error()
+
+// Reserved reports a frame that has the opcode of LoWAR and was read as one of a sender to which that is reserved.
+func (r *Record) Reserved() bool { return r.Packet.Opcode == roce.LoWAR && r.Defect == reserved }
+
+// DecodeRepair is Decode of such a frame as one of a sender that speaks LoWAR, and whose ICRC is wrong.
+func (r *Record) DecodeRepair(f *roce.Frame) {
+	r.decode(f)
+	r.Sum, _ = f.Sums(r.Raw)
+	r.ICRC = Bad
 }
 
 // DecodeSound is Decode of a frame whose ICRC is known to be right.
