@@ -125,8 +125,12 @@ const (
 	some = 3
 )
 
-// quick is what a host may take that is near when of the far one there are pauses only: those may be as long as it likes.
-const quick = vtime.Millisecond
+// Times that a host may take that is near: prompt is as long as rules allow a host to take, because a tap that makes one break them is not
+// at its port; quick holds when of the far one there are pauses only, which may be as long as it likes.
+const (
+	prompt = 10 * vtime.Millisecond
+	quick  = vtime.Millisecond
+)
 
 // faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part of its pause near,
 // and nearly all of it far; and a near pause lasts about as long as the far end takes, or else that was not what the host waited for.
@@ -136,6 +140,8 @@ func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 		part *= 2 // all requests come at such times, whatever is answered
 	}
 	switch {
+	case r.time > prompt:
+		return false
 	case r.in > 0 && (r.time*part > r.in || r.in*2 < far.time):
 		return false
 	case far.in > 0 && (r.time > quick || (far.in-far.time)*much > far.in):

@@ -24,13 +24,13 @@ type way struct{ from, to netip.Addr }
 // doubles watches the first frames of each direction for others with the same bytes.
 type doubles struct {
 	seen  int
-	first map[uint64]time.Time // when a frame was seen first; zero when it was seen again
+	first map[uint64]time.Time // when a frame was seen that may come once more; zero when it has
 	ways  map[way]*doubled
 }
 
 // doubled is what was seen of a direction.
 type doubled struct {
-	frames int             // different ones
+	frames int             // different ones; one that comes a third time counts again, because a mirror shows what is sent again twice too
 	after  []time.Duration // from the first sight of each to its second
 }
 
@@ -53,10 +53,10 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 	}
 	first, seen := d.first[key]
 	switch {
-	case !seen && len(d.first) < twiceSample:
+	case seen && first.IsZero(), !seen && len(d.first) < twiceSample:
 		d.first[key] = at
 		w.frames++
-	case seen && !first.IsZero():
+	case seen:
 		w.after = append(w.after, at.Sub(first).Abs())
 		d.first[key] = time.Time{}
 	}
