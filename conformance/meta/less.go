@@ -163,8 +163,15 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	}
 	verdicts, err := by(in.Header, rules, o, in.Play)
 	rule.Doubt(verdicts, in.Capture.Doubts())
+	if left.Lacks() && in.Capture.Completeness() == recording.Assumed {
+		rule.Doubt(verdicts, untrue)
+	}
 	return verdicts, err
 }
+
+// untrue takes away what is proved of a capture on the condition alone that nothing is missing in it, as it is said of one that does not
+// count what it lost, where something is.
+var untrue = []trace.Doubt{{Fails: validity.Capture, Why: "the capture was assumed to be complete, and is not"}}
 
 // told plays a file of which the header is known.
 func told(h *trace.Header, file []byte, s trace.Sink) error {

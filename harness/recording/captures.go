@@ -128,8 +128,10 @@ func (c *captureFiles) peek() {
 
 // count fills in what the captures held.
 func (c *captureFiles) count(l *learner, to *Capture) {
+	to.Counted = true
 	for i, in := range c.captures {
 		s := in.Stats()
+		to.Counted = to.Counted && s.Counted
 		to.Files = append(to.Files, File{c.names[i], s.Frames + s.Foreign})
 		to.Frames, to.Skipped, to.Cut, to.Dropped = to.Frames+s.Frames, to.Skipped+s.Foreign, to.Cut+s.Cut, to.Dropped+s.Dropped
 		addAll(&to.Kinds, s.Kinds)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
 // fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has
@@ -143,4 +144,29 @@ func (f *fetched) fill(i int, p psn.PSN) {
 			f.holes = remember(f.holes, left)
 		}
 	}
+}
+
+// numberedApart follows the data of a READ, or an acknowledgement of such. They are to one another what a request and its answer are.
+func (l *lack) numberedApart(s *sighting) {
+	if l.apart == nil {
+		l.apart = new(lack)
+	}
+	l.apart.passes(s)
+	if !s.opcode.IsReadAck() {
+		l.apart.request(s.psn, s.psn.Next())
+		return
+	}
+	l.apart.before(s.psn)
+	l.apart.acknowledged(s.psn)
+	if s.opcode.Layout()&roce.LayoutSACKETH != 0 {
+		l.apart.received(s.sack)
+	}
+}
+
+// apartOf returns what a tap lacks of the data of READs.
+func apartOf(l *lack) *lack {
+	if l == nil || l.apart == nil {
+		return &lack{}
+	}
+	return l.apart
 }

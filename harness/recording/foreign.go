@@ -68,7 +68,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 		b := trace.B
 		return &b, nil
 	}
-	w.tell()
+	r.Capture.Located = w.tell()
 	l.say(&r.Header, r.Capture)
 	r.Capture.Anew = at[0].anew(&r.Header) + at[1].anew(&r.Header)
 	return nil, nil
@@ -84,7 +84,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 	if err != nil {
 		return err
 	}
-	w.tell()
+	r.Capture.Located = w.tell()
 	at := v.decide()
 	if how.apart[0] {
 		at = place{why: "most frames were seen at two places"}

@@ -6,32 +6,42 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // lack looks for requests of one half-conversation that passed a tap and are not in the capture: those with a later one before them
 // that were acknowledged, although the tap has not seen them. Of a packet that was lost nobody acknowledges anything.
 type lack struct {
-	begun  bool
-	newest psn.PSN // behind the newest request
-	start  psn.PSN // of the first
-	holes  []hole  // in order
-	ahead  psn.PSN // newest that was acknowledged and not seen, when far
-	far    bool
-	signs  []sign   // of what is missing, the first few
-	middle bool     // what came before the first request seen was not done with
-	blind  bool     // an answer passed before any request
-	early  psn.PSN  // newest before the first request seen that is said to be received, and has not passed
-	late   bool     // there is one
-	again  psn.PSN  // of the requests that a NAK asked for, the first that has not been sent since,
-	refuse bool     // if there is one,
-	resent bool     // and whether some of them have been
-	data   *fetched // nil before the first READ or atomic
+	begun     bool
+	newest    psn.PSN // behind the newest request
+	start     psn.PSN // of the first
+	end       psn.PSN // behind the first
+	holes     []hole  // in order
+	ahead     psn.PSN // newest that was acknowledged and not seen, when far
+	far       bool
+	signs     []sign     // of what is missing, the first few
+	middle    bool       // what came before the first request seen was not done with
+	blind     bool       // an answer passed before any request
+	low       psn.PSN    // of the oldest request seen
+	early     psn.PSN    // newest before that which is said to be received, and has not passed
+	late      bool       // there is an answer
+	first     psn.PSN    // what the first answer that is not to something before the capture says to be expected next,
+	shown     bool       // if there is one
+	since, at vtime.Time // of the first packet, and of the latest
+	again     psn.PSN    // of the requests that a NAK asked for, the first that has not been sent since,
+	refuse    bool       // if there is one,
+	resent    bool       // and whether some of them have been
+	data      *fetched   // nil before the first READ or atomic
+	apart     *lack      // of the data of READs that are numbered apart, and of what acknowledges them; nil before the first
+
+	requests, answers repeated
 }
 
 // hole is PSNs that were skipped.
 type hole struct {
 	from, to psn.PSN
 	passed   bool // a NAK of what is behind it says that it was received, which it was if it is not sent again
+	first    bool // it is right behind the first request seen
 }
 
 // Bounds of what is remembered of a half-conversation, and of what is taken for frames that a capture missed: more are a PSN that is
@@ -42,8 +52,17 @@ const (
 	skipLimit = 1 << 15
 )
 
+// passes notes when a packet passes.
+func (l *lack) passes(s *sighting) {
+	if l.at = s.at; l.since == 0 {
+		l.since = s.at
+	}
+}
+
 // asks follows a request of any kind, which takes the PSNs up to end.
 func (l *lack) asks(s *sighting, end psn.PSN) {
+	l.passes(s)
+	l.twice(&l.requests, s)
 	l.request(s.psn, end)
 	if l.refuse && s.psn.LessEq(l.again) {
 		l.again, l.resent = psn.Max(l.again, end), true
@@ -95,17 +114,18 @@ func (l *lack) served(p psn.PSN) {
 func (l *lack) request(p, end psn.PSN) {
 	switch {
 	case !l.begun:
-		l.begun, l.start, l.newest = true, p, end
+		l.begun, l.start, l.end, l.low, l.newest = true, p, end, p, end
 		return
 	case p.Less(l.newest):
 		l.before(p)
+		l.older(p)
 		l.fill(p, end)
 	case p.Sub(l.newest) >= skipLimit:
 		return
-	case p != l.newest && l.far && p.Sub(l.ahead) > 0:
-		l.sign(l.newest, unseen)
+	case p != l.newest && l.far:
+		l.unseen(l.newest, true)
 	case p != l.newest && len(l.holes) < holeLimit:
-		l.holes = append(l.holes, hole{from: l.newest, to: p})
+		l.holes = append(l.holes, hole{from: l.newest, to: p, first: l.newest == l.end})
 	}
 	l.far = false
 	l.newest = psn.Max(l.newest, end)
@@ -115,6 +135,13 @@ func (l *lack) request(p, end psn.PSN) {
 func (l *lack) before(p psn.PSN) {
 	if d := l.start.Sub(p); l.begun && d > 0 && d < skipLimit {
 		l.middle = true
+	}
+}
+
+// older notes a request that came before the oldest one seen.
+func (l *lack) older(p psn.PSN) {
+	if d := l.low.Sub(p); d > 0 && d < skipLimit {
+		l.low = p
 	}
 }
 
@@ -130,10 +157,10 @@ func (l *lack) fill(p, end psn.PSN) {
 			continue
 		}
 		if h.from.Less(p) {
-			left = append(left, hole{h.from, p, h.passed})
+			left = append(left, hole{h.from, p, h.passed, h.first})
 		}
 		if end.Less(h.to) {
-			left = append(left, hole{end, h.to, h.passed})
+			left = append(left, hole{end, h.to, h.passed, h.first})
 		}
 	}
 	l.holes = left
@@ -148,7 +175,7 @@ func (l *lack) acknowledged(p psn.PSN) {
 	l.holes = slices.DeleteFunc(l.holes, func(h hole) bool {
 		covered := h.from.Less(p) && p.LessEq(l.newest)
 		if covered {
-			l.sign(h.from, unseen)
+			l.unseen(h.from, h.first)
 		}
 		return covered
 	})
@@ -156,11 +183,16 @@ func (l *lack) acknowledged(p psn.PSN) {
 
 // asked follows an answer that asks for p: all requests before were received, or its sender is wrong.
 func (l *lack) asked(p psn.PSN) {
-	if !l.middle {
-		l.early, l.late = l.start.Prev(), true
-		if p.Less(l.start) {
-			l.early = p.Prev()
-		}
+	e := l.low.Prev()
+	if p.Less(l.low) {
+		e = p.Prev()
+	}
+	if !l.late {
+		l.early, l.late = e, true
+	}
+	l.early = psn.Max(l.early, e)
+	if !l.shown && l.at.Sub(l.since) > prompt {
+		l.shown, l.first = true, p
 	}
 	for i := range l.holes {
 		h := &l.holes[i]
@@ -171,12 +203,13 @@ func (l *lack) asked(p psn.PSN) {
 // close is called when all has been read: what was acknowledged to the end, and not seen, was missed.
 func (l *lack) close() {
 	if l.far {
-		l.sign(l.newest, unseen)
+		l.unseen(l.newest, true)
 	}
 	for _, h := range l.holes {
 		if h.passed {
-			l.sign(h.from, unseen)
+			l.unseen(h.from, h.first)
 		}
+		l.middle = l.middle || h.first
 	}
 	if l.data != nil {
 		for _, h := range l.data.holes {
@@ -192,7 +225,7 @@ func (l *lack) received(p psn.PSN) {
 	}
 	for _, h := range l.holes {
 		if p.In(h.from, h.to) {
-			l.sign(p, unseen)
+			l.unseen(p, h.first)
 			l.fill(p, p.Next())
 			return
 		}
@@ -201,6 +234,8 @@ func (l *lack) received(p psn.PSN) {
 
 // response follows an answer, which may say how far its sender has received.
 func (l *lack) response(s *sighting) {
+	l.passes(s)
+	l.twice(&l.answers, s)
 	selective := s.opcode.Layout()&roce.LayoutSACKETH != 0
 	if !l.begun {
 		l.blind, l.middle = true, true
@@ -227,12 +262,14 @@ func (l *lack) response(s *sighting) {
 	l.fetches(s)
 }
 
-// why says what l found; "" when there is nothing, or when the other tap lacks the same. Then nobody sent it.
-func (l *lack) why(other *lack) string {
-	for _, p := range l.signs {
-		if other == nil || !slices.Contains(other.signs, p) {
-			return fmt.Sprintf("the capture lacks packets: psn=%+d was %s", p.psn.Sub(l.start), p.what)
+// why says what l found; "" when there is nothing, or when the other tap lacks the same. Then nobody sent it. One of the two is at the port
+// of the responder.
+func (l *lack) why(other, responder *lack) string {
+	for _, p := range l.alone(other, responder) {
+		if p.what == repeat {
+			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have %s", p.psn.Sub(l.start), atOnce, p.what)
 		}
+		return fmt.Sprintf("the capture lacks packets: psn=%+d was %s", p.psn.Sub(l.start), p.what)
 	}
 	switch {
 	case other != nil && l.late && other.begun && other.start.LessEq(l.early):

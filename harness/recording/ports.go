@@ -116,7 +116,8 @@ type Mirrored struct {
 	Ports   []string // "swp1 rx"
 }
 
-// Mirror puts counters beside the captures that they are of. Every capture must have some, and the other way round.
+// Mirror puts counters beside the captures that they are of, which are counted when none lacks a frame. Every capture must have some, and the
+// other way round.
 func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 	used := map[int]bool{} // lines
 	for _, f := range c.Files {
@@ -132,6 +133,9 @@ func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 			return nil, fmt.Errorf("no counters of %s; give those of each port that was mirrored into it", f.Name)
 		}
 		all = append(all, m)
+	}
+	if !slices.ContainsFunc(all, func(m Mirrored) bool { return m.Held != m.Counted }) {
+		c.Counted = true
 	}
 	if unused := len(list) - len(used); unused > 0 {
 		return nil, fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named to judge", unused, len(list))

@@ -153,7 +153,7 @@ func (x *ends) place(k flowKey, e end) {
 	}
 }
 
-// show shows a sighting, unless it is of no connection, or of neither half-conversation.
+// show shows a sighting, unless it is of no connection.
 func (x *ends) show(s *sighting, to func(*sighting, end)) {
 	var e end
 	known := true
@@ -164,7 +164,7 @@ func (x *ends) show(s *sighting, to func(*sighting, end)) {
 	} else {
 		e, known = x.others[k]
 	}
-	if known && e.conn >= 0 && !s.opcode.NumberedApart() {
+	if known && e.conn >= 0 {
 		to(s, e)
 	}
 }

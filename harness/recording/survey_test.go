@@ -172,7 +172,7 @@ func TestWhatACaptureLacks(t *testing.T) {
 		"requester, not all": {[][]capture.Frame{later(a, 0, most)}, true}, "both, not all of one": {[][]capture.Frame{a, later(b, 0, some)}, true},
 	} {
 		r, _ := filed(t, c.lists...)
-		if lacks := r.Capture.Missing+r.Capture.Injected > 0; lacks != c.lacks || (len(r.Capture.Doubts()) > 0) != c.lacks {
+		if lacks := r.Capture.Completeness() == Incomplete; lacks != c.lacks || (len(r.Capture.Doubts()) > 0) != c.lacks {
 			t.Errorf("%s: %+v, doubts %v", name, r.Capture, r.Capture.Doubts())
 		}
 	}

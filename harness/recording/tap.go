@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // Tap says where the one tap of a foreign capture stands, for whoever knows better than what its frames tell. The zero Tap leaves that to
@@ -62,6 +61,8 @@ type Capture struct {
 	Cut      uint64            // RoCEv2 frames of which the capture kept a part only
 	Headless uint64            // of those, without all their headers
 	Dropped  uint64            // frames that the capturing system says it lost
+	Counted  bool              // it does say how many those are
+	Located  uint64            // frames that it lost at least, at places that other frames show
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
 	Anew     uint64            // connections that began anew between the same QPNs, as PSN and MSN show
 	Injected uint64            // frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was played
@@ -119,28 +120,4 @@ func tapAt(h *trace.Header, c *Capture, a netip.Addr) error {
 		}
 	}
 	return nil
-}
-
-// Doubts returns what does not hold of a capture as a whole, so that nothing that rests on it is a proof.
-func (c *Capture) Doubts() (list []trace.Doubt) {
-	for _, x := range []struct {
-		n    uint64
-		what string
-	}{
-		{c.Dropped, "frames, as the capturing system says"},
-		{c.Headless, "headers of frames"},
-		{c.Missing, "requests that were answered"},
-		{c.Injected, "frames that arrived"},
-	} {
-		if x.n > 0 {
-			list = append(list, trace.Doubt{Fails: validity.Capture, Why: fmt.Sprintf("the capture lacks %d %s", x.n, x.what)})
-		}
-	}
-	if c.Anew > 0 {
-		list = append(list, trace.Doubt{Fails: validity.Capture, Why: "QPNs were used again for other connections"})
-	}
-	if c.Clocks != 0 {
-		list = append(list, trace.Doubt{Fails: validity.Clock, Why: fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks)})
-	}
-	return list
 }

@@ -58,6 +58,7 @@ func (v *vantage) follow(s *sighting, e end) {
 	}
 	request := s.opcode.IsRequest()
 	switch {
+	case s.opcode.NumberedApart(): // of neither half-conversation
 	case conn.Doubts[0].Fails != 0: // whose answers these are is a guess
 	case request && !s.headed:
 		v.course(e.conn, e.from).request(s, 1, false)

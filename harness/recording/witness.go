@@ -38,9 +38,15 @@ func (w *witness) follow(s *sighting, e end) {
 	}
 	w.passed[e.from] = true
 	switch n, exact := span(w.header, s, e); {
+	case s.opcode.NumberedApart():
+		requester := e.from
+		if !s.opcode.IsReadAck() {
+			requester = requester.Other()
+		}
+		w.lack(tap, e.conn, requester).numberedApart(s)
 	case s.opcode.IsRequest() && (!exact || !s.headed):
 		l := w.lack(tap, e.conn, e.from)
-		*l = lack{signs: l.signs, middle: l.middle}
+		*l = lack{signs: l.signs, middle: l.middle, apart: l.apart}
 	case s.opcode.IsRequest():
 		w.lack(tap, e.conn, e.from).asks(s, s.psn.Add(n))
 	case s.opcode.IsResponse():
@@ -64,33 +70,47 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 		return &lack{}
 	}
 	l.close()
+	if l.apart != nil {
+		l.apart.close()
+	}
 	return l
 }
 
 // guessedPeer is of a connection of which two flows were put together that need not be one.
 var guessedPeer = trace.Doubt{Fails: validity.Capture, Why: "several flows fit as the answers, and which one they are is a guess"}
 
-// tell says of each half-conversation what is wrong with the evidence.
-func (w *witness) tell() {
+// tell says of each half-conversation what is wrong with the evidence, and returns how many frames it has found missing at least.
+func (w *witness) tell() (located uint64) {
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
 			d := &w.header.Conns[i].Doubts[req]
-			if why := w.doubt(i, req); d.Fails == 0 && why != "" {
+			why, lacks := w.doubt(i, req)
+			if located += lacks; d.Fails == 0 && why != "" {
 				*d = trace.Doubt{Fails: validity.Capture, Why: why}
 			}
 		}
 	}
+	return located
 }
 
-// doubt says what is wrong with the evidence on the requests of one end; "" when nothing is known to be.
-func (w *witness) doubt(conn, req int) string {
+// doubt says what is wrong with the evidence on the requests of one end, "" when nothing is known to be, and how many frames are missing.
+func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
 	if !w.paired() {
 		if w.passed[0] != w.passed[1] {
-			return "the capture has the frames of one end alone"
+			return "the capture has the frames of one end alone", 0
 		}
-		return a.why(nil)
+		data := apartOf(a)
+		return cmp.Or(a.why(nil, nil), data.why(nil, nil)), missing(a.signs) + missing(data.signs)
 	}
-	b := w.closed(trace.B, conn, req)
-	return cmp.Or(a.why(b), b.why(a))
+	both := [2]*lack{a, w.closed(trace.B, conn, req)}
+	why, n := pair(both, trace.Side(req).Other())
+	also, m := pair([2]*lack{apartOf(both[0]), apartOf(both[1])}, trace.Side(req))
+	return cmp.Or(why, also), n + m
+}
+
+// pair says what is wrong with what two taps show, one of which is at the port of the receiver.
+func pair(l [2]*lack, receiver trace.Side) (why string, lacks uint64) {
+	a, b, r := l[trace.A], l[trace.B], l[receiver&1]
+	return cmp.Or(a.why(b, r), b.why(a, r)), missing(a.alone(b, r)) + missing(b.alone(a, r))
 }

@@ -52,11 +52,16 @@ func TestDoubts(t *testing.T) {
 
 // TestDoubtsOfTwoTaps: what one tap lacks shows by the other; what neither has seen, nobody sent.
 func TestDoubtsOfTwoTaps(t *testing.T) {
-	const text = "A>X SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n"
+	const text, begun = "A>X SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "A>B SEND_ONLY psn=+0 len=8 A\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"lost, and asked for", text + "B>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
 		{"acknowledged", text + "B>A ACK psn=+1 msn=2\n", "one tap began later than the other: psn=-1 was acknowledged"},
 		{"acknowledged alone", text + "B>A ACK psn=+0 msn=1\n", "one tap began later than the other: psn=-1 was acknowledged"},
+		{"sent by nobody", begun + "A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+3 len=8 A\nB>A ACK psn=+3 msn=4\n", ""},
+		{"before the captures, perhaps", begun + "A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
+		{"acknowledged before it need be sent again", begun + "B>A ACK psn=+2 msn=3\nA>B SEND_ONLY psn=+3 len=8 A\nB>A ACK psn=+3 msn=4\n",
+			"psn=+1 was acknowledged"},
+		{"skipped at the beginning", begun + "A>B SEND_ONLY psn=+2 len=8 A\n@1000 B>A SEND_ONLY psn=+0 len=8 A\n", "begins when"},
 	} {
 		f := tracetest.Parse(t, c.text, 0)
 		dir := t.TempDir()

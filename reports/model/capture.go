@@ -29,8 +29,9 @@ type Capture struct {
 	ClockNs     int64             `json:"clock_offset_ns,omitempty"` // by how much the second tap's clock was ahead, as far as it had to be set right
 	Cut         uint64            `json:"cut_frames"`                // of which the capture kept a part only
 	Headless    uint64            `json:"headless_frames"`           // of those, without all their headers
-	Missing     uint64            `json:"missing_frames"`            // that the capture lacks, as answers to them show
-	Dropped     uint64            `json:"dropped_frames"`            // that the capturing system says it lost
+	Complete    string            `json:"completeness"`              // "certified", "incomplete" or "assumed"
+	Missing     uint64            `json:"missing_frames"`            // that the capture lacks at least, at places that other frames show
+	Dropped     *uint64           `json:"dropped_frames"`            // that the capturing system says it lost; null where nobody counted
 	BadICRC     uint64            `json:"bad_icrc_frames"`           // whole, with a wrong ICRC, or that do not decode
 	OneTap      bool              `json:"one_tap"`                   // what became of packets is not known: no losses, and what was sent again in vain
 }
@@ -57,8 +58,7 @@ func (c *Capture) Lines() []string {
 		always bool
 	}{
 		{c.Skipped, "of other protocols skipped" + kinds(c.Kinds), true}, {c.Cut, "cut", true}, {c.Headless, "cut within their headers", false},
-		{c.BadICRC, "with a wrong ICRC", true}, {c.Dropped, "lost by the capturing system", true},
-		{c.Missing, "missing in the capture, as their answers show", false}, {c.Repeated, "seen once more by a mirror", false},
+		{c.BadICRC, "with a wrong ICRC", true}, {c.Repeated, "seen once more by a mirror", false},
 		{c.Late, "out of time order, which was put right", false},
 	} {
 		if x.always || x.n > 0 {
@@ -68,12 +68,25 @@ func (c *Capture) Lines() []string {
 	for _, t := range sorted(c.Tunnels) {
 		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)
 	}
-	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held}
+	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held, "complete: " + c.completeness()}
 	if c.ClockNs != 0 {
 		lines = append(lines, fmt.Sprintf("clocks: that of the second tap is %s ahead, if the delay is the same both ways; it was set right",
 			quantity.Duration(c.ClockNs)))
 	}
 	return lines
+}
+
+// completeness says what is known of frames that the capture lacks. What is assumed is a condition of every FAIL that a single frame does not
+// prove.
+func (c *Capture) completeness() string {
+	counted := "lost frames are not counted"
+	if c.Dropped != nil {
+		counted = quantity.Plural(int64(*c.Dropped), "frame", "frames") + " lost by its own count"
+	}
+	if c.Missing > 0 {
+		counted += fmt.Sprintf(", %s missing as others show", quantity.Count(int64(c.Missing)))
+	}
+	return fmt.Sprintf("%s (%s)", c.Complete, counted)
 }
 
 // kindsMost bounds the kinds of frames that are named in a line.

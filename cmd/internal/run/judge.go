@@ -157,9 +157,13 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 	if c == nil {
 		return nil
 	}
+	var dropped *uint64
+	if c.Counted || c.Dropped > 0 {
+		dropped = &c.Dropped
+	}
 	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns), MTU: c.MTU,
 		Frames: c.Frames, Skipped: c.Skipped, Kinds: c.Kinds, Tunnels: c.Tunnels, Repeated: c.Twice, Late: c.Late, ClockNs: int64(c.Clocks),
-		Cut: c.Cut, Headless: c.Headless, Missing: c.Missing + c.Injected, Dropped: c.Dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
+		Cut: c.Cut, Headless: c.Headless, Complete: string(c.Completeness()), Missing: c.Lacks(), Dropped: dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

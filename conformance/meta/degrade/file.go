@@ -12,6 +12,8 @@ type Form struct {
 	Micro bool // its times are in microseconds
 	RawIP bool // its frames have no Ethernet header
 	Ways  bool // it says which way each frame crossed the port
+
+	Uncounted bool // it does not say how many frames each tap has missed
 }
 
 // File returns the recording as a pcapng file: an interface for each tap, named after its side where there are two.
@@ -33,11 +35,25 @@ func (r Recording) File() []byte {
 	for {
 		tap := r.next(at)
 		if tap < 0 {
-			return w.b
+			break
 		}
 		w.frame(tap, &r.Taps[tap][at[tap]])
 		at[tap]++
 	}
+	for i := range r.Taps {
+		if !r.Form.Uncounted {
+			w.missed(i, r.missed(i))
+		}
+	}
+	return w.b
+}
+
+// missed is how many frames a tap has missed.
+func (r Recording) missed(tap int) uint64 {
+	if r.Missed == nil {
+		return 0
+	}
+	return r.Missed[tap]
 }
 
 // next returns the tap whose next frame is the earliest; -1 at the end.
@@ -99,6 +115,18 @@ func (w *writer) tap(name string) {
 		if !w.form.Micro {
 			w.option(9, []byte{9})
 		}
+		w.option(0, nil)
+	})
+}
+
+// missed writes how many frames a tap has missed, as dumpcap does at its end.
+func (w *writer) missed(tap int, frames uint64) {
+	w.block(5, func() {
+		w.u32(uint32(tap))
+		w.u64(0)
+		w.u16(5) // isb_ifdrop
+		w.u16(8)
+		w.u64(frames)
 		w.option(0, nil)
 	})
 }

@@ -47,6 +47,10 @@ var Harms = []Harm{
 		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
 	{Name: "bursts missed", Hides: true, Breaks: validity.Capture,
 		To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
+	{Name: "10% missed, not counted", Hides: true, Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording {
+		r.Form.Uncounted = true
+		return r.miss(s, 0.1, trace.A, trace.B)
+	}},
 	{Name: "clock shifted", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
 	{Name: "clock drifts", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
 	{Name: "microseconds", Hides: true,
@@ -107,13 +111,13 @@ func (r Recording) cut(most int) Recording {
 // miss drops a share of the frames of some senders, each for itself.
 func (r Recording) miss(s splitmix.Stream, share float64, from ...trace.Side) Recording {
 	n := uint64(0)
-	return r.without(func(f *Frame) bool { n++; return slices.Contains(from, f.From) && s.Below(n, share) })
+	return r.misses(func(f *Frame) bool { n++; return slices.Contains(from, f.From) && s.Below(n, share) })
 }
 
 // bursts drops 1 to 32 frames in a row, with 2 % of all frames to begin with.
 func (r Recording) bursts(s splitmix.Stream) Recording {
 	n, left := uint64(0), uint64(0)
-	return r.without(func(*Frame) bool {
+	return r.misses(func(*Frame) bool {
 		if n++; left == 0 && s.Below(2*n, 0.02) {
 			left = 1 + s.At(2*n+1)%32
 		}

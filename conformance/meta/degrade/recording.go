@@ -28,6 +28,7 @@ type Recording struct {
 	Taps    [][]Frame // the frames of each tap, in the order of its file
 	Place   [2]bool   // which ports have one, as trace.Header.Taps
 	Between bool      // the one tap is at neither
+	Missed  []uint64  // by tap: frames that passed it and that its tool could not take; nil is none
 	Form    Form
 }
 
@@ -39,6 +40,21 @@ func (r Recording) each(f func(tap int, frames []Frame) []Frame) Recording {
 	}
 	r.Taps = taps
 	return r
+}
+
+// misses returns the recording without some frames, which its tools know to have missed.
+func (r Recording) misses(drop func(*Frame) bool) Recording {
+	left := r.without(drop)
+	left.Missed = make([]uint64, len(r.Taps))
+	for tap := range r.Taps {
+		left.Missed[tap] = uint64(len(r.Taps[tap]) - len(left.Taps[tap]))
+	}
+	return left
+}
+
+// Lacks reports whether frames that passed a tap are missing.
+func (r Recording) Lacks() bool {
+	return slices.ContainsFunc(r.Missed, func(n uint64) bool { return n > 0 })
 }
 
 // span returns when the first and the last frame of all taps were recorded.

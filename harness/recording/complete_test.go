@@ -1,0 +1,105 @@
+package recording
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+)
+
+// counted writes what passed a tap as pcapng, with how many frames it lost; below zero nobody counts.
+func counted(t *testing.T, text string, lost int) *bytes.Reader {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range tracetest.FramesAt(tracetest.Parse(t, text, 0), trace.A) {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: f.Wall, CaptureLength: len(f.Raw), Length: len(f.Raw)}, f.Raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost >= 0 {
+		s := pcapgo.NgInterfaceStatistics{PacketsReceived: pcapgo.NgNoValue64, PacketsDropped: uint64(lost)}
+		if err := w.WriteInterfaceStats(0, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(b.Bytes())
+}
+
+// A capture is complete by its own count, or assumed to be, and what it lacks is doubted there, if all of it is known to be there.
+func TestCompleteness(t *testing.T) {
+	const whole = "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nB>A SEND_ONLY psn=+0 len=8 A\nA>B ACK psn=+0 msn=1\n"
+	const one = whole + "A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n"
+	const two = one + "A>B SEND_ONLY psn=+4 len=8 A\nB>A ACK psn=+4 msn=5\n"
+	for _, c := range []struct {
+		name, text string
+		lost       int
+		want       Completeness
+		all, there string // what is doubted of the whole capture, and of A's requests
+	}{
+		{"nobody counts", whole, -1, Assumed, "", ""},
+		{"none lost", whole, 0, Certified, "", ""},
+		{"one lost, nobody knows where", whole, 1, Incomplete, "1 by its own count, 0 located", ""},
+		{"one lost there", one, 1, Incomplete, "", "psn=+1 was acknowledged"},
+		{"none lost, but for one", one, 0, Incomplete, "", "psn=+1 was acknowledged"},
+		{"one is missing", one, -1, Incomplete, "", "psn=+1 was acknowledged"},
+		{"more lost than are missing there", one, 2, Incomplete, "2 by its own count, 1 located", "psn=+1 was acknowledged"},
+		{"two lost, and located", two, 2, Incomplete, "", "psn=+1 was acknowledged"},
+		{"two are missing", two, -1, Incomplete, "not counted, 2 located", "psn=+1 was acknowledged"},
+	} {
+		in := counted(t, c.text, c.lost)
+		r, err := ReadFrom("x", in, in.Size(), Tap{place: between})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all string
+		for _, d := range r.Capture.Doubts() {
+			all = d.Why
+		}
+		d := r.Header.Conns[0].Doubts
+		there, other := d[trace.A].Why, d[trace.B].Why
+		for got, want := range map[string]string{all: c.all, there: c.there} {
+			if (got == "") != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("%s: %q is doubted, want %q", c.name, got, want)
+			}
+		}
+		if got := r.Capture.Completeness(); got != c.want || other != "" {
+			t.Errorf("%s: %s, and %q of B's requests", c.name, got, other)
+		}
+	}
+}
+
+// What comes again at once may have been recorded twice, but for the ACKs of several duplicates.
+func TestRepeatedAtOnce(t *testing.T) {
+	const text = "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n"
+	const asked = text + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", text + "B>A ACK psn=+1 msn=2\n", ""},
+		{"a request", text + "A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},
+		{"a NAK", asked + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@20 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},
+		{"a NAK, later", asked + "@20 B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@40 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
+		{"an ACK", text + "B>A ACK psn=+1 msn=2\nB>A ACK psn=+1 msn=2\n", ""},
+		{"an ACK after another", text + "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\nB>A ACK psn=+0 msn=1\n", "psn=+0 twice within 2us"},
+	} {
+		in := counted(t, c.text, 0)
+		r, err := ReadFrom("x", in, in.Size(), Tap{place: between})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) || r.Capture.Completeness() != Certified {
+			t.Errorf("%s: %q, want %q; %s", c.name, got, c.want, r.Capture.Completeness())
+		}
+	}
+}
