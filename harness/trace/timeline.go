@@ -17,8 +17,8 @@ import (
 // that it causes. A copy is the exception: it is in the stream where it arrives, but the link made it when it took the
 // original, and hands it over before all that it took later. Otherwise the order is that of the stream.
 //
-// A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, so Rec is not
-// the same pointer in both calls; Index tells that it is the same packet.
+// A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, unless its owner has given a
+// Lease, so Rec need not be the same pointer in both calls; Index tells that it is the same packet.
 type Timeline struct {
 	view    Viewer
 	taps    [2]bool
@@ -29,12 +29,17 @@ type Timeline struct {
 	late    waiting            // the others
 	free    []*slot
 	sight   Sight
+	lease   *Lease // of the records that come now; nil when they have to be copied
 }
 
 // NewTimeline returns a timeline of a trace with header h.
 func NewTimeline(h *Header, v Viewer) *Timeline {
 	return &Timeline{view: v, taps: h.Taps, between: h.Between}
 }
+
+// Borrow says that the records which come from now on stay valid until the lease is zero again, so that they wait without being copied;
+// nil ends that.
+func (t *Timeline) Borrow(l *Lease) { t.lease = l }
 
 // Packet implements Sink.
 func (t *Timeline) Packet(r *Record) {
@@ -145,11 +150,11 @@ func (t *Timeline) next(now vtime.Time) *slot {
 	return best
 }
 
-// wait keeps a copy of r until its second sight is due.
+// wait keeps r until its second sight is due.
 func (t *Timeline) wait(r *Record, index uint64, at vtime.Time, out bool) {
 	s := t.slot()
 	s.at, s.index, s.out = at, index, out
-	s.Keep(r)
+	s.hold(r, t.lease)
 	q := &t.inOrder[r.From&1]
 	if tail := q.Last(); tail != nil && s.before(tail) {
 		heap.Push(&t.late, s)
@@ -171,7 +176,8 @@ func (t *Timeline) slot() *slot {
 
 // showWaiting shows a sight whose time has come.
 func (t *Timeline) showWaiting(s *slot) {
-	t.show(&s.Rec, s.index, s.out)
+	t.show(s.rec, s.index, s.out)
+	s.free()
 	t.free = append(t.free, s)
 }
 

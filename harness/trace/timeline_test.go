@@ -149,6 +149,47 @@ func TestTimelineKeepsWaitingBytes(t *testing.T) {
 	}
 }
 
+// What waits on records that are lent is what waits on copies, although their owner uses them again once the lease is over.
+func TestTimelineBorrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var copied, borrowed watcher
+		h := Header{Taps: [2]bool{true, true}}
+		a, b := NewTimeline(&h, &copied), NewTimeline(&h, &borrowed)
+		batches := make([]struct {
+			records [4]Record
+			lease   Lease
+		}, 8)
+		now := vtime.Time(0)
+		for i := range rapid.IntRange(0, 100).Draw(t, "n") {
+			batch := &batches[i%len(batches)]
+			if batch.lease > 0 { // as many more are made as are needed
+				batch = new(struct {
+					records [4]Record
+					lease   Lease
+				})
+			}
+			b.Borrow(&batch.lease)
+			for k := range batch.records {
+				now += vtime.Time(rapid.IntRange(0, 3).Draw(t, "gap"))
+				r := rec(now, now+vtime.Time(rapid.IntRange(0, 40).Draw(t, "delay")), Side(k&1), uint32(4*i+k))
+				a.Packet(r)
+				batch.records[k] = *r
+				b.Packet(&batch.records[k])
+			}
+		}
+		a.End(now + 40)
+		b.End(now + 40)
+		if d := cmp.Diff(copied.lines, borrowed.lines); d != "" {
+			t.Fatalf("(-copied +borrowed)\n%s", d)
+		}
+		for i := range batches {
+			if batches[i].lease != 0 {
+				t.Fatalf("%d records of batch %d wait after the end", batches[i].lease, i)
+			}
+		}
+	})
+}
+
 type sightFunc func(*Sight)
 
 func (f sightFunc) Sight(s *Sight) { f(s) }

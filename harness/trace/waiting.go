@@ -4,10 +4,37 @@ import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
 // slot is a sight that waits for its time.
 type slot struct {
-	Kept
+	rec   *Record // the copy, or what the lease is of
+	kept  *Kept   // nil until a copy was needed; stays with the slot
+	lease *Lease  // nil of a copy
 	at    vtime.Time
 	index uint64
 	out   bool
+}
+
+// Lease is how many records of an owner a Timeline has not shown yet. As long as it is not zero, the owner lets them and their bytes be.
+type Lease int
+
+// hold makes a record wait: the owner's, or a copy where there is no lease.
+func (s *slot) hold(r *Record, l *Lease) {
+	if s.lease = l; l != nil {
+		*l++
+		s.rec = r
+		return
+	}
+	if s.kept == nil {
+		s.kept = new(Kept)
+	}
+	s.kept.Keep(r)
+	s.rec = &s.kept.Rec
+}
+
+// free ends the wait.
+func (s *slot) free() {
+	if s.lease != nil {
+		*s.lease--
+	}
+	s.rec, s.lease = nil, nil
 }
 
 // before orders waiting sights: by time, arrivals before departures, then by position in the stream. Nil is last.
@@ -27,8 +54,8 @@ func (s *slot) before(o *slot) bool {
 
 // originalOf reports whether s is the arrival of a packet that r is a copy of, as far as the headers tell.
 func (s *slot) originalOf(r *Record) bool {
-	p, c := &s.Rec.Packet, &r.Packet
-	return !s.out && s.Rec.From == r.From && s.Rec.Conn == r.Conn && s.Rec.Sum == r.Sum &&
+	p, c := &s.rec.Packet, &r.Packet
+	return !s.out && s.rec.From == r.From && s.rec.Conn == r.Conn && s.rec.Sum == r.Sum &&
 		p.BTH == c.BTH && p.AETH == c.AETH && p.SACK == c.SACK && p.IP == c.IP
 }
 

@@ -1,70 +1,63 @@
 package run
 
 import (
-	"cmp"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// belt is a Sink that carries a trace to others, each on a goroutine of its own, so that judging and measuring share no
-// processor with the bench or each other. The order is kept, and so is every result. Its memory is a fixed number of
-// batches: a bench that is ahead waits. Receivers share the records and must not change them.
+// belt is a Sink that carries a trace to another, on a goroutine of its own, so that judging and measuring share no processor with the
+// bench. The order is kept, and so is every result. A bench that is ahead by some batches waits.
 type belt struct {
 	load  *batch // being filled
-	lanes []lane
+	ready chan *batch
 	empty chan *batch
-	made  int // batches so far, at most the capacity of empty
+	ended chan struct{}
+	err   error // of the receiver, which panicked; read it after ended
+
+	to       trace.Sink
+	timeline *trace.Timeline // within to, which borrows the records; nil where none does
+	lent     []*batch        // those that it has been given and still needs, oldest first
 }
 
 var _ judging.Waiter = (*belt)(nil)
 
-// lane is the way to one receiver.
-type lane struct {
-	ready chan *batch
-	ended chan struct{}
-	err   *error // of the receiver, which panicked; read it after ended
-}
-
-// The size of a batch amortises the hand-over and still fits a processor's cache; the batches together are a few MB.
+// The size of a batch amortises the hand-over and still fits a processor's cache.
 const (
 	batchRecords = 256
 	batchEvents  = 1024
-	batches      = 24
+	batches      = 24      // by how many a bench may be ahead
+	mostEmpty    = 1 << 10 // batches that are kept for later
 )
 
 // batch is a piece of a trace. Records reference memory that the bench uses again, so a batch owns copies.
 type batch struct {
-	records []trace.Record
+	records [batchRecords]trace.Kept
+	count   int // of them
 	events  []trace.Event
-	before  []int  // how many of the records precede each event
-	bytes   []byte // frames and payloads of the records
+	before  []int // how many of the records precede each event
 	last    bool
 	end     vtime.Time
-	users   atomic.Int32 // receivers that have not finished with it
+	lease   trace.Lease
 }
 
-// newBelt starts a belt to sinks. It has to be waited for.
-func newBelt(sinks ...trace.Sink) *belt {
-	b := &belt{empty: make(chan *batch, batches)}
+// newBelt starts a belt to a sink. It has to be waited for. A timeline within the sink may be named: records then wait on it where they are.
+func newBelt(to trace.Sink, timeline *trace.Timeline) *belt {
+	b := &belt{ready: make(chan *batch, batches), empty: make(chan *batch, mostEmpty), ended: make(chan struct{}), to: to, timeline: timeline}
 	b.load = b.take()
-	for _, s := range sinks {
-		l := lane{make(chan *batch, batches), make(chan struct{}), new(error)}
-		b.lanes = append(b.lanes, l)
-		go b.run(l, s)
-	}
+	go b.run()
 	return b
 }
 
 // Packet implements trace.Sink.
 func (b *belt) Packet(r *trace.Record) {
-	b.load.add(r)
-	if len(b.load.records) == batchRecords {
+	l := b.load
+	l.records[l.count].Keep(r)
+	if l.count++; l.count == batchRecords {
 		b.pass()
 	}
 }
@@ -72,7 +65,7 @@ func (b *belt) Packet(r *trace.Record) {
 // Event implements trace.Sink.
 func (b *belt) Event(e *trace.Event) {
 	l := b.load
-	l.events, l.before = append(l.events, *e), append(l.before, len(l.records))
+	l.events, l.before = append(l.events, *e), append(l.before, l.count)
 	if len(l.events) == batchEvents {
 		b.pass()
 	}
@@ -85,23 +78,17 @@ func (b *belt) End(at vtime.Time) {
 }
 
 // Wait implements judging.Waiter: it stops the belt and waits until everything has been received; a bench that broke may not
-// have ended its trace. It returns the first receiver's panic.
-func (b *belt) Wait() (first error) {
+// have ended its trace. It returns the receiver's panic.
+func (b *belt) Wait() error {
 	b.pass()
-	for _, l := range b.lanes {
-		close(l.ready)
-		<-l.ended
-		first = cmp.Or(first, *l.err)
-	}
-	return first
+	close(b.ready)
+	<-b.ended
+	return b.err
 }
 
 // pass hands the batch on and takes an empty one.
 func (b *belt) pass() {
-	b.load.users.Store(int32(len(b.lanes)))
-	for _, l := range b.lanes {
-		l.ready <- b.load
-	}
+	b.ready <- b.load
 	b.load = b.take()
 }
 
@@ -111,57 +98,40 @@ func (b *belt) take() *batch {
 	case load := <-b.empty:
 		return load
 	default:
+		return &batch{}
 	}
-	if b.made == cap(b.empty) {
-		return <-b.empty
-	}
-	b.made++
-	return &batch{records: make([]trace.Record, 0, batchRecords)}
 }
 
 // run receives until the belt is stopped. When the receiver panics, what still comes is thrown away, so that the bench
 // can go on to clean up.
-func (b *belt) run(l lane, s trace.Sink) {
-	defer close(l.ended)
-	for load := range l.ready {
-		if *l.err == nil {
-			*l.err = load.play(s)
+func (b *belt) run() {
+	defer close(b.ended)
+	for load := range b.ready {
+		if b.err == nil {
+			if b.timeline != nil {
+				b.timeline.Borrow(&load.lease)
+			}
+			b.err = load.play(b.to)
 		}
-		if load.users.Add(-1) == 0 {
-			load.clear()
-			b.empty <- load
+		b.lent = append(b.lent, load)
+		b.giveBack()
+	}
+}
+
+// giveBack makes batches empty of which nothing is needed any more.
+func (b *belt) giveBack() {
+	b.lent = slices.DeleteFunc(b.lent, func(l *batch) bool {
+		if l.lease > 0 {
+			return false
 		}
-	}
+		l.clear()
+		select {
+		case b.empty <- l:
+		default: // there are enough
+		}
+		return true
+	})
 }
-
-// add copies a record.
-func (l *batch) add(r *trace.Record) {
-	l.records = append(l.records, *r)
-	if r.Raw == nil && r.Packet.Payload == nil && r.Changed == nil {
-		return
-	}
-	c := &l.records[len(l.records)-1]
-	c.Raw = l.own(c.Raw)
-	l.payload(&c.Packet)
-	if c.Changed != nil {
-		change := *c.Changed
-		change.Raw = l.own(change.Raw)
-		l.payload(&change.Packet)
-		c.Changed = &change
-	}
-}
-
-// own copies bytes into the batch, keeping nil as nil. A buffer that grows leaves earlier copies where they are.
-func (l *batch) own(p []byte) []byte {
-	if p == nil {
-		return nil
-	}
-	at := len(l.bytes)
-	l.bytes = append(l.bytes, p...)
-	return l.bytes[at:len(l.bytes):len(l.bytes)]
-}
-
-func (l *batch) payload(p *roce.Packet) { p.Payload = l.own(p.Payload) }
 
 // play hands the batch to s.
 func (l *batch) play(s trace.Sink) (err error) {
@@ -173,12 +143,12 @@ func (l *batch) play(s trace.Sink) (err error) {
 	next := 0
 	for i := range l.events {
 		for ; next < l.before[i]; next++ {
-			s.Packet(&l.records[next])
+			s.Packet(&l.records[next].Rec)
 		}
 		s.Event(&l.events[i])
 	}
-	for ; next < len(l.records); next++ {
-		s.Packet(&l.records[next])
+	for ; next < l.count; next++ {
+		s.Packet(&l.records[next].Rec)
 	}
 	if l.last {
 		s.End(l.end)
@@ -187,7 +157,7 @@ func (l *batch) play(s trace.Sink) (err error) {
 }
 
 func (l *batch) clear() {
-	l.records, l.events, l.before, l.bytes, l.last = l.records[:0], l.events[:0], l.before[:0], l.bytes[:0], false
+	l.count, l.events, l.before, l.last = 0, l.events[:0], l.before[:0], false
 }
 
 // panicked is a panic of an engine, a bench or a consumer, turned into an error so that the run still ends in order.

@@ -124,7 +124,7 @@ func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 	}
 	job.Bytes, job.Link, job.NoProgress, job.Progress = o.codec(), o.Link, o.Still, o.Progress
 	job.Dilation, job.Least, job.Chosen = o.Dilate, o.Least, o.Chosen
-	play := &judging.Run{Job: job, Bench: guarded{o.Bench}, Rules: o.Rules, Judges: judges, Sink: p.open}
+	play := &judging.Run{Job: job, Bench: guarded{o.Bench}, Rules: o.Rules, Sink: p.open}
 	if err := play.Check(); err != nil {
 		return nil, err
 	}
@@ -243,9 +243,6 @@ type pipeline struct {
 	belt    *belt
 }
 
-// judges is how many share the rules. Judging is what costs most, and no rule knows of another.
-const judges = 2
-
 // open builds the pipeline when the bench knows what its trace is like.
 func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, error) {
 	o := p.options
@@ -254,18 +251,19 @@ func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, erro
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
 	}
-	second := trace.Views{seated[1]}
+	views := append(trace.Views(seated), p.metrics)
 	if o.Watch != nil {
-		second = append(second, o.Watch(&h))
+		views = append(views, o.Watch(&h))
 	}
 	if o.Taps && p.folder != nil && o.Name == "sim" {
 		if p.taps, err = openTaps(p.folder, &h); err != nil {
 			return nil, err
 		}
-		second = append(second, p.taps.Views...)
+		views = append(views, p.taps.Views...)
 	}
 	p.struck.by = map[string]bool{}
-	p.belt = newBelt(tee{trace.NewTimeline(&h, trace.Views{seated[0], p.metrics}), tee{p.store, &p.struck}}, trace.NewTimeline(&h, second))
+	timeline := trace.NewTimeline(&h, views)
+	p.belt = newBelt(tee{timeline, tee{p.store, &p.struck}}, timeline)
 	return p.belt, nil
 }
 

@@ -325,7 +325,7 @@ func TestCodecChoice(t *testing.T) {
 func TestBeltKeepsOrderAndBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var direct, carried trace.Collector
-	b := newBelt(&carried)
+	b := newBelt(&carried, nil)
 	raw := make([]byte, 100)
 	for i := range 5000 {
 		if rng.IntN(3) == 0 {
@@ -379,7 +379,7 @@ func TestBeltReportsAPanic(t *testing.T) {
 		if seen++; seen == 3 {
 			panic("metrics: no slot")
 		}
-	}))
+	}), nil)
 	for range 10 * batchRecords * batches {
 		b.Packet(&trace.Record{})
 	}
@@ -390,7 +390,7 @@ func TestBeltReportsAPanic(t *testing.T) {
 
 // Large runs have no bytes; a record then costs a copy and nothing else.
 func TestBeltAllocatesNothing(t *testing.T) {
-	b := newBelt(sinkFunc(func(*trace.Record) {}))
+	b := newBelt(sinkFunc(func(*trace.Record) {}), nil)
 	r := &trace.Record{}
 	if n := testing.AllocsPerRun(100*batchRecords, func() { b.Packet(r) }); n != 0 {
 		t.Errorf("%g allocations per record", n)
@@ -399,7 +399,7 @@ func TestBeltAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkBelt(b *testing.B) {
-	belt := newBelt(sinkFunc(func(*trace.Record) {}))
+	belt := newBelt(sinkFunc(func(*trace.Record) {}), nil)
 	r := &trace.Record{}
 	b.ReportAllocs()
 	for b.Loop() {

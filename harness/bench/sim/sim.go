@@ -422,6 +422,10 @@ func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
 	if altered || r.Packet.Opcode.OverIP() { // whose payload is in a buffer of the engine
 		c := received(r.Raw)
 		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
+	} else if n := len(r.Packet.Payload); n > 0 {
+		const icrc = 4
+		end := len(r.Raw) - icrc - -n&3             // of the payload, which is padded to whole words
+		r.Packet.Payload = r.Raw[end-n : end : end] // so that whoever keeps the record keeps the bytes once
 	}
 	if f.altered() && v.Fate != channel.Lost {
 		r.Changed = received(f.raw)
