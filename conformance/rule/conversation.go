@@ -48,6 +48,9 @@ type Conversation struct {
 	// Earned is what the responder may say.
 	Earned Earned
 
+	// Memory is what the responder declares of its regions.
+	Memory MemoryMap
+
 	// Reads is the sequence space of READ responses that are numbered apart, in the extension classes.
 	Reads ReadSpace
 
@@ -317,6 +320,10 @@ func (c *Conversation) event(e *trace.Event) {
 	switch {
 	case e.Kind == trace.Receive && !c.Mine(e):
 		c.responder.receives++
+	case e.Kind == trace.Probe && !c.Mine(e):
+		c.Memory.Probe(e)
+	case e.Kind == trace.Store && !c.Mine(e) && c.Memory.Gets(e.VA):
+		c.Earned.Loads = max(0, c.Earned.Loads-1)
 	case e.Kind != trace.Fatal:
 	case c.Mine(e):
 		c.Failed = true

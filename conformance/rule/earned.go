@@ -13,6 +13,7 @@ type Earned struct {
 	Heard   bool    // there is one
 	NAKs    int     // requests to send again
 	Repeats int     // repeated acknowledgements, which duplicates have earned
+	Loads   int     // placements, beside those that have been reported
 }
 
 // Request takes a request that arrives d PSNs from the expected one, at a responder that keeps what comes early or does not.
@@ -56,6 +57,9 @@ func (e *Earned) follow(c *Conversation, s *Sight) {
 	}
 	if s.Point == trace.ResponderIn && s.Relation != Unrelated {
 		e.Request(s.Pkt.PSN.Sub(c.EPSN), c.Keeps())
+		if s.Pkt.Len > 0 && c.Memory.Takes(s.Pkt.Opcode) {
+			e.Loads++
+		}
 	}
 	if s.Point != trace.ResponderOut {
 		return

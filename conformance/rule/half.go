@@ -18,7 +18,19 @@ type half struct {
 // check is the check of one rule in one half-conversation.
 type check struct {
 	Check
-	ctx Context
+	dozes bool // until a sight of a kind that wakes it
+	ctx   Context
+}
+
+// rouse reports whether a sight of a kind wakes a check that dozes.
+func (c *check) rouse(wakes, kind Kind) bool {
+	if wakes&kind == 0 {
+		return false
+	}
+	if c.dozes = false; c.Wake != nil {
+		c.Wake()
+	}
+	return true
 }
 
 // open begins the conversation with the first sight, when it is a request: whoever follows the PSNs starts where they do.
@@ -41,6 +53,7 @@ func (j *Judge) start(h *half) {
 	for _, a := range h.plan.judged {
 		if a.slot.life == awake {
 			h.add(a, &h.checks[a.slot.at])
+			h.checks[a.slot.at].dozes = a.rule.Dozes
 		}
 	}
 }
@@ -97,7 +110,7 @@ func (h *half) add(a *account, c *check) {
 // show calls the checks of a list, and wakes those that a sight of this kind wakes; one that panics is silenced and the others go on.
 func (h *half) show(list int, s *Sight, kind Kind) {
 	h.showAll(h.plan.frames[list], s, kind)
-	h.showAll(h.plan.sights[list], s, kind)
+	h.showAll(h.plan.minding(list, kind), s, kind)
 }
 
 func (h *half) showAll(list []caller, s *Sight, kind Kind) {
@@ -123,7 +136,9 @@ func (h *half) showFrom(list []caller, from int, s *Sight, kind Kind) (next int)
 			a.each(&a.account.each, s)
 			continue
 		case awake:
-			c = &h.checks[a.slot.at]
+			if c = &h.checks[a.slot.at]; c.dozes && !c.rouse(a.wakes, kind) {
+				continue
+			}
 		case asleep:
 			if c = h.at(a.slot); c == nil && a.wakes&kind != 0 {
 				c = h.wake(a.account)
@@ -145,6 +160,7 @@ func (h *half) silence(a *account, p any) {
 	}
 	a.judge.alikes.countAll()
 	a.judge.alikes = alikes{}
+	h.plan.menus = [points][]menu{}
 	for _, calls := range [][points][]caller{h.plan.frames, h.plan.sights} {
 		for list := range calls {
 			for i := range calls[list] {

@@ -199,7 +199,8 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	h.conv.observe(s)
 	s.Recovered = recovered
 	j.alikes.show(h, list, s)
-	h.showAll(h.plan.sights[list], s, h.kind(s))
+	kind := kindOf(&h.conv, s)
+	h.showAll(h.plan.minding(list, kind), s, kind)
 	j.devices.show(h, list, s)
 	h.conv.update(s)
 	if s.Legal {
@@ -213,7 +214,7 @@ func (j *Judge) release(h *half) {
 	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
 	for h.conv.release(s) {
 		j.here = place{at: s.At, record: s.Index}
-		h.show(listReleaseIn, s, h.kind(s))
+		h.show(listReleaseIn, s, kindOf(&h.conv, s))
 		h.conv.update(s)
 	}
 }

@@ -10,19 +10,23 @@ import (
 )
 
 // Kind is what is special about a sight of requests and responses: a set of these, empty where nothing is.
-type Kind uint8
+type Kind uint16
 
-// The kinds. What belongs to no half-conversation, and what is not of the RC class, is of every kind.
+// The kinds. What belongs to no half-conversation, what acknowledges READ data, and all that is seen of a QP in error, is of every kind.
 const (
 	Odd     Kind = 1 << iota // its receiver cannot use it, or it is not as its sender sent it
 	Faulty                   // its turn has come, and it is illegal
-	Early                    // it came before its turn
+	Early                    // it came before its turn, or leaves so
 	Late                     // it was there before
-	Asking                   // a NAK of any kind
+	Asking                   // a NAK of any kind, or a selective acknowledgement
 	Fetch                    // of a READ or atomic
 	Empty                    // a request of no bytes that names memory
 	Writing                  // of a WRITE
-	AnyKind = Odd | Faulty | Early | Late | Asking | Fetch | Empty | Writing
+	Sending                  // of a SEND
+	Edge                     // a request that begins or ends a message, or stands in none
+	Asked                    // a request that asks for an acknowledgement
+	Answer                   // a response
+	AnyKind = Answer<<1 - 1
 )
 
 // Network returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but UDP
@@ -59,19 +63,11 @@ func PeerAddress(c *Context) []byte {
 	return c.conn.Ends[c.Req].Addr.AsSlice()
 }
 
-// kind returns what is special about a sight where a check may sleep; where none does, nobody asks.
-func (h *half) kind(s *Sight) Kind {
-	if h.plan.asleep == 0 {
-		return AnyKind
-	}
-	return kindOf(&h.conv, s)
-}
-
 // kindOf returns what is special about a sight.
 func kindOf(c *Conversation, s *Sight) (k Kind) {
 	p := s.Pkt
 	o := p.Opcode
-	if o.Class() != roce.ClassRC {
+	if !OfConnection(o) || o.IsReadAck() || c.Failed || c.Fatal {
 		return AnyKind
 	}
 	if s.Point == trace.ResponderIn && (s.Relation == Unrelated || otherSource(s.Raw, c.conn.Ends[c.Req].Addr)) || p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
@@ -82,21 +78,48 @@ func kindOf(c *Conversation, s *Sight) (k Kind) {
 		k |= Early
 	case Duplicate, Again:
 		k |= Late
+	case First:
+		if s.Point == trace.RequesterOut && p.PSN != c.MAX {
+			k |= Early
+		}
 	case InOrder, Released:
 		if !s.Legal {
 			k |= Faulty
 		}
 	}
+	return k | kindOfPacket(c, s)
+}
+
+// kindOfPacket returns what is special about a packet, wherever its PSN stands.
+func kindOfPacket(c *Conversation, s *Sight) (k Kind) {
+	p := s.Pkt
+	o := p.Opcode
 	switch {
-	case o == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
-		k |= Asking
 	case o.IsWrite():
 		k |= Writing
+	case o.IsSend():
+		k |= Sending
 	case o.IsRead(), o.IsAtomic(), o.IsReadResponse(), o == roce.AtomicAck:
 		k |= Fetch
 	}
-	if p.RETH.DMALen == 0 && o.Layout()&roce.LayoutRETH != 0 {
+	if p.RETH.DMALen == 0 && o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0 {
 		k |= Empty
+	}
+	if o.IsResponse() {
+		if o.Class() != roce.ClassRC || o == roce.Acknowledge && !p.AETH.Syndrome.IsACK() {
+			k |= Asking
+		}
+		return k | Answer
+	}
+	inside := c.requester.pos.inside
+	if s.Point == trace.ResponderIn {
+		inside = c.responder.pos.inside
+	}
+	if !inside || o.StartsMessage() || o.EndsMessage() {
+		k |= Edge
+	}
+	if p.AckReq {
+		k |= Asked
 	}
 	return k
 }

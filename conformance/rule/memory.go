@@ -81,6 +81,12 @@ func (m *MemoryMap) Holds(va uint64) bool {
 	return false
 }
 
+// Gets reports whether a placement at va can be that of a request: it lies in a region, or none has been declared.
+func (m *MemoryMap) Gets(va uint64) bool { return m.Holds(va) || !m.Known() }
+
+// Takes reports whether the payload of a request is placed in a region. That of a SEND goes to a receive buffer, which nobody declares.
+func (m *MemoryMap) Takes(o roce.Opcode) bool { return !m.Known() || !o.IsSend() }
+
 // Allows reports whether a region has the key, holds n bytes at va, and gives all rights that are needed.
 func (m *MemoryMap) Allows(rkey uint32, va, n uint64, need engine.Access) bool {
 	for i := range m.Regions {

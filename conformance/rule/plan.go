@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,7 @@ type plan struct {
 	judged  []*account       // of the rules that are judged, in their order
 	frames  [points][]caller // the rules of frames that are called for a sight, by list
 	sights  [points][]caller // the others
+	menus   [points][]menu   // of these, those that mind a kind of sight
 	awake   int              // checks that are made with a half
 	asleep  int              // checks that are made when a sight wakes them
 	quiet   bool             // no endpoint reports anything, so that checks may sleep
@@ -27,8 +29,32 @@ type plan struct {
 type caller struct {
 	slot    slot
 	wakes   Kind
+	minds   Kind
 	each    func(*Context, *Sight) // of such a rule
 	account *account
+}
+
+// menu is the callers of a list that mind a kind of sight.
+type menu struct {
+	kind    Kind
+	callers []caller
+}
+
+// minding returns the callers of a list that mind a kind of sight. Of the kinds that there could be, few ever come.
+func (p *plan) minding(list int, kind Kind) []caller {
+	for i := range p.menus[list] {
+		if m := &p.menus[list][i]; m.kind == kind {
+			return m.callers
+		}
+	}
+	m := menu{kind: kind}
+	for _, c := range p.sights[list] {
+		if kind == AnyKind || c.minds == AnyKind || c.minds&kind != 0 {
+			m.callers = append(m.callers, c)
+		}
+	}
+	p.menus[list] = append(p.menus[list], m)
+	return m.callers
 }
 
 // slot is where a half has the check of a rule.
@@ -179,7 +205,7 @@ func (j *Judge) enter(p *plan, i int) {
 			calls = &p.frames[list]
 		}
 		if sees&(1<<list) != 0 {
-			*calls = append(*calls, caller{a.slot, r.Wakes, r.Each, a})
+			*calls = append(*calls, caller{a.slot, r.Wakes, cmp.Or(r.Minds, AnyKind), r.Each, a})
 		}
 	}
 }

@@ -129,6 +129,14 @@ type Rule struct {
 	// say: it is made with the first one of them. None is any sight.
 	Wakes Kind
 
+	// Dozes says the same of a trace in which endpoints report: the check is made at once, is told of events, and is shown no sight before
+	// the first of such a kind. Check.Wake is called then.
+	Dozes bool
+
+	// Minds are the kinds of sight that the check is called for at all: one of no such kind neither shows it anything nor moves what it
+	// remembers. None is any sight.
+	Minds Kind
+
 	// New starts a check for one half-conversation, which may remember what it has seen; Each judges every sight for itself. A rule
 	// has one of the two, or is Unbuilt. An Each that Rests on validity.Frames is called once for frames that look alike: all that it
 	// may go by is their headers but for PSN, AckReq and MSN, their length, padding and ICRC, and what the connection has agreed on.
@@ -136,11 +144,19 @@ type Rule struct {
 	Each func(c *Context, s *Sight)
 }
 
+// Attentive returns the rule with a check that is made at once and shown all that the rule sees. It is judged no differently, which is
+// tested.
+func (r Rule) Attentive() Rule {
+	r.Wakes, r.Dozes, r.Minds = 0, false, 0
+	return r
+}
+
 // Check is the running form of a rule. A nil function is not called.
 type Check struct {
 	Sight func(s *Sight)
 	Event func(e *trace.Event)
 	End   func(at vtime.Time)
+	Wake  func() // of a rule that Dozes: takes what it has not seen from the Conversation
 }
 
 // Complete returns an error that names what the definition of a rule lacks.

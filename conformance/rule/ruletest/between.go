@@ -3,6 +3,8 @@ package ruletest
 import (
 	"fmt"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule/example"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -15,9 +17,16 @@ func between(f *example.Example, r *rule.Rule) (problems []string) {
 	for _, behind := range []bool{false, true} {
 		h := f.Header
 		h.Taps, h.Between, h.Reports = [2]bool{}, true, 0
-		j := rule.NewJudge(h, []rule.Rule{*r}, f.Options)
-		f.Play(&middle{next: trace.NewTimeline(&h, j), behind: behind})
-		if v := j.Verdicts()[0]; v.Status == rule.Fail {
+		verdict := func(r rule.Rule) rule.Verdict {
+			j := rule.NewJudge(h, []rule.Rule{r}, f.Options)
+			f.Play(&middle{next: trace.NewTimeline(&h, j), behind: behind})
+			return j.Verdicts()[0]
+		}
+		v := verdict(*r)
+		if diff := cmp.Diff(verdict(r.Attentive()), v); diff != "" {
+			problems = append(problems, "from a tap between the ports, what wakes its check changes the verdict (-attentive +given):\n"+diff)
+		}
+		if v.Status == rule.Fail {
 			problems = append(problems, fmt.Sprintf("fails from a tap between the ports (behind the losses: %v): %s", behind, v.Findings[0].Text))
 		}
 	}

@@ -10,7 +10,7 @@
 // and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
 // "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a line
 // "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture
-// fails the test, so does one that passes an empty trace, and one that a tap between the ports makes fail where it held. A line
+// fails the test, so does one that passes an empty trace, and one that a tap between the ports makes fail where it held, or that says something else when its check is shown every sight. A line
 // "# features sr" declares features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64" says what an
 // endpoint was told to do (see package example).
 package ruletest
@@ -149,6 +149,13 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 	fails := want == rule.Fail
 	if fails && r.Level == rule.Observation {
 		want = rule.Pass
+	}
+	attentive, err := example.Parse(new(r.Attentive()), text, base)
+	if err != nil {
+		return nil, err
+	}
+	if diff := cmp.Diff(attentive.Judge(0), v); diff != "" {
+		problems = append(problems, "what wakes its check, or the kinds that it minds, change the verdict (-attentive +given):\n"+diff)
 	}
 	if v.Status != want {
 		problems = append(problems, fmt.Sprintf("verdict %v (%s), want %v", v.Status, v.Reason, want))

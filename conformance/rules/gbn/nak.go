@@ -15,7 +15,7 @@ func nakNamesMissing() rule.Rule {
 		Title: "The first packet beyond a gap draws a sequence NAK whose PSN is the expected one",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "A responder that receives a request whose PSN is after the " +
 			"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Features: []string{scheme},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check { return newGaps(c, false) },
 	}
@@ -27,7 +27,7 @@ func nakPerGap() rule.Rule {
 		Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "The responder that has sent a sequence NAK may send another only after " +
 			"it has received the packet with the expected PSN; from then on a new error is a new NAK."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Features: []string{scheme},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 		Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check { return newGaps(c, true) },
 	}
@@ -94,7 +94,7 @@ func nakOnce() rule.Rule {
 		Title: "No second sequence NAK leaves before the expected packet has arrived",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "After a NAK for PSN sequence error the responder sends no other until it has " +
 			"received the request with the expected PSN."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Asking, Features: []string{scheme},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Asking, Dozes: true, Features: []string{scheme},
 		Stimulus: "a lost request followed by many", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var named psn.PSN

@@ -178,7 +178,7 @@ func opcodeKept() rule.Rule {
 		Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a MIDDLE and gets no RETH",
 		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1", Requirement: "A retried packet repeats the original; the opcode follows from the " +
 			"packet's position in its message, not from where the retry begins."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Features: []string{scheme},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Features: []string{scheme},
 		Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {
 			if s.Relation != rule.Again || s.Sent == nil || !rule.IsData(s.Sent.Opcode) || s.Sent.Opcode.StartsMessage() {

@@ -65,7 +65,7 @@ func headLost() rule.Rule {
 		Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3", Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
 			"packet is detected by the requester's transport timer."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 		Stimulus: "the same request lost twice", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of its retransmission")
@@ -101,7 +101,7 @@ func nakLost() rule.Rule {
 		Title: "When the NAK is lost, the timer repairs the gap",
 		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The requester's transport timer detects that a response is missing, also when " +
 			"the response was a NAK."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses, Features: []string{scheme},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses, Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 		Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of its NAK")
@@ -122,7 +122,7 @@ func tailLost() rule.Rule {
 		Title: "The loss of the last packet of the last message is repaired by the timer",
 		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "A lost request that no other follows leaves nothing for the responder to NAK; " +
 			"the transport timer detects it."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 		Stimulus: "the last request lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of the last packet")

@@ -201,7 +201,7 @@ func stockIgnores() rule.Rule {
 		Title: "An endpoint without the shim ignores its packets, and the connection works",
 		Source: rule.Source{Ref: "LOWAR I", Requirement: "LoWAR works transparently, obviating the need for modifications to host applications or the " +
 			"network infrastructure."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "LoWAR at one end and go-back-N at the other",
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true, Stimulus: "LoWAR at one end and go-back-N at the other",
 		New: func(c *rule.Context) rule.Check {
 			fresh := false // a packet of the shim has come, and no request since
 			return rule.Check{Sight: func(s *rule.Sight) {

@@ -49,7 +49,7 @@ var forgedNAK = rule.Rule{
 	Title: "A forged sequence NAK inside the window, with a valid ICRC, makes the requester go back",
 	Source: rule.Source{Ref: "IBTA 9.7.5.2",
 		Requirement: "A sequence NAK is believed on its PSN alone: the ICRC is no secret, so a third party can make a requester send again"},
-	Needs: rule.TapRequester | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd, Stimulus: "a forged sequence NAK inside the window", BlackBox: "HW,RXE",
+	Needs: rule.TapRequester | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd, Dozes: true, Stimulus: "a forged sequence NAK inside the window", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		armed, at := false, psn.PSN(0)
 		return rule.Check{Sight: func(s *rule.Sight) {

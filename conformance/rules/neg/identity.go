@@ -16,7 +16,7 @@ var unknownQP = rule.Rule{
 	Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
 	Source: rule.Source{Ref: "IBTA 9.6.1",
 		Requirement: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
-	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true, Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		if c.Index < 0 {
 			return strangers(c)
@@ -50,11 +50,11 @@ var wrongSource = rule.Rule{
 	Title: "A packet whose source address is not that of the QP's peer is dropped silently",
 	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
 		Requirement: "A connected queue pair accepts packets from the address of its peer alone"},
-	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd,
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet from another address", BlackBox: "RXE,ENG",
 	New: func(c *rule.Context) rule.Check {
 		peer := rule.PeerAddress(c) // or learnt from the first request that was not made by the harness
-		return silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
+		check := silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
 			src := source(s.Raw)
 			if src == nil || s.Out || !s.Intact() {
 				return false
@@ -64,6 +64,9 @@ var wrongSource = rule.Rule{
 			}
 			return peer != nil && !bytes.Equal(src, peer)
 		})(c)
+		wake := check.Wake
+		check.Wake = func() { wake(); peer = rule.PeerAddress(c) }
+		return check
 	},
 }
 
@@ -82,7 +85,7 @@ var wrongPartition = rule.Rule{
 	Title: "A packet whose P_Key does not match is dropped silently, and the violation counter advances",
 	Source: rule.Source{Ref: "IBTA 10.9.3",
 		Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted as a P_Key violation"},
-	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Odd, Dozes: true, Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context, s *rule.Sight) bool {
 			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN && !rule.SamePartition(s.Pkt.PKey, c.PeerAttr.PKey)

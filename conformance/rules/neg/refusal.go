@@ -23,7 +23,6 @@ type refusal struct {
 	psn     psn.PSN          // of the request
 	span    int              // PSNs that the NAK may name, from that one on
 	loads   int              // placements that legal packets have earned
-	memory  regions
 }
 
 // invalid makes the check for requests that deserve NAK 0x61.
@@ -50,7 +49,7 @@ func (j *refusal) sight(s *rule.Sight) {
 	case s.Due() && !j.owed.Owed() && !j.c.Fatal && j.bad(s) > 0:
 		j.psn, j.span = s.Pkt.PSN, j.bad(s)
 		j.owed.Arise(s, j.psn)
-	case s.Relation != rule.Unrelated && s.Relation != rule.Released && s.Pkt.Len > 0 && j.memory.takes(s.Pkt.Opcode):
+	case s.Relation != rule.Unrelated && s.Relation != rule.Released && s.Pkt.Len > 0 && j.c.Memory.Takes(s.Pkt.Opcode):
 		// Once for each packet that arrives.
 		j.loads++
 	}
@@ -91,9 +90,7 @@ func (j *refusal) named(p *roce.Packet) {
 func (j *refusal) event(e *trace.Event) {
 	switch {
 	case j.c.Mine(e):
-	case e.Kind == trace.Probe:
-		j.memory.Probe(e)
-	case e.Kind == trace.Store && j.memory.holds(e.VA):
+	case e.Kind == trace.Store && j.c.Memory.Gets(e.VA):
 		if j.loads--; j.loads < 0 && j.untouched && (j.owed.Owed() || j.refused) && j.span == 1 {
 			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected to be", j.what, j.c.Rel(j.psn), e.Len, e.VA)
 		}

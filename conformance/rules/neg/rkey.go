@@ -8,16 +8,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// regions are those that the responder has declared. While there are none, no key can be said to be bad.
-type regions struct{ rule.MemoryMap }
-
-// holds reports whether a placement at va can be that of a request: it lies in a region, or none has been declared.
-func (r *regions) holds(va uint64) bool { return r.Holds(va) || !r.Known() }
-
-// takes reports whether the payload of a request is placed in a region. That of a SEND goes to a receive buffer, which
-// nobody declares.
-func (r *regions) takes(o roce.Opcode) bool { return !r.Known() || !o.IsSend() }
-
 // reach returns the bytes that a request wants to touch and the right it needs; ok is false when it names no memory, or
 // none of its bytes.
 func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
@@ -33,11 +23,11 @@ func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
 	return uint64(p.RETH.DMALen), engine.RemoteWrite, p.RETH.DMALen > 0 && p.Opcode.StartsMessage()
 }
 
-// guarded makes the check for requests that violate a declared region.
-func guarded(what string, bad func(c *rule.Context, r *regions, s *rule.Sight) int) func(*rule.Context) rule.Check {
+// guarded makes the check for requests that violate a declared region. While none is declared, no key can be said to be bad.
+func guarded(what string, bad func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		j := refusal{c: c, what: what, code: roce.SyndromeRemoteAccess, untouched: true}
-		j.bad = func(s *rule.Sight) int { return bad(c, &j.memory, s) }
+		j.bad = func(s *rule.Sight) int { return bad(c, &c.Memory, s) }
 		return j.check()
 	}
 }
@@ -48,7 +38,7 @@ var unknownKey = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 		Requirement: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with an unknown R_Key", BlackBox: "HW,RXE",
-	New: guarded("request with an unknown R_Key", func(_ *rule.Context, r *regions, s *rule.Sight) int {
+	New: guarded("request with an unknown R_Key", func(_ *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
 		if _, _, ok := reach(s); ok && r.Known() && r.Find(s.Pkt.RETH.RKey) == nil {
 			return 1
 		}
@@ -62,7 +52,7 @@ var outOfBounds = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
 		Requirement: "The range from the virtual address over the DMA length must lie within the bounds of the region, otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request that reaches beyond its region", BlackBox: "HW,RXE",
-	New: guarded("request beyond its region", func(c *rule.Context, r *regions, s *rule.Sight) int {
+	New: guarded("request beyond its region", func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
 		n, _, ok := reach(s)
 		m := r.Find(s.Pkt.RETH.RKey)
 		if !ok || m == nil || !m.Bounded {
@@ -85,7 +75,7 @@ var withoutRight = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
 		Requirement: "The region must be of the protection domain of the queue pair and allow the operation, otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
-	New: guarded("request without the right to its region", func(c *rule.Context, r *regions, s *rule.Sight) int {
+	New: guarded("request without the right to its region", func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
 		_, need, ok := reach(s)
 		m := r.Find(s.Pkt.RETH.RKey)
 		if c.Known && c.PeerAttr.Access&need == 0 {
@@ -104,21 +94,16 @@ var zeroLength = rule.Rule{
 	Title: "A WRITE or READ of no bytes succeeds whatever its R_Key",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5, C9-88",
 		Requirement: "For a request of zero length the R_Key and the address are not checked"},
-	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Stimulus: "a request of no bytes with a wrong R_Key", BlackBox: "HW,RXE",
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Dozes: true, Stimulus: "a request of no bytes with a wrong R_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		var r rule.MemoryMap
 		waiting, at := false, psn.PSN(0)
-		return rule.Check{Event: func(e *trace.Event) {
-			if e.Kind == trace.Probe && !c.Mine(e) {
-				r.Probe(e)
-			}
-		}, Sight: func(s *rule.Sight) {
+		return rule.Check{Sight: func(s *rule.Sight) {
 			p := s.Pkt
 			switch {
 			case s.Point == trace.ResponderIn:
 				empty := s.Legal && p.RETH.DMALen == 0 &&
 					(p.Opcode.IsRead() || p.Opcode.IsWrite() && p.Opcode.IsOnly())
-				if empty && !waiting && !c.Fatal && r.Find(p.RETH.RKey) == nil {
+				if empty && !waiting && !c.Fatal && c.Memory.Find(p.RETH.RKey) == nil {
 					waiting, at = true, p.PSN
 				}
 			case !waiting || p.PSN.Less(at):

@@ -30,8 +30,6 @@ type silence struct {
 	rule.Earned           // by legal packets
 	open        []suspect // bad packets whose PSN no legal one has brought since
 	window      bool      // no legal request has arrived since the last bad one
-	loads       int       // placements that legal packets have earned
-	memory      regions   // when declared, only placements in it are requests': others are the responder's own READ data
 	size        int       // payload of the last bad packet
 	owed        int64     // bad packets that the counter must have counted
 	counted     int64     // its latest value
@@ -54,8 +52,9 @@ func silently(what string, bad func(*rule.Context, *rule.Sight) bool) func(*rule
 }
 
 func (j *silence) check() rule.Check {
-	j.Earned = j.c.Earned
-	return rule.Check{Sight: j.sight, Event: j.event, End: j.end}
+	wake := func() { j.Earned = j.c.Earned }
+	wake()
+	return rule.Check{Sight: j.sight, Event: j.event, End: j.end, Wake: wake}
 }
 
 func (j *silence) sight(s *rule.Sight) {
@@ -133,8 +132,8 @@ func sameAddresses(s *rule.Sight) bool {
 func (j *silence) legal(s *rule.Sight) {
 	p, e := s.Pkt, j.expected()
 	j.window = false
-	if p.Len > 0 && j.memory.takes(p.Opcode) {
-		j.loads++
+	if p.Len > 0 && j.c.Memory.Takes(p.Opcode) {
+		j.Loads++
 	}
 	if len(j.open) > 0 {
 		j.replace(p)
@@ -221,13 +220,11 @@ func (j *silence) event(e *trace.Event) {
 	case j.c.Mine(e):
 	case e.Kind == trace.Count && e.Name == j.counter:
 		j.counted, j.counts = e.Value, true
-	case e.Kind == trace.Probe:
-		j.memory.Probe(e)
-	case e.Kind == trace.Store && j.memory.holds(e.VA):
-		if j.loads--; j.loads < 0 && j.window && int(e.Len) == j.size {
+	case e.Kind == trace.Store && j.c.Memory.Gets(e.VA):
+		if j.Loads--; j.Loads < 0 && j.window && int(e.Len) == j.size {
 			j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x; none expected to be", j.what, e.Len, e.VA)
 		}
-		j.loads = max(j.loads, 0)
+		j.Loads = max(j.Loads, 0)
 	}
 }
 

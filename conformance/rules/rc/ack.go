@@ -16,7 +16,7 @@ func ackCoversRequests() rule.Rule {
 		Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "The responder acknowledges every request packet whose AckReq bit is set; " +
 			"one response may acknowledge several."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with AckReq", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Asked | rule.Answer, Stimulus: "a request with AckReq", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			a := ackDemand{c: c, ack: c.Owes(rule.Responder, "no acknowledgement of %s")}
 			return rule.Check{Sight: a.sight}
@@ -72,7 +72,7 @@ func ackMonotonic() rule.Rule {
 		Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
 			"recently completed request packet."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer, Stimulus: "a duplicate request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var last psn.PSN
 			any, duplicate := false, false
@@ -102,7 +102,7 @@ func ackOutsideIgnored() rule.Rule {
 		Title: "The requester ignores acknowledgements of PSNs that it has not outstanding",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6", Requirement: "A response whose PSN is outside the range of outstanding requests is a " +
 			"ghost and is dropped."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer, Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			g := ghost{c: c}
 			return rule.Check{Sight: g.sight, Event: g.event}
@@ -155,7 +155,7 @@ func ackRequested() rule.Rule {
 		Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE", Requirement: "The requester sets AckReq at least so often that its last " +
 			"outstanding request is acknowledged without its timer."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "any message", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch, Stimulus: "any message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			asks := c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -178,7 +178,7 @@ func responsesInOrder() rule.Rule {
 		Title: "Responses of a QP are sent in PSN order",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110", Requirement: "The responder returns responses in the order in which it received " +
 			"the requests."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "mixed operations", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer, Stimulus: "mixed operations", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := replyOrder{c: c}
 			return rule.Check{Sight: r.sight}

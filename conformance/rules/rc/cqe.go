@@ -47,7 +47,7 @@ func completionAfterAck() rule.Rule {
 		Title: "A SEND or WRITE never completes before its last PSN is acknowledged",
 		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
 			"its last packet has been received."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return success(c, func(w wqe) bool {
 				return w.op != engine.OpRead && w.op != engine.OpCompareSwap && w.op != engine.OpFetchAdd
@@ -92,7 +92,7 @@ func readCompletion() rule.Rule {
 		Title: "A READ completes only after all its data have arrived and are in local memory",
 		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "An RDMA READ completes when all its response data have been " +
 			"placed in the local buffer."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Stimulus: "a READ with a lost response", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge, Stimulus: "a READ with a lost response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var asked, stored uint64 // bytes of completed READs, and bytes placed in the requester's memory
 			lens := map[uint64]uint32{}
@@ -164,7 +164,7 @@ func receiveCompletion() rule.Rule {
 		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
 		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Requirement: "The receive completion holds the number of bytes transferred and the " +
 			"immediate data of the message."},
-		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := arrivals{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}

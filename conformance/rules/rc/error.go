@@ -13,7 +13,7 @@ func errorIsSilent() rule.Rule {
 		Title: "A QP in the error state sends nothing and answers nothing",
 		Source: rule.Source{Ref: "IBTA 10.3.1.7", Requirement: "In the error state packets that arrive are silently dropped, and no packet " +
 			"is sent."},
-		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
+		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Minds: rule.Answer, Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			e := silence{c: c, failed: vtime.Never, ignored: vtime.Never, broken: vtime.Never}
 			return rule.Check{Sight: e.sight, Event: e.event, End: e.end}

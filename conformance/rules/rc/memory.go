@@ -124,7 +124,7 @@ func memoryEqual() rule.Rule {
 		Title: "After success the target range equals the source, and bytes outside it are untouched",
 		Source: rule.Source{Ref: "IBTA 9.4, 9.7", Requirement: "The reliable service delivers every message exactly once, in order " +
 			"and without error."},
-		Needs: rule.Image, Sees: rule.Requests, Stimulus: "mixed operations under random loss", BlackBox: hardware,
+		Needs: rule.Image, Sees: rule.Requests, Minds: rule.Fetch, Stimulus: "mixed operations under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			reads := false // READ data go to the requester's memory
 			twice := rewrites{c: c}

@@ -87,7 +87,7 @@ func msnOperations() rule.Rule {
 		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Requirement: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
 			"or atomic when its request is executed."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Fetch | rule.Answer, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			m := msnMoments{c: c}
 			return rule.Check{Sight: m.sight}
@@ -172,7 +172,7 @@ func msnDuplicate() rule.Rule {
 		Title: "A duplicate request does not advance the MSN",
 		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The MSN is incremented for new requests only; a duplicate leaves it " +
 			"as it is."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer, Stimulus: "a duplicate request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var base msnBase
 			duplicate := false

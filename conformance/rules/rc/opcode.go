@@ -48,7 +48,7 @@ func opcodeOrderRefused() rule.Rule {
 		Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
 		Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41", Requirement: "A request packet that is out of opcode sequence is answered with a NAK " +
 			"invalid request, and the QP goes to the error state."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true, Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool { return rule.IsOrderFault(s.Reason) })
 		},

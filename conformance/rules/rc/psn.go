@@ -39,7 +39,7 @@ func psnStart() rule.Rule {
 		Title: "The first request carries the negotiated starting PSN",
 		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
 			"is the PSN of the first request packet."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "any request", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Edge | rule.Early | rule.Late, Stimulus: "any request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			any := false
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -169,7 +169,7 @@ func psnSameContent() rule.Rule {
 		Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the message of its first transmission",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried request packet has the PSN and the content of the packet " +
 			"that it repeats."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "a lost request", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Stimulus: "a lost request", BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {
 			if s.Relation != rule.Again || s.Sent == nil {
 				return

@@ -16,7 +16,7 @@ func readReissue() rule.Rule {
 		Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data only: its PSN, virtual address " +
 			"and DMA length are those of the first response packet that is missing."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Fetch, Stimulus: "a lost READ response", BlackBox: hardware,
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch, Stimulus: "a lost READ response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var arrived vtime.Time // when the latest response of a READ came
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -55,7 +55,7 @@ func readReplay() rule.Rule {
 		Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
 			"for; a duplicate that it does not remember is silently dropped."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
 			r.replay.Unless = func(rule.Debt) bool { return c.AtBox } // who replays is behind it, and the path to there loses some of the data
@@ -156,7 +156,7 @@ func readDepth() rule.Rule {
 		Title: "READs and atomics outstanding never exceed the negotiated depth",
 		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics outstanding than the responder has " +
 			"resources for, as negotiated at connection time."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "more READs posted than the depth", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch, Stimulus: "more READs posted than the depth", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				o := s.Pkt.Opcode
@@ -180,7 +180,7 @@ func readNotAcked() rule.Rule {
 		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Requirement: "An acknowledgement of a later request implies that the READ's response is " +
 			"missing; only its data complete a READ."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Answer, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			beyond, read := false, psn.PSN(0) // such an ACK came, and that READ has not been answered since

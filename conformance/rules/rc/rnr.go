@@ -15,7 +15,7 @@ func rnrSent() rule.Rule {
 		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
 			"WQE, and does not execute the request."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Answer, Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			if !c.Offers(rule.Attributes | rule.Posted) {
 				return rule.Check{Sight: func(s *rule.Sight) { rnrNamed(c, s) }}

@@ -65,6 +65,9 @@ type stall struct {
 
 func (w *stall) sight(s *rule.Sight) {
 	c := w.c
+	if w.long {
+		return
+	}
 	w.m.Answered(c)
 	if w.full && w.freed == vtime.Never && w.m.Count() < c.Attr.QueueDepth {
 		w.freed = w.reply // the state moves after a sight, so it was the response before this one
@@ -84,7 +87,7 @@ func (w *stall) sight(s *rule.Sight) {
 		w.reply = s.At
 		return
 	}
-	if s.Relation != rule.First || c.Attr.QueueDepth == 0 || w.long {
+	if s.Relation != rule.First || c.Attr.QueueDepth == 0 {
 		return
 	}
 	if w.long = !s.Pkt.Opcode.IsOnly(); w.long {

@@ -15,7 +15,7 @@ var aethPresence = rule.Rule{
 	Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
 	Source: rule.Source{Ref: "IBTA 9.3.5, table 35",
 		Requirement: "Acknowledgements and the first, last or only packet of a READ response carry an AETH; middle packets do not"},
-	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Minds: rule.Odd | rule.Fetch | rule.Answer, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		var known reads
 		return rule.Check{Sight: func(s *rule.Sight) {

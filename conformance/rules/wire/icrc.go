@@ -35,7 +35,7 @@ var icrcRewritten = rule.Rule{
 	Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
 	Source: rule.Source{Ref: "IBTA A17.3.3",
 		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
-	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
+	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Dozes: true, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		r := rewrite{c: c, owed: c.Owes(rule.Responder, "a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field out, so an ACK expected")}
 		r.owed.Unless = func(rule.Debt) bool { return !r.asked }

@@ -43,7 +43,7 @@ var errorHasCause = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went wrong: the NAK that came, or the limit " +
 		"that was reached."},
 	Needs: rule.TapRequester | rule.Attributes | rule.Flushed, Sees: rule.RequestOut | rule.ResponseIn,
-	Stimulus: "a completion with error", BlackBox: hardware,
+	Stimulus: "a completion with error", Minds: rule.Edge | rule.Late | rule.Answer, BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		r := reasons{c: c}
 		return rule.Check{Sight: r.sight, Event: r.event}

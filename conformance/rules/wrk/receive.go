@@ -13,7 +13,7 @@ var receivesMatch = rule.Rule{
 	Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
 	Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
 		"that are left."},
-	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a message that takes a receive",
+	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "a message that takes a receive",
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		m := messages{c: c, owed: c.Owes(rule.Responder, "the message that ends here completes no receive")}
