@@ -31,12 +31,31 @@ type rounds struct {
 	spent  int        // rounds since any progress that count for retry_cnt: no response asked for them
 	fired  bool       // the transport timer has expired since the latest round
 	alive  vtime.Time // the peer answered a READ once more
+
+	latest int64 // record of the latest sight, -1 before the first,
+	point  trace.Point
+	begun  round // and what it began
+	begins bool
 }
 
-func newRounds(c *rule.Context) *rounds { return &rounds{c: c, una: c.Start} }
+type roundsKey struct{}
+
+// newRounds returns those of a half-conversation, which the rules of timers follow together from when the first of them is judged.
+func newRounds(c *rule.Context) *rounds {
+	return c.Shared(roundsKey{}, func() any { return &rounds{c: c, una: c.Start, latest: -1} }).(*rounds)
+}
 
 // sight takes a request out or a response in, and reports whether a round begins with it.
 func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
+	if int64(s.Index) != r.latest || s.Point != r.point {
+		r.latest, r.point = int64(s.Index), s.Point
+		r.begun, r.begins = r.take(s)
+	}
+	return r.begun, r.begins
+}
+
+// take is sight for a sight that no rule has taken yet.
+func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt.PSN
 	r.progress()
 	switch {

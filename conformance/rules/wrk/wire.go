@@ -18,14 +18,14 @@ var sentAsPosted = rule.Rule{
 	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
 	Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
-		return newSending(c, func(d *departure, wrong string, later bool) {
+		return judgeSending(c, func(d *departure, wrong string, later bool) {
 			switch {
 			case wrong == "":
 				c.Met()
 			case !later:
 				c.FailAt(d.at, d.record, rule.Requester, wrong)
 			}
-		}).check()
+		})
 	},
 }
 
@@ -37,14 +37,14 @@ var sentInOrder = rule.Rule{
 	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
 	Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
-		return newSending(c, func(d *departure, wrong string, later bool) {
+		return judgeSending(c, func(d *departure, wrong string, later bool) {
 			switch {
 			case wrong == "":
 				c.Met()
 			case later:
 				c.FailAt(d.at, d.record, rule.Requester, "a request is sent before one that was posted earlier: "+wrong)
 			}
-		}).check()
+		})
 	},
 }
 
@@ -59,13 +59,19 @@ type sending struct {
 	made   int     // of the orders, where those stand for posts
 	at     psn.PSN // of the oldest that has not left whole
 	begun  bool
+	now    departure
 	early  []departure // of requests that have not been posted yet
 	lost   bool        // it is not known any more which packet is of which request, or a finding has been made
 	apart  bool        // READs take one PSN
 	reads  bool        // a READ has been seen
 
-	judge func(d *departure, wrong string, later bool)
+	judges []judgement // of the rules that go by it
 }
+
+// judgement is what a rule makes of a departure: wrong says in what it is not what was posted, and later that it is a later request.
+type judgement func(d *departure, wrong string, later bool)
+
+type sendingKey struct{}
 
 // task is a request that was posted.
 type task struct {
@@ -78,7 +84,7 @@ type task struct {
 type departure struct {
 	at     vtime.Time
 	record uint64
-	pkt    roce.Packet
+	pkt    *roce.Packet
 }
 
 // earlyLimit bounds the packets that are kept until their request is posted, as endpoints tell of it.
@@ -87,12 +93,22 @@ const earlyLimit = 1 << 12
 // lookAhead is how many orders are compared with a packet that is not of the oldest, far above any queue depth in use.
 const lookAhead = 1 << 10
 
-func newSending(c *rule.Context, judge func(*departure, string, bool)) *sending {
-	return &sending{c: c, book: newBook(c), posted: c.Offers(rule.Completions), judge: judge}
+// judgeSending makes the check of a rule. That of the first rule of a half-conversation follows the requests for both.
+func judgeSending(c *rule.Context, judge judgement) rule.Check {
+	w := c.Shared(sendingKey{}, func() any {
+		return &sending{c: c, book: newBook(c), posted: c.Offers(rule.Completions)}
+	}).(*sending)
+	if w.judges = append(w.judges, judge); len(w.judges) > 1 {
+		return rule.Check{}
+	}
+	return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
 }
 
-func (w *sending) check() rule.Check {
-	return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
+// judge tells the rules of a departure.
+func (w *sending) judge(d *departure, wrong string, later bool) {
+	for _, j := range w.judges {
+		j(d, wrong, later)
+	}
 }
 
 func (w *sending) event(e *trace.Event) {
@@ -145,13 +161,14 @@ func (w *sending) sight(s *rule.Sight) {
 	if !w.begun {
 		w.begun, w.at = true, w.c.Start
 	}
-	d := departure{s.At, s.Index, *s.Pkt}
-	d.pkt.Payload = nil
-	if len(w.early) == 0 && w.take(&d) {
+	w.now = departure{s.At, s.Index, s.Pkt}
+	if len(w.early) == 0 && w.take(&w.now) {
 		return
 	}
 	if w.lost = w.lost || len(w.early) == earlyLimit; !w.lost {
-		w.early = append(w.early, d)
+		kept := *s.Pkt
+		kept.Payload = nil
+		w.early = append(w.early, departure{s.At, s.Index, &kept})
 	}
 }
 
@@ -162,7 +179,7 @@ func (w *sending) take(d *departure) bool {
 			return false
 		}
 		t := &w.queue[w.head]
-		span := w.span(&t.wr, &d.pkt)
+		span := w.span(&t.wr, d.pkt)
 		off := d.pkt.PSN.Sub(w.at)
 		switch {
 		case w.lost || off < 0:
@@ -204,7 +221,7 @@ func (w *sending) span(wr *engine.WorkRequest, p *roce.Packet) int {
 
 // compare judges a packet that is number off of the request's.
 func (w *sending) compare(t *task, d *departure, off, span int) {
-	wrong := unlike(t, &d.pkt, off, span, w.c.MTU)
+	wrong := unlike(t, d.pkt, off, span, w.c.MTU)
 	if wrong == "" {
 		if off == span-1 || d.pkt.Opcode.EndsMessage() {
 			w.judge(d, "", false)
@@ -217,7 +234,7 @@ func (w *sending) compare(t *task, d *departure, off, span int) {
 	}
 	for i := w.head + 1; i < len(w.queue) && off == 0 && !later; i++ {
 		o := &w.queue[i]
-		later = o.place && unlike(o, &d.pkt, 0, w.span(&o.wr, &d.pkt), w.c.MTU) == ""
+		later = o.place && unlike(o, d.pkt, 0, w.span(&o.wr, d.pkt), w.c.MTU) == ""
 	}
 	w.lost = true
 	w.judge(d, wrong, later)
