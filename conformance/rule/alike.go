@@ -68,7 +68,7 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 		met[i] = callers[i].account.met
 	}
 	before := saidBy(callers)
-	h.showAll(callers, s, AnyKind)
+	h.showAll(callers, s)
 	if saidBy(callers) != before || !l.take(h, list, s) {
 		return // it is judged again when it comes again
 	}

@@ -21,14 +21,14 @@ type Conversation struct {
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side
+	Known    bool       // the attributes of both ends are in force
 	Attr     *engine.QP // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr *engine.QP // attributes of the responder's end
-	Known    bool       // the attributes of both ends are in force
 	MTU      int        // path MTU in force or learnt; 0 when unknown
 	Start    psn.PSN    // first request PSN
+	Started  bool       // Start is known: from the attributes, or from the first request seen
 	Port     *Port      // the requester's
 	PeerPort *Port      // the responder's
-	Started  bool       // Start is known: from the attributes, or from the first request seen
 
 	// At the requester's tap.
 	UNA psn.PSN // oldest PSN not acknowledged by a response that arrived here
@@ -38,24 +38,22 @@ type Conversation struct {
 	EPSN      psn.PSN // next PSN expected in order, from what arrived with good ICRC
 	MSN       psn.MSN // requests completed, from what arrived in order
 	GapOpen   bool    // a packet ahead of EPSN arrived and EPSN has not arrived since
-	NAKsInGap int     // sequence NAKs sent since the gap opened
 	Fatal     bool    // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
 	RNRWait   bool    // an RNR NAK was sent for EPSN and EPSN has not been accepted since
+	NAKsInGap int     // sequence NAKs sent since the gap opened
 	Held      int     // requests ahead of EPSN that the responder keeps; always 0 for one that discards them
 
 	Reliable bool // the QP is seen to be of a reliable connection
+	Failed   bool // the requester's QP reported Fatal, or a fatal NAK arrived there
 
 	// Earned is what the responder may say.
 	Earned Earned
 
-	// Memory is what the responder declares of its regions.
-	Memory MemoryMap
+	// Memory is what the responder declares of its regions; nil while it has declared nothing.
+	Memory *MemoryMap
 
 	// Reads is the sequence space of READ responses that are numbered apart, in the extension classes.
 	Reads ReadSpace
-
-	// Of either tap.
-	Failed bool // the requester's QP reported Fatal, or a fatal NAK arrived there
 
 	// Decoders stand between ports and transports, of requests at the responder and of READ responses at the requester;
 	// nil for transports without.
@@ -65,15 +63,15 @@ type Conversation struct {
 	requester requesterState
 	shares
 	opts     *Options      // what the ends declare; nil when nobody knows
-	classes  uint8         // opcode classes, a bit each, that the ends have spoken
 	conn     *trace.Conn   // as the header has it
-	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req
 	room     *room         // for all windows; nil is without end
 	ends     *[2]End       // what they take, by side; nil when not known
 	last     [4]vtime.Time // latest sight at each point
-	behind   bool          // taps show packets when the line is done with them
 	turns    *[2]turn      // the latest packet of each side of the connection, of either half
 	data     vtime.Time    // the latest READ response that left the responder
+	classes  uint8         // opcode classes, a bit each, that the ends have spoken
+	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req
+	behind   bool          // taps show packets when the line is done with them
 }
 
 // Relation is where a request stands in the PSN space at the point where it was seen.
@@ -321,6 +319,9 @@ func (c *Conversation) event(e *trace.Event) {
 	case e.Kind == trace.Receive && !c.Mine(e):
 		c.responder.receives++
 	case e.Kind == trace.Probe && !c.Mine(e):
+		if c.Memory == nil {
+			c.Memory = new(MemoryMap)
+		}
 		c.Memory.Probe(e)
 	case e.Kind == trace.Store && !c.Mine(e) && c.Memory.Gets(e.VA):
 		c.Earned.Loads = max(0, c.Earned.Loads-1)

@@ -9,28 +9,25 @@ import (
 type half struct {
 	conv   Conversation
 	plan   *plan
-	checks []check  // those that live as long as it
-	woken  []*check // the others, once they are awake; nil before the first is
-	events []*check // those that are told of events
-	both   []*check // and of those, the ones that see both hops
+	roused Kind                // the kinds of sight that have come, of those that wake a check
+	checks []check             // those that live as long as it
+	woken  []*check            // the others, once they are awake; nil before the first is
+	events []*check            // those that are told of events
+	both   []*check            // and of those, the ones that see both hops
+	wakers map[*account]func() // Check.Wake of those that doze
 }
 
 // check is the check of one rule in one half-conversation.
 type check struct {
-	Check
-	dozes bool // until a sight of a kind that wakes it
-	ctx   Context
+	running
+	ctx Context
 }
 
-// rouse reports whether a sight of a kind wakes a check that dozes.
-func (c *check) rouse(wakes, kind Kind) bool {
-	if wakes&kind == 0 {
-		return false
-	}
-	if c.dozes = false; c.Wake != nil {
-		c.Wake()
-	}
-	return true
+// running is a Check as it is called.
+type running struct {
+	Sight func(s *Sight)
+	Event func(e *trace.Event)
+	End   func(at vtime.Time)
 }
 
 // open begins the conversation with the first sight, when it is a request: whoever follows the PSNs starts where they do.
@@ -53,29 +50,33 @@ func (j *Judge) start(h *half) {
 	for _, a := range h.plan.judged {
 		if a.slot.life == awake {
 			h.add(a, &h.checks[a.slot.at])
-			h.checks[a.slot.at].dozes = a.rule.Dozes
 		}
 	}
 }
 
-// wakeAll makes the checks that sleep.
-func (h *half) wakeAll() {
+// rouse wakes the checks that sleep or doze until a sight of one of these kinds comes.
+func (h *half) rouse(kinds Kind) {
 	for _, a := range h.plan.judged {
-		if a.slot.life == asleep && h.at(a.slot) == nil {
+		if a.wakes&kinds == 0 || a.wakes&h.roused != 0 {
+			continue
+		}
+		if c := h.at(a.slot); c == nil {
 			h.wake(a)
+		} else if wake := h.wakers[a]; wake != nil {
+			wake()
 		}
 	}
+	h.roused |= kinds & h.plan.wakes
 }
 
 // wake makes a check that sleeps.
-func (h *half) wake(a *account) *check {
+func (h *half) wake(a *account) {
 	if h.woken == nil {
 		h.woken = make([]*check, h.plan.asleep)
 	}
 	c := &check{}
 	h.woken[a.slot.at] = c
 	h.add(a, c)
-	return c
 }
 
 // at returns a check; nil while it sleeps, and where there is none.
@@ -97,7 +98,14 @@ func (h *half) add(a *account, c *check) {
 			a.panicked(&h.conv, p)
 		}
 	}()
-	c.Check = c.ctx.expiring(a.rule.New(&c.ctx))
+	made := c.ctx.expiring(a.rule.New(&c.ctx))
+	c.running = running{made.Sight, made.Event, made.End}
+	if made.Wake != nil && a.slot.life == awake && a.wakes != 0 {
+		if h.wakers == nil {
+			h.wakers = map[*account]func(){}
+		}
+		h.wakers[a] = made.Wake
+	}
 	switch {
 	case c.Event == nil:
 	case a.rule.Sees&Route != 0:
@@ -107,19 +115,27 @@ func (h *half) add(a *account, c *check) {
 	}
 }
 
-// show calls the checks of a list, and wakes those that a sight of this kind wakes; one that panics is silenced and the others go on.
+// show calls the checks of a list that mind a kind of sight, and wakes those that it wakes; one that panics is silenced and the others go on.
 func (h *half) show(list int, s *Sight, kind Kind) {
-	h.showAll(h.plan.frames[list], s, kind)
-	h.showAll(h.plan.minding(list, kind), s, kind)
+	h.showAll(h.plan.frames[list], s)
+	h.showSight(list, s, kind)
 }
 
-func (h *half) showAll(list []caller, s *Sight, kind Kind) {
+// showSight is show but for the rules of frames.
+func (h *half) showSight(list int, s *Sight, kind Kind) {
+	if fresh := kind & h.plan.wakes &^ h.roused; fresh != 0 {
+		h.rouse(fresh)
+	}
+	h.showAll(h.plan.menu(list, kind, h.roused), s)
+}
+
+func (h *half) showAll(list []caller, s *Sight) {
 	for next := 0; next < len(list); {
-		next = h.showFrom(list, next, s, kind)
+		next = h.showFrom(list, next, s)
 	}
 }
 
-func (h *half) showFrom(list []caller, from int, s *Sight, kind Kind) (next int) {
+func (h *half) showFrom(list []caller, from int, s *Sight) (next int) {
 	next = from
 	defer func() {
 		if p := recover(); p != nil {
@@ -129,22 +145,10 @@ func (h *half) showFrom(list []caller, from int, s *Sight, kind Kind) (next int)
 	}()
 	for ; next < len(list); next++ {
 		a := &list[next]
-		var c *check
-		switch a.slot.life {
-		case stateless:
+		if a.slot.life == stateless {
 			a.account.each.Conversation = &h.conv
 			a.each(&a.account.each, s)
-			continue
-		case awake:
-			if c = &h.checks[a.slot.at]; c.dozes && !c.rouse(a.wakes, kind) {
-				continue
-			}
-		case asleep:
-			if c = h.at(a.slot); c == nil && a.wakes&kind != 0 {
-				c = h.wake(a.account)
-			}
-		}
-		if c != nil && c.Sight != nil {
+		} else if c := h.at(a.slot); c.Sight != nil {
 			c.Sight(s)
 		}
 	}
@@ -155,7 +159,7 @@ func (h *half) showFrom(list []caller, from int, s *Sight, kind Kind) (next int)
 func (h *half) silence(a *account, p any) {
 	a.panicked(&h.conv, p)
 	if c := h.at(a.slot); c != nil {
-		c.Check = Check{}
+		c.running = running{}
 		return
 	}
 	a.judge.alikes.countAll()

@@ -199,8 +199,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	h.conv.observe(s)
 	s.Recovered = recovered
 	j.alikes.show(h, list, s)
-	kind := kindOf(&h.conv, s)
-	h.showAll(h.plan.minding(list, kind), s, kind)
+	h.showSight(list, s, kindOf(&h.conv, s))
 	j.devices.show(h, list, s)
 	h.conv.update(s)
 	if s.Legal {
@@ -353,7 +352,9 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		j.release(h)
 	}
 	j.here = place{at: e.At, record: NoRecord}
-	h.wakeAll()
+	if h.plan.quiet {
+		h.rouse(AnyKind)
+	}
 	h.tell(h.events, e)
 	h.conv.event(e)
 }

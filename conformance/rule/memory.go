@@ -59,11 +59,19 @@ func (m *MemoryMap) Probe(e *trace.Event) {
 }
 
 // Known reports whether any region is known.
-func (m *MemoryMap) Known() bool { return len(m.Regions) > 0 }
+func (m *MemoryMap) Known() bool { return len(m.list()) > 0 }
+
+// list returns the regions; those of nil are none.
+func (m *MemoryMap) list() []Region {
+	if m == nil {
+		return nil
+	}
+	return m.Regions
+}
 
 // Find returns the region of a key, nil when there is none.
 func (m *MemoryMap) Find(rkey uint32) *Region {
-	for i := range m.Regions {
+	for i := range m.list() {
 		if m.Regions[i].RKey == rkey {
 			return &m.Regions[i]
 		}
@@ -73,7 +81,7 @@ func (m *MemoryMap) Find(rkey uint32) *Region {
 
 // Holds reports whether va lies in a region.
 func (m *MemoryMap) Holds(va uint64) bool {
-	for i := range m.Regions {
+	for i := range m.list() {
 		if r := &m.Regions[i]; va-r.VA < r.Len {
 			return true
 		}
@@ -89,7 +97,7 @@ func (m *MemoryMap) Takes(o roce.Opcode) bool { return !m.Known() || !o.IsSend()
 
 // Allows reports whether a region has the key, holds n bytes at va, and gives all rights that are needed.
 func (m *MemoryMap) Allows(rkey uint32, va, n uint64, need engine.Access) bool {
-	for i := range m.Regions {
+	for i := range m.list() {
 		if r := &m.Regions[i]; r.RKey == rkey && r.Within(va, n) && need&^r.Access == 0 {
 			return true
 		}

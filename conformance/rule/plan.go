@@ -18,6 +18,7 @@ type plan struct {
 	frames  [points][]caller // the rules of frames that are called for a sight, by list
 	sights  [points][]caller // the others
 	menus   [points][]menu   // of these, those that mind a kind of sight
+	wakes   Kind             // what wakes a check that sleeps or dozes
 	awake   int              // checks that are made with a half
 	asleep  int              // checks that are made when a sight wakes them
 	quiet   bool             // no endpoint reports anything, so that checks may sleep
@@ -28,28 +29,28 @@ type plan struct {
 // caller is what it takes to call a rule for a sight.
 type caller struct {
 	slot    slot
-	wakes   Kind
+	wakes   Kind // 0 of a check that neither sleeps nor dozes
 	minds   Kind
 	each    func(*Context, *Sight) // of such a rule
 	account *account
 }
 
-// menu is the callers of a list that mind a kind of sight.
+// menu is the callers of a list that mind a kind of sight, of those that are awake once sights of some kinds have come.
 type menu struct {
-	kind    Kind
-	callers []caller
+	kind, roused Kind
+	callers      []caller
 }
 
-// minding returns the callers of a list that mind a kind of sight. Of the kinds that there could be, few ever come.
-func (p *plan) minding(list int, kind Kind) []caller {
+// menu returns the callers of a list for a kind of sight. Of the kinds that there could be, few ever come.
+func (p *plan) menu(list int, kind, roused Kind) []caller {
 	for i := range p.menus[list] {
-		if m := &p.menus[list][i]; m.kind == kind {
+		if m := &p.menus[list][i]; m.kind == kind && m.roused == roused {
 			return m.callers
 		}
 	}
-	m := menu{kind: kind}
+	m := menu{kind: kind, roused: roused}
 	for _, c := range p.sights[list] {
-		if kind == AnyKind || c.minds == AnyKind || c.minds&kind != 0 {
+		if (c.minds == AnyKind || c.minds&kind != 0) && (c.wakes == 0 || c.wakes&roused != 0) {
 			m.callers = append(m.callers, c)
 		}
 	}
@@ -89,6 +90,7 @@ type account struct {
 	judge *Judge
 	have  Vantage
 	slot  slot
+	wakes Kind    // the kinds of sight before which its check sleeps or dozes; 0 when it does neither
 	each  Context // of a rule that judges each sight for itself
 
 	met      int
@@ -197,6 +199,10 @@ func (j *Judge) enter(p *plan, i int) {
 		a.slot = slot{awake, int32(p.awake)}
 		p.awake++
 	}
+	if r.Each == nil && (p.quiet || r.Dozes) {
+		a.wakes = r.Wakes
+		p.wakes |= r.Wakes
+	}
 	p.judged = append(p.judged, a)
 	sees := r.seen(&j.header, have)
 	for list := range p.sights {
@@ -205,7 +211,7 @@ func (j *Judge) enter(p *plan, i int) {
 			calls = &p.frames[list]
 		}
 		if sees&(1<<list) != 0 {
-			*calls = append(*calls, caller{a.slot, r.Wakes, cmp.Or(r.Minds, AnyKind), r.Each, a})
+			*calls = append(*calls, caller{a.slot, a.wakes, cmp.Or(r.Minds, AnyKind), r.Each, a})
 		}
 	}
 }

@@ -27,7 +27,7 @@ func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
 func guarded(what string, bad func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		j := refusal{c: c, what: what, code: roce.SyndromeRemoteAccess, untouched: true}
-		j.bad = func(s *rule.Sight) int { return bad(c, &c.Memory, s) }
+		j.bad = func(s *rule.Sight) int { return bad(c, c.Memory, s) }
 		return j.check()
 	}
 }
