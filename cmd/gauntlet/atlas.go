@@ -25,6 +25,7 @@ type atlasFlags struct {
 	margin float64
 	out    string
 	output outputFlags
+	shard  shardFlags
 }
 
 func atlasCommand() *cobra.Command {
@@ -47,6 +48,7 @@ func atlasCommand() *cobra.Command {
 	effortFlags(c, &f.effort)
 	d.Float64Var(&f.margin, "margin", 0.02, "relative difference in goodput that matters")
 	d.StringVar(&f.out, "out", "", "folder of the map (default: a new one below runs/)")
+	f.shard.define(c)
 	f.output.define(c, "no progress")
 	completeChoices(c, "law")
 	complete(c, "impl", all.Names()...)
@@ -58,15 +60,22 @@ func (f *atlasFlags) execute(c *cobra.Command) error {
 	if err := oneOf(c, "color", "law"); err != nil {
 		return usage(err)
 	}
+	if err := f.shard.open(&f.effort); err != nil {
+		return usage(err)
+	}
 	bar := progress.New(os.Stderr, !f.output.quiet)
 	plan, err := claims.Atlas(&f.grid, f.effort, f.margin, bar.Show)
 	if err != nil {
 		return usage(err)
 	}
+	if ended, err := f.shard.numbers(c, plan.Runs().Specs(), f.effort.Jobs, bar); ended || err != nil {
+		return err
+	}
 	bar.Say(fmt.Sprintf("%d runs, %d at once", len(plan.Runs().Specs()), f.effort.Jobs))
 	m := plan.Measure(c.Context())
 	bar.Done()
 	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), build.CommandLine()
+	f.shard.provenance(&m.Command, &m.Started, &m.Wall)
 	return f.conclude(c.Context(), m)
 }
 

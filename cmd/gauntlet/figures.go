@@ -24,6 +24,7 @@ type figuresFlags struct {
 	out               string
 	effort            claims.Effort
 	list, json, quiet bool
+	shard             shardFlags
 }
 
 func figuresCommand() *cobra.Command {
@@ -38,6 +39,7 @@ func figuresCommand() *cobra.Command {
 	d.StringVar(&f.out, "out", "", "folder of the figures (default: a new one below runs/)")
 	d.IntVar(&f.effort.Seeds, "seeds", 4, "seeds of a run in which chance has a part")
 	effortFlags(c, &f.effort)
+	f.shard.define(c)
 	d.BoolVar(&f.list, "list", false, "list the figures and run nothing")
 	d.BoolVar(&f.json, "json", false, jsonHelp)
 	d.BoolVar(&f.quiet, "quiet", false, "no progress")
@@ -53,15 +55,22 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	if f.list {
 		return listing.Figures(stdout, wanted)
 	}
+	if err := f.shard.open(&f.effort); err != nil {
+		return usage(err)
+	}
 	bar := progress.New(os.Stderr, !f.quiet)
 	plan, err := claims.Figures(wanted, f.effort, bar.Show)
 	if err != nil {
 		return usage(err)
 	}
+	if ended, err := f.shard.numbers(c, plan.Runs().Specs(), f.effort.Jobs, bar); ended || err != nil {
+		return err
+	}
 	bar.Say(fmt.Sprintf("%d figures, %d runs, %d at once", len(wanted), len(plan.Runs().Specs()), f.effort.Jobs))
 	m := plan.Measure(c.Context())
 	bar.Done()
 	m.Version, m.Commit, m.Command = build.Version(), build.Commit(), build.CommandLine()
+	f.shard.provenance(&m.Command, &m.Started, &m.Wall)
 	return f.conclude(c.Context(), m)
 }
 
@@ -73,7 +82,7 @@ func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	if f.json {
 		err = errors.Join(err, document.JSON(stdout, m))
 	} else {
-		fmt.Printf("%d figures from %d runs in %.0f s: %s\n", len(m.Figures), m.Runs, m.Wall, filepath.Join(dir, "figures.html"))
+		fmt.Printf("%d figures from %d runs%s: %s\n", len(m.Figures), m.Runs, lasted(m.Wall), filepath.Join(dir, "figures.html"))
 	}
 	switch {
 	case err != nil:

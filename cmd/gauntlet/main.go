@@ -46,7 +46,7 @@ func root() *cobra.Command {
 		c.AddCommand(processCommands()...)
 		return c
 	}
-	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand())
+	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand(), mergeCommand())
 	c.AddCommand(nightCommand(), storeCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())

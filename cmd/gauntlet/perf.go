@@ -23,6 +23,7 @@ type perfFlags struct {
 	html, markdown, gobench string
 	output                  outputFlags
 	guest                   guestFlags
+	shard                   shardFlags
 }
 
 func perfCommand() *cobra.Command {
@@ -46,6 +47,7 @@ func perfCommand() *cobra.Command {
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	dilateFlag(c, &n.Dilate)
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
+	f.shard.define(c)
 	f.output.define(c, "no progress")
 	f.guest.Define(c)
 	complete(c, "bench", "sim", "netns", "lab")
@@ -63,7 +65,14 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	if guest.Elsewhere(f.claims.Bench.Name) {
 		return f.guest.again(c.Context(), 1, nil, given(f.html, f.markdown, f.gobench))
 	}
+	specs, err := f.claims.Check(o)
+	if err != nil {
+		return err
+	}
 	bar := progress.New(os.Stderr, !f.output.quiet)
+	if ended, err := f.shard.numbers(c, specs, f.claims.Jobs, bar); ended || err != nil {
+		return err
+	}
 	if err := f.claims.Plan(o, bar.Restart, bar.Show); err != nil {
 		return err
 	}
@@ -73,6 +82,7 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 		return usage(err)
 	}
 	m.Version, m.Commit, m.Command, m.Bench = build.Version(), build.Commit(), build.CommandLine(), "sim"
+	f.shard.provenance(&m.Command, &m.Started, &m.Wall)
 	return f.conclude(c.Context(), m)
 }
 
@@ -87,6 +97,12 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	}
 	if f.claims.Budget != 0 && bench == "sim" {
 		return nil, errors.New("--budget: means nothing on the sim bench; add --bench netns or leave it out")
+	}
+	if err := f.shard.open(&f.claims.Effort); err != nil {
+		return nil, err
+	}
+	if bench != "sim" && f.claims.Kept != nil {
+		return nil, fmt.Errorf("--bench %s, --units: numbers in real time are of one machine; leave one out", bench)
 	}
 	return f.claims.Options()
 }

@@ -9,11 +9,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
+// lasted is how long a result took, where that is known: what was put together of the work of several machines does not say.
+func lasted(text string, seconds float64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return ", in " + text
+}
+
 // Atlas writes a line for each link: what to take, what it makes of the line, and by how much the best leads.
 func Atlas(w io.Writer, m *atlas.Map, o Options) error {
 	p := &printer{color: o.Color}
-	fmt.Fprintf(p, "%s, %s in virtual time, %s, in %s\n\n", quantity.Plural(int64(len(m.Cells)), "link", "links"),
-		quantity.Plural(int64(m.Runs), "run", "runs"), quantity.Plural(int64(m.Seeds), "seed", "seeds"), quantity.Duration(int64(m.Wall*1e9)))
+	fmt.Fprintf(p, "%s, %s in virtual time, %s%s\n\n", quantity.Plural(int64(len(m.Cells)), "link", "links"),
+		quantity.Plural(int64(m.Runs), "run", "runs"), quantity.Plural(int64(m.Seeds), "seed", "seeds"), lasted(quantity.Duration(int64(m.Wall*1e9)), m.Wall))
 	t := table{left: 0}
 	t.add("RATE", "RTT", "LOSS", "BURST", "TAKE", "OF LINE", "BEST OVER NEXT")
 	for i := range m.Cells {

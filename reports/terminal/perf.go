@@ -21,8 +21,8 @@ func Perf(w io.Writer, m *suite.Result, o Options) error {
 		p.emulated(m)
 	}
 	p.reasons(m)
-	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED, in %s\n", m.Count(suite.Holds), m.Count(suite.Broken),
-		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported), time.Duration(m.Wall*float64(time.Second)).Round(time.Second))
+	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED%s\n", m.Count(suite.Holds), m.Count(suite.Broken),
+		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported), lasted(time.Duration(m.Wall*float64(time.Second)).Round(time.Second).String(), m.Wall))
 	return p.show(w)
 }
 

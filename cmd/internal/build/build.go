@@ -98,9 +98,12 @@ func Commit() string { return from.commit }
 func Time() string { return from.time }
 
 // CommandLine is how this process was started, quoted for a shell.
-func CommandLine() string {
+func CommandLine() string { return Quoted(os.Args[1:]) }
+
+// Quoted is a command line of this program, quoted for a shell.
+func Quoted(args []string) string {
 	words := []string{"gauntlet"}
-	for _, a := range os.Args[1:] {
+	for _, a := range args {
 		if a == "" || strings.ContainsAny(a, " \t'\"$&|<>;*?()#\\") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}

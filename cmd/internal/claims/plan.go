@@ -1,10 +1,12 @@
 package claims
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
@@ -18,6 +20,9 @@ type Effort struct {
 	Seeds      int     // of a run in which chance has a part
 	Jobs       int     // runs at once
 	Confidence float64 // of the intervals
+
+	// Kept holds the results of runs in virtual time. Those that are there are not made, and what is made is put there. May be nil.
+	Kept *units.Folder
 }
 
 // check looks at the jobs and the confidence; the seeds are for the packages below perf to check, which know what needs any.
@@ -35,7 +40,19 @@ func (e *Effort) sure() bool { return e.Confidence > 0.5 && e.Confidence < 1 }
 
 // batch is how the runs are made. Show hears how far they are.
 func (e *Effort) batch(show func(share float64, what string)) batch.Options {
-	return batch.Options{Seeds: e.Seeds, Jobs: e.Jobs, Run: Measure, Cost: Cost, Progress: show}
+	return batch.Options{Seeds: e.Seeds, Jobs: e.Jobs, Run: e.measure, Cost: Cost, Progress: show}
+}
+
+// measure makes a run, or takes it from those that are kept.
+func (e *Effort) measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+	if e.Kept == nil {
+		return Measure(ctx, s)
+	}
+	r, err := units.Kept(e.Kept, workOf(s), func() (*record, error) { return recorded(ctx, s) })
+	if err != nil {
+		return targets.Run{Spec: s}, err
+	}
+	return r.run()
 }
 
 // Atlas plans the map of a grid, in which a relative difference in goodput below margin does not matter. Show hears how far the runs
@@ -91,19 +108,20 @@ func (c *Claims) Options() (*suite.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suite.Options{Targets: selected, Seeds: c.Seeds, Jobs: c.Jobs, Confidence: c.Confidence, Accounts: Accounts(), Run: Measure, Cost: Cost}, nil
+	return &suite.Options{Targets: selected, Seeds: c.Seeds, Jobs: c.Jobs, Confidence: c.Confidence, Accounts: Accounts(), Run: c.measure, Cost: Cost}, nil
 }
 
-// Plan checks the runs of the options, and opens the bench when there is one: again is called before the first run on it, and show
-// hears how far the runs are. The error is the user's but for that of the bench.
-func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, what string)) error {
+// Check returns the runs of the options, for which there has to be memory. The error is the user's.
+func (c *Claims) Check(o *suite.Options) ([]*scenario.Spec, error) {
 	specs, err := o.Specs()
 	if err != nil {
-		return fault.Usage(fmt.Errorf("perf: %w", err))
+		return nil, fault.Usage(fmt.Errorf("perf: %w", err))
 	}
-	if err := enough("perf", specs, c.Jobs); err != nil {
-		return fault.Usage(err)
-	}
+	return specs, fault.Usage(enough("perf", specs, c.Jobs))
+}
+
+// Plan opens the bench when there is one: again is called before the first run on it, and show hears how far the runs are.
+func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, what string)) (err error) {
 	o.Progress = show
 	if c.Bench.Name != "sim" {
 		o.Real, err = c.Real(c.besides(), again, show)

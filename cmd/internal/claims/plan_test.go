@@ -16,13 +16,19 @@ func TestPlansRefuse(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"no jobs in a map", func() error { _, err := Atlas(grid, Effort{1, 0, 0.95}, 0, nil); return err }(), "--jobs 0: want 1 or more"},
-		{"no confidence in a map", func() error { _, err := Atlas(grid, Effort{1, 1, 0.5}, 0, nil); return err }(), "--confidence 0.5, --margin 0"},
-		{"a margin of all", func() error { _, err := Atlas(grid, Effort{1, 1, 0.95}, 1, nil); return err }(), "--confidence 0.95, --margin 1"},
-		{"no confidence in figures", func() error { _, err := Figures(targets.Figures()[:1], Effort{1, 1, 1}, nil); return err }(), "--confidence 1: want more"},
-		{"no attempts", func() error { _, err := (&Claims{Effort: Effort{1, 1, 0.95}}).Options(); return err }(), "--jobs 1, --attempts 0"},
+		{"no jobs in a map", func() error { _, err := Atlas(grid, Effort{Seeds: 1, Jobs: 0, Confidence: 0.95}, 0, nil); return err }(), "--jobs 0: want 1 or more"},
+		{"no confidence in a map", func() error { _, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.5}, 0, nil); return err }(), "--confidence 0.5, --margin 0"},
+		{"a margin of all", func() error { _, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, 1, nil); return err }(), "--confidence 0.95, --margin 1"},
+		{"no confidence in figures", func() error {
+			_, err := Figures(targets.Figures()[:1], Effort{Seeds: 1, Jobs: 1, Confidence: 1}, nil)
+			return err
+		}(), "--confidence 1: want more"},
+		{"no attempts", func() error {
+			_, err := (&Claims{Effort: Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}}).Options()
+			return err
+		}(), "--jobs 1, --attempts 0"},
 		{"no such class", func() error {
-			_, err := (&Claims{Classes: "Q", Effort: Effort{1, 1, 0.95}, Bench: bare}).Options()
+			_, err := (&Claims{Classes: "Q", Effort: Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, Bench: bare}).Options()
 			return err
 		}(), "--class"},
 	} {
@@ -30,7 +36,7 @@ func TestPlansRefuse(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, c.err, c.want)
 		}
 	}
-	if plan, err := Atlas(grid, Effort{2, 1, 0.95}, 0.02, nil); err != nil || len(plan.Runs().Specs()) == 0 {
+	if plan, err := Atlas(grid, Effort{Seeds: 2, Jobs: 1, Confidence: 0.95}, 0.02, nil); err != nil || len(plan.Runs().Specs()) == 0 {
 		t.Errorf("a plan of a map: %v", err)
 	}
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
+)
+
+func mergeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "merge DIR… [-- FLAGS]",
+		Short: "Conclude what shards have made: the same bytes as one machine would",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dirs, more := args, []string{}
+			if n := c.ArgsLenAtDash(); n >= 0 {
+				dirs, more = args[:n], args[n:]
+			}
+			if len(dirs) == 0 {
+				return usage(fmt.Errorf("merge: name the folders of the shards, before the --"))
+			}
+			return merge(c, dirs, more)
+		},
+	}
+}
+
+// merge looks whether everything is there, and lets the command that the shards belong to conclude it.
+func merge(c *cobra.Command, dirs, more []string) error {
+	whole, err := units.Merge(dirs)
+	if err != nil {
+		return broken(err)
+	}
+	fmt.Fprintf(os.Stderr, "merge: %s: %d units, %d of them made twice with the same result\n", whole.CommandLine(), len(whole.Units), whole.Twice)
+	again, args := root(), whole.Command
+	for _, dir := range dirs {
+		args = append(args, "--units", dir)
+	}
+	again.SetArgs(append(args, more...))
+	return again.ExecuteContext(c.Context())
+}

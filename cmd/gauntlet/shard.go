@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/claims"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/shard"
+)
+
+// shardFlags say which part of its units of work a command makes, and where their results are kept.
+type shardFlags struct {
+	name    string
+	folders []string
+	costs   string
+
+	part   shard.Part    // that name says
+	folder *units.Folder // nil when no results are kept
+	batch  *units.Batch  // likewise
+}
+
+// define declares the flags.
+func (f *shardFlags) define(c *cobra.Command) {
+	d := c.Flags()
+	d.StringVar(&f.name, "shard", "", "make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and keep them in --units; see: help shard")
+	d.StringArrayVar(&f.folders, "units", nil, "keep the result of each run in this folder, and make none that is there; of further folders read them")
+	d.StringVar(&f.costs, "costs", "", "divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
+}
+
+// open opens the folder of results, if there is one, for runs to be taken from and put into.
+func (f *shardFlags) open(e *claims.Effort) (err error) {
+	switch {
+	case f.name != "" && len(f.folders) != 1:
+		return fmt.Errorf("--shard %s: add --units DIR, one folder for the results of this shard", f.name)
+	case f.costs != "" && f.name == "":
+		return fmt.Errorf("--costs %s: means nothing without --shard", f.costs)
+	case len(f.folders) == 0:
+		return nil
+	}
+	if f.name != "" {
+		if f.part, err = shard.Parse(f.name, os.Getenv); err != nil {
+			return fmt.Errorf("--shard: %w", err)
+		}
+	}
+	f.folder, err = units.OpenFolder(f.folders...)
+	e.Kept = f.folder
+	return err
+}
+
+// begin makes the folder one of this command's.
+func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
+	if f.folder == nil {
+		return nil
+	}
+	f.batch = units.NewBatch(canonical(c), all)
+	return f.folder.Begin(f.batch)
+}
+
+// numbers begins a batch of runs in virtual time, and when the command is a shard makes its part of them: then it has ended.
+func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int, bar *progress.Bar) (ended bool, err error) {
+	all, one := claims.Units(specs)
+	if err := f.begin(c, all); err != nil {
+		return false, usage(err)
+	}
+	if f.name == "" {
+		return false, nil
+	}
+	return true, f.make(c.Context(), all, units.Work{Jobs: jobs, Make: one}, bar)
+}
+
+// unchanging are the flags that do not change what a command finds out, but who does it, where it goes and how it looks.
+var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown", "gobench"}
+
+// canonical is what a command was asked to find out: the same words for everybody who asked the same.
+func canonical(c *cobra.Command) []string {
+	words := []string{c.Name()}
+	c.Flags().Visit(func(f *pflag.Flag) { // by name
+		if slices.Contains(unchanging, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			words = append(words, "--"+f.Name+"="+v)
+		}
+	})
+	return append(words, c.Flags().Args()...)
+}
+
+// provenance is how a result came about. What is made of results that were kept is a function of them alone: when and how
+// long somebody made it is no part of that, and neither is how the work was divided.
+func (f *shardFlags) provenance(command, started *string, wall *float64) {
+	if f.batch != nil {
+		*command, *started, *wall = f.batch.CommandLine(), "", 0
+	}
+}
+
+// lasted says how long a result took, where that is known.
+func lasted(seconds float64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in %.0f s", seconds)
+}
+
+// make makes the units of the shard, and says what became of them.
+func (f *shardFlags) make(ctx context.Context, all []units.Unit, w units.Work, bar *progress.Bar) error {
+	var err error
+	if f.costs != "" {
+		if w.Costs, err = units.Costs(f.costs); err != nil {
+			return usage(fmt.Errorf("--costs: %w", err))
+		}
+	}
+	if err := shard.Acknowledge(os.Getenv); err != nil {
+		return broken(err)
+	}
+	w.Part, w.Progress = f.part, bar.Show
+	done, err := f.folder.Make(ctx, all, w)
+	bar.Done()
+	fmt.Fprintf(stdout, "shard %s: %d runs made, %d were there, in %s; %.2f of a mean shard by cost\n", w.Part, done.Made, done.Found, f.folders[0], done.Cost)
+	switch {
+	case err != nil:
+		return broken(fmt.Errorf("shard %s: %w", w.Part, err))
+	case errors.Is(ctx.Err(), context.Canceled):
+		return exit{exitBroken, fmt.Sprintf("shard %s: interrupted, %d of %d runs are left; the same command goes on", w.Part, done.Left, done.Units)}
+	}
+	return nil
+}

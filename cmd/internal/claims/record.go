@@ -1,0 +1,51 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+)
+
+// record is a targets.Run as it is kept.
+type record struct {
+	Spec    string             `json:"spec"` // with the attributes that the implementations chose
+	Summary metrics.Summary    `json:"summary"`
+	Shared  map[string]float64 `json:"shared"`
+}
+
+// recorded makes the run of a Spec.
+func recorded(ctx context.Context, s *scenario.Spec) (*record, error) {
+	r, err := Measure(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &record{r.Spec.String(), r.Summary, r.Shared}, nil
+}
+
+// run is what was kept.
+func (r *record) run() (targets.Run, error) {
+	s, err := scenario.Parse(strings.NewReader(r.Spec))
+	if err != nil {
+		return targets.Run{}, fmt.Errorf("claims: the Spec of a run that was kept: %w", err)
+	}
+	return targets.Run{Summary: r.Summary, Spec: s, Shared: r.Shared}, nil
+}
+
+// workOf is the run of a Spec in virtual time, for its numbers, as a unit of work.
+func workOf(s *scenario.Spec) units.Unit {
+	text := s.String()
+	return units.New("numbers", fmt.Sprintf("%s, seed %d, Spec %.12s", s.Impl[0], s.Seed, s.Hash()), Cost(s), text)
+}
+
+// Units are runs in virtual time, for their numbers, as units of work, and what makes one of them.
+func Units(specs []*scenario.Spec) (all []units.Unit, make func(ctx context.Context, i int) (any, error)) {
+	for _, s := range specs {
+		all = append(all, workOf(s))
+	}
+	return all, func(ctx context.Context, i int) (any, error) { return recorded(ctx, specs[i]) }
+}

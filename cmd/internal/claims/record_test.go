@@ -1,0 +1,54 @@
+package claims
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/perf/suite"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+)
+
+// mostCost bounds the runs of this test, which are made twice.
+const mostCost = 20_000
+
+// A run that was kept is the run that was made, to the last bit: of every transport in a claim with a short run, the shortest.
+func TestRunsAreKept(t *testing.T) {
+	specs, err := (&suite.Options{Targets: targets.All(), Seeds: 1, Cost: Cost}).Specs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shortest := map[string]*scenario.Spec{}
+	for _, s := range specs {
+		if Cost(s) > mostCost {
+			continue
+		}
+		if best := shortest[s.Impl[0]]; best == nil || Cost(s) < Cost(best) {
+			shortest[s.Impl[0]] = s
+		}
+	}
+	folder, err := units.OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := Effort{Kept: folder}
+	for impl, s := range shortest {
+		want, err := Measure(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, how := range []string{"made", "kept"} {
+			got, err := kept.measure(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Summary, want.Summary) || !reflect.DeepEqual(got.Shared, want.Shared) || got.Spec.String() != want.Spec.String() {
+				t.Errorf("%s, %s:\n%+v\nwant\n%+v", impl, how, got, want)
+			}
+		}
+	}
+	if len(shortest) < 3 {
+		t.Errorf("%d transports", len(shortest))
+	}
+}

@@ -1,0 +1,92 @@
+package units
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// formatVersion is that of the files of this package.
+const formatVersion = 1
+
+// mostResult bounds the file of a result, in bytes.
+const mostResult = 64 << 20
+
+// head is the first line of the file of a result. What is below it is the result, in one line of JSON.
+type head struct {
+	Format  int     `json:"format"`
+	Key     string  `json:"key"`
+	Work    string  `json:"work"`
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"` // that it took
+	Maker   Maker   `json:"maker"`
+	Bytes   int     `json:"bytes"`  // of the result
+	Digest  string  `json:"digest"` // likewise
+}
+
+// ending of the files of results, and of those of units that a second shard has made.
+const (
+	ending      = ".unit"
+	endingAgain = ".again.unit"
+)
+
+// write keeps a result.
+func write(path string, h head, result []byte) error {
+	h.Format, h.Maker, h.Bytes, h.Digest = formatVersion, self(), len(result), digest(result)
+	first, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return writeAtOnce(path, bytes.Join([][]byte{first, result, nil}, []byte("\n")))
+}
+
+// writeAtOnce makes a file of which nobody sees a part.
+func writeAtOnce(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fmt.Errorf("units: %w", err)
+	}
+	defer os.Remove(f.Name()) // is gone when all went well
+	_, err = f.Write(text)
+	err = cmp.Or(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("units: %w", err)
+	}
+	return nil
+}
+
+// read reads the file of a result; os.ErrNotExist says that there is none. The other errors name the file and what is
+// wrong with it.
+func read(path string) (head, []byte, error) {
+	var h head
+	info, err := os.Stat(path)
+	if err != nil {
+		return h, nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostResult {
+		return h, nil, fmt.Errorf("units: %s: want a file of %d bytes at most", path, mostResult)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return h, nil, fmt.Errorf("units: %w", err)
+	}
+	first, result, _ := bytes.Cut(text, []byte("\n"))
+	whole := len(result) > 0 && result[len(result)-1] == '\n'
+	result = bytes.TrimSuffix(result, []byte("\n"))
+	err = json.Unmarshal(first, &h)
+	switch {
+	case err == nil && h.Format != formatVersion:
+		return h, nil, fmt.Errorf("units: %s: format %d; this program reads %d", path, h.Format, formatVersion)
+	case err != nil || !whole || len(result) != h.Bytes:
+		return h, nil, fmt.Errorf("units: %s: truncated; remove it, and its unit is made again", path)
+	case digest(result) != h.Digest:
+		return h, nil, fmt.Errorf("units: %s: damaged: its bytes are not those that were written; remove it, and its unit is made again", path)
+	}
+	return h, result, nil
+}
