@@ -46,8 +46,9 @@ func root() *cobra.Command {
 		c.AddCommand(processCommands()...)
 		return c
 	}
-	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), checkContractCommand(), mergeCommand())
-	c.AddCommand(nightCommand(), storeCommand())
+	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), checkContractCommand())
+	c.AddCommand(matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), mergeCommand())
+	c.AddCommand(nightCommand(), storeCommand(), bisectCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)

@@ -101,3 +101,22 @@ func TestNightRefuses(t *testing.T) {
 		t.Error("a store was made")
 	}
 }
+
+// A search that cannot begin is one line.
+func TestBisectRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for words, want := range map[string]string{
+		"a b --build true":                          "requires at least 3 arg",
+		"a b -- matrix":                             "required flag(s) \"build\" not set",
+		"a b --build true -- list":                  "bisect: list: unknown; want one of conform gate matrix perf run",
+		"a b --build true -- matrix --json":         "matrix --json: leave it out",
+		"a b --build true -- matrix":                "bisect: git rev-parse: exit status",
+		"a b --build true --color red -- matrix":    "--color",
+		"a b --build true --store none -- matrix x": "store add makes a store",
+	} {
+		o := inProcess(t, dir, append([]string{"bisect"}, strings.Fields(words)...)...)
+		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("bisect %s: %+v, want %q", words, o, want)
+		}
+	}
+}

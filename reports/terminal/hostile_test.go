@@ -32,6 +32,9 @@ func pages(text string, statuses bool) map[string]func(io.Writer, Options) error
 		"night": func(w io.Writer, o Options) error {
 			return Night(w, modeltest.Fill(modeltest.Night(), text, statuses), o)
 		},
+		"bisection": func(w io.Writer, o Options) error {
+			return Bisection(w, modeltest.Fill(modeltest.Bisection(), text, statuses), o)
+		},
 		"tracks": func(w io.Writer, o Options) error {
 			return Tracks(w, modeltest.Fill(modeltest.Tracks(), text, statuses), o)
 		},

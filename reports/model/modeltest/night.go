@@ -37,3 +37,10 @@ func Tracks() *model.Tracks {
 		{Series: s, Host: "lab3", Points: 2, Gaps: 1, Segments: 1, First: "2026-11-23", Last: "2026-11-24", Value: &x},
 		{Series: s, Points: 1, Segments: 1, First: "2026-11-24", Last: "2026-11-24", Word: "FAIL X-1"}}}
 }
+
+// Bisection is a search that left two commits.
+func Bisection() *model.Bisection {
+	return &model.Bisection{Format: 1, Command: "matrix", Good: "c1", Bad: "c4", Commits: 3, Series: []string{"matrix irn random packets"}, Runs: 3,
+		Steps: []model.BisectionStep{{Commit: "c1", Value: "5"}, {Commit: "c4", Value: "6"}, {Commit: "c2", Trouble: "build: exit status 1"}},
+		First: "c3", Last: "c4", Title: "irn: send less"}
+}

@@ -1,0 +1,224 @@
+// Package bisect finds the commit that changed an exact number or verdict: a command of this program runs with builds of
+// commits, one run for each that is asked, and the range between one that gives the old result and one that does not is halved.
+package bisect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// mostCommits bounds a range.
+const mostCommits = 100_000
+
+// Options say what is searched for, and where.
+type Options struct {
+	builds.Builder
+	Subject   builds.Subject
+	Good, Bad string // commits, or names of them
+	Args      []string
+	Series    string                     // "" is all that differ between the two
+	Known     map[string][]history.Point // what a store has of commits
+	Folder    string                     // of the runs
+	Progress  func(share float64, what string)
+}
+
+// search is a range while it is halved.
+type search struct {
+	Options
+	commits []string // from good to bad
+	series  []string // by which commits are told apart
+	good    map[string]string
+	broken  map[int]string // that cannot be built or run, and why
+	out     *model.Bisection
+}
+
+// Run searches. The error is the user's where the range or the command is wrong.
+func Run(ctx context.Context, o Options) (*model.Bisection, error) {
+	if err := builds.Check(o.Args); err != nil {
+		return nil, fault.Usage(fmt.Errorf("bisect: %w", err))
+	}
+	s := &search{Options: o, broken: map[int]string{}, out: &model.Bisection{Format: model.FormatVersion, Command: strings.Join(o.Args, " ")}}
+	if err := s.span(ctx); err != nil {
+		return nil, fault.Usage(err)
+	}
+	if err := s.ends(ctx); err != nil {
+		return nil, err
+	}
+	low, high := 0, len(s.commits)-1
+	for {
+		mid, ok := s.middle(low, high)
+		if !ok {
+			break
+		}
+		same, err := s.same(ctx, mid)
+		switch {
+		case ctx.Err() != nil:
+			return nil, fault.Broken(errors.New("bisect: interrupted"))
+		case fault.Of(err) == fault.User:
+			return nil, err
+		case err != nil:
+			s.broken[mid] = fault.OneLine(err)
+			s.note(mid, "", s.broken[mid])
+		case same:
+			low = mid
+		default:
+			high = mid
+		}
+	}
+	return s.out, s.conclude(ctx, low, high)
+}
+
+// span lists the commits from good to bad, along the first parents.
+func (s *search) span(ctx context.Context) error {
+	for _, name := range []*string{&s.Good, &s.Bad} {
+		full, err := builds.Git(ctx, s.Repo, "rev-parse", "--verify", "--end-of-options", *name+"^{commit}")
+		if err != nil {
+			return fmt.Errorf("bisect: %w", err)
+		}
+		*name = full
+	}
+	text, err := builds.Git(ctx, s.Repo, "rev-list", "--reverse", "--first-parent", s.Good+".."+s.Bad)
+	if err != nil {
+		return fmt.Errorf("bisect: %w", err)
+	}
+	s.commits = append([]string{s.Good}, strings.Fields(text)...)
+	switch n := len(s.commits); {
+	case n < 2:
+		return fmt.Errorf("bisect: %.12s is not before %.12s; give the older commit first", s.Good, s.Bad)
+	case n > mostCommits:
+		return fmt.Errorf("bisect: %d commits are more than %d; give a nearer one", n, mostCommits)
+	}
+	if _, err := builds.Git(ctx, s.Repo, "merge-base", "--is-ancestor", s.Good, s.Bad); err != nil {
+		return fmt.Errorf("bisect: %.12s is no ancestor of %.12s; give one that is", s.Good, s.Bad)
+	}
+	s.out.Good, s.out.Bad, s.out.Commits = s.Good, s.Bad, len(s.commits)-1
+	return nil
+}
+
+// ends measures both ends, and finds out in what they differ.
+func (s *search) ends(ctx context.Context) error {
+	good, err := s.measure(ctx, 0)
+	if err != nil {
+		return err
+	}
+	bad, err := s.measure(ctx, len(s.commits)-1)
+	if err != nil {
+		return err
+	}
+	for name, is := range bad {
+		if was, ok := good[name]; ok && was != is && (s.Series == "" || s.Series == name) {
+			s.series = append(s.series, name)
+		}
+	}
+	slices.Sort(s.series)
+	_, known := good[s.Series]
+	switch {
+	case s.Series != "" && !known:
+		return fault.Usage(fmt.Errorf("bisect: --series %.100q: not among what the command measures exactly at %.12s", s.Series, s.Good))
+	case len(s.series) == 0:
+		return fault.Broken(fmt.Errorf("bisect: %.12s and %.12s measure the same; nothing exact changed between them", s.Good, s.Bad))
+	}
+	s.good, s.out.Series = good, s.series
+	s.note(0, good[s.series[0]], "")
+	s.note(len(s.commits)-1, bad[s.series[0]], "")
+	return nil
+}
+
+// middle is the commit nearest to the middle of a range that can be asked.
+func (s *search) middle(low, high int) (int, bool) {
+	mid := (low + high) / 2
+	for away := 0; away <= high-low; away++ {
+		for _, i := range []int{mid - away, mid + away} {
+			if _, broken := s.broken[i]; i > low && i < high && !broken {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// same reports whether a commit measures what the good one does.
+func (s *search) same(ctx context.Context, i int) (bool, error) {
+	is, err := s.measure(ctx, i)
+	if err != nil {
+		return false, err
+	}
+	same := true
+	for _, name := range s.series {
+		same = same && is[name] == s.good[name]
+	}
+	s.note(i, is[s.series[0]], "")
+	return same, nil
+}
+
+// measure returns what a commit measures exactly, by series: from a store if that has it, else by one run.
+func (s *search) measure(ctx context.Context, i int) (map[string]string, error) {
+	commit := s.commits[i]
+	if known := exact(s.Known[commit]); s.complete(known) {
+		return known, nil
+	}
+	s.Progress(float64(s.out.Runs)/float64(s.out.Runs+3), commit)
+	program, err := s.Program(ctx, commit)
+	if err != nil {
+		return nil, fault.Broken(err)
+	}
+	s.out.Runs++
+	n, err := s.Subject.Measure(ctx, program, s.Args, filepath.Join(s.Folder, fmt.Sprintf("%.12s", commit)))
+	if err != nil {
+		return nil, fmt.Errorf("bisect: commit %.12s: %w", commit, err)
+	}
+	found := exact(n.Points)
+	if len(found) == 0 {
+		return nil, fault.Usage(fmt.Errorf("bisect: %s measures nothing exactly; numbers in real time are for night to confirm", s.Args[0]))
+	}
+	return found, nil
+}
+
+// complete reports whether what a store has tells a commit apart from others.
+func (s *search) complete(known map[string]string) bool {
+	wanted := s.series
+	if len(wanted) == 0 {
+		wanted = []string{s.Series}
+	}
+	return len(known) > 0 && !slices.ContainsFunc(wanted, func(name string) bool { _, ok := known[name]; return !ok })
+}
+
+// exact is what points say that no chance has a part in, in text.
+func exact(list []history.Point) map[string]string {
+	out := map[string]string{}
+	for i := range list {
+		if p := &list[i]; p.Class != history.Noisy {
+			out[p.Name] = p.Word + p.Status
+			if len(p.Values) > 0 {
+				out[p.Name] = strings.Trim(fmt.Sprint(p.Values), "[]")
+			}
+		}
+	}
+	return out
+}
+
+// note keeps what a commit measured.
+func (s *search) note(i int, value, trouble string) {
+	s.out.Steps = append(s.out.Steps, model.BisectionStep{Commit: s.commits[i], Value: value, Trouble: trouble})
+}
+
+// conclude names the commit, or the range in which nothing could be asked.
+func (s *search) conclude(ctx context.Context, low, high int) error {
+	s.out.First, s.out.Last = s.commits[low+1], s.commits[high]
+	title, err := builds.Git(ctx, s.Repo, "show", "--no-patch", "--format=%s", s.out.Last)
+	s.out.Title = title
+	if err == nil && high-low > 1 {
+		err = fmt.Errorf("bisect: one of the %d commits from %.12s to %.12s changed it; those between cannot be measured: %s",
+			high-low, s.out.First, s.out.Last, s.broken[low+1])
+	}
+	return fault.Broken(err)
+}
