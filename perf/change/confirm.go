@@ -17,7 +17,7 @@ const (
 	turns     = 12   // runs of each in a round
 	rounds    = 4    // at most
 	promising = 0.05 // what the test has to come to for another round
-	level     = 1e-4 // of all rounds together
+	level     = 5e-5 // of all rounds together
 )
 
 // ErrNotConfirmed says that two builds do not differ as was suspected.

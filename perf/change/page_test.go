@@ -47,8 +47,8 @@ Mozilla publishes that 12.5 % of its groups of alerts are false.
 ## Why
 
 A false alarm needs a suspicion, a look of 4 + 4 runs that points the same way, and a rank test of 12 + 12 runs (up to 48 + 48 while
-it promises) at 10^-4 for all rounds together. Runs of both builds in turns are exchangeable where nothing has changed, whatever the
-noise, so that the last factor holds for any. What a step costs in nights is decided by the runs, not by the nights: a suspicion is
-cheap and comes early.
+it promises) at 5·10^-5 for all rounds together. Runs of both builds in turns are exchangeable where nothing has changed, whatever
+the noise, so that the last factor holds for any. What a step costs in nights is decided by the runs, not by the nights: a suspicion
+is cheap and comes early.
 `
 )
