@@ -41,6 +41,13 @@ func TestNight(t *testing.T) {
 	if want := "| **regressed** | `matrix gbn clean goodput` |"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v: %s", err, page)
 	}
+	o = inProcess(t, dir, "store", "changes", "kept", "--night", "2026-11-24", "--markdown", "page.md")
+	if o.code != exitFailure || !strings.Contains(o.stdout, "bbbbbbb → ccccccc: 2 changes") || !strings.Contains(o.stdout, "new failure  matrix gbn random verdict: PASS → FAIL GBN-NAK-001") {
+		t.Errorf("stored: %+v", o)
+	}
+	if o = inProcess(t, dir, "store", "changes", "kept", "--night", "2026-11-23"); o.code != 0 || !strings.Contains(o.stdout, "nothing changed") {
+		t.Errorf("stored: %+v", o)
+	}
 	if o = inProcess(t, dir, "night", "n.plan", "--out", "three"); o.code != exitUsage || !strings.Contains(o.stderr, "three already holds a night") {
 		t.Errorf("again: %+v", o)
 	}

@@ -3,24 +3,28 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/night"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
 	"github.com/rdma-gauntlet/gauntlet/reports/csv"
+	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
 func storeCommand() *cobra.Command {
-	c := &cobra.Command{Use: "store", Short: "Keep the results of nights: add, merge, list, export", Args: cobra.NoArgs}
-	c.AddCommand(storeAddCommand(), storeMergeCommand(), storeListCommand(), storeExportCommand())
+	c := &cobra.Command{Use: "store", Short: "Keep the results of nights: add, merge, list, changes, export", Args: cobra.NoArgs}
+	c.AddCommand(storeAddCommand(), storeMergeCommand(), storeListCommand(), storeChangesCommand(), storeExportCommand())
 	return c
 }
 
@@ -197,4 +201,45 @@ func storeExportCommand() *cobra.Command {
 	c.Flags().StringVar(&format, "format", "csv", "csv, or gobench for benchstat")
 	completeChoices(c, "format")
 	return c
+}
+
+func storeChangesCommand() *cobra.Command {
+	var day, page string
+	var output outputFlags
+	c := &cobra.Command{
+		Use:   "changes STORE",
+		Short: "Say what a night of a store changed",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := oneOf(c, "color"); err != nil {
+				return usage(err)
+			}
+			held, err := contents(args[0])
+			if err != nil {
+				return err
+			}
+			n, err := night.Stored(held, args[0], day)
+			if err != nil {
+				return usage(err)
+			}
+			return showChanges(n, page, &output)
+		},
+	}
+	d := c.Flags()
+	d.StringVar(&day, "night", "", "the day, such as 2026-11-24 (default: the newest)")
+	d.StringVar(&page, "markdown", "", "also write a page in markdown to this file")
+	d.BoolVar(&output.json, "json", false, jsonHelp)
+	colorFlag(c, &output.color)
+	return c
+}
+
+// showChanges prints what a night changed, and turns that into the exit code.
+func showChanges(n *model.Night, page string, output *outputFlags) (err error) {
+	if page != "" {
+		err = document.File(page, func(w io.Writer) error { return markdown.Night(w, n) })
+	}
+	if err = errors.Join(err, show(n, output, terminal.Night)); err != nil {
+		return broken(err)
+	}
+	return settled(n.Status)
 }

@@ -70,6 +70,9 @@ func failing(b *bytes.Buffer, n *model.Night) {
 
 // steps is the table of what was run, and of what was not.
 func steps(b *bytes.Buffer, n *model.Night) {
+	if len(n.Steps) == 0 {
+		return
+	}
 	b.WriteString("\n| command | points | gaps | time | |\n|:--|--:|--:|--:|:--|\n")
 	for i := range n.Steps {
 		s := &n.Steps[i]

@@ -36,7 +36,9 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 	for _, note := range n.Notes {
 		fmt.Fprintf(p, "%s\n", plain(note))
 	}
-	fmt.Fprintf(p, "store: %s\nreport: %s\n", plain(cmp.Or(n.File, "nothing added")), plain(n.Folder))
+	if n.Folder != "" {
+		fmt.Fprintf(p, "store: %s\nreport: %s\n", plain(cmp.Or(n.File, "nothing added")), plain(n.Folder))
+	}
 	return p.show(w)
 }
 

@@ -149,11 +149,17 @@ func (s *Session) tracks() []history.Track {
 // conclude says what changed, and gives the night its status.
 func (s *Session) conclude(confirmed []change.Change) {
 	s.out.Changes = change.Of(s.tracks(), s.night.Night, change.Usual, confirmed)
-	for i := range s.night.Points {
-		if p := &s.night.Points[i]; strings.HasPrefix(p.Word, rule.Fail.String()) {
-			s.out.Failing = append(s.out.Failing, model.NightFailure{Series: p.Name, Word: p.Word, Run: p.Run})
-		}
-	}
+	s.out.Failing = append(s.out.Failing, failing(s.night.Points)...)
 	s.out.Wall = time.Since(s.started).Seconds()
 	s.out.Settle()
+}
+
+// failing are the verdicts that are failures, new or not.
+func failing(list []history.Point) (out []model.NightFailure) {
+	for i := range list {
+		if p := &list[i]; strings.HasPrefix(p.Word, rule.Fail.String()) {
+			out = append(out, model.NightFailure{Series: p.Name, Word: p.Word, Run: p.Run})
+		}
+	}
+	return out
 }

@@ -130,6 +130,17 @@ func TestConfirmed(t *testing.T) {
 		if last := c.Nights[len(c.Nights)-1]; len(last.Alarms) != 1 || len(c.Nights) != 26 || last.Alarms[0].Since != "2026-11-24" {
 			t.Errorf("%+v", last)
 		}
+		stored, err := Stored(c, "nights", "")
+		if must(t, err); len(stored.Changes.Entries) != 1 || stored.Changes.Entries[0].Changes[0].Kind != change.Regressed || stored.Status != "FAIL" ||
+			stored.Host != "h" || len(stored.Changes.Suspected) != 0 {
+			t.Errorf("from the store: %+v", stored.Changes)
+		}
+		if _, err := Stored(c, "nights", "2025-01-01"); err == nil || !strings.Contains(err.Error(), "has no night 2025-01-01") {
+			t.Error(err)
+		}
+		if before, err := Stored(c, "nights", "2026-10-20"); err != nil || before.Status != "PASS" || before.Header.Night != "2026-10-20" || before.Changes.Compared != 1 {
+			t.Errorf("%+v, %v", before, err)
+		}
 	}
 }
 

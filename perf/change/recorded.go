@@ -1,0 +1,29 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/perf/stats"
+)
+
+// Recorded are the noisy changes that were confirmed in a night, as a store keeps them: for Of, where nothing is measured any more.
+func Recorded(nights []history.Night, tracks []history.Track, night string) (list []Change) {
+	for i := range nights {
+		n := &nights[i]
+		if n.Night != night {
+			continue
+		}
+		for _, a := range n.Alarms {
+			k := slices.IndexFunc(tracks, func(t history.Track) bool { return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy })
+			if k < 0 {
+				continue
+			}
+			t := &tracks[k]
+			list = append(list, Change{Series: t.Series, Host: a.Host, Kind: direction(t.Better, a.Relative), P: a.P,
+				Before: Side{Commit: a.Old}, Now: Side{Night: n.Night, Commit: a.New},
+				Relative: &stats.Estimate{Value: a.Relative, Low: a.Relative, High: a.Relative}})
+		}
+	}
+	return list
+}
