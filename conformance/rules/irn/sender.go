@@ -5,6 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 const (
@@ -16,12 +17,13 @@ const (
 type requests struct {
 	*selective.Sender
 	c     *rule.Context
-	begun bool // the first PSN is known
+	begun bool       // the first PSN is known
+	data  vtime.Time // when data of a READ came last; Never before
 }
 
 // newRequests returns one that judges some aspects of what is sent again.
 func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
-	r := &requests{Sender: selective.NewSender(c, rule.Requester), c: c}
+	r := &requests{Sender: selective.NewSender(c, rule.Requester), c: c, data: vtime.Never}
 	r.Limit = capOf(c)
 	r.Judges(wanted...)
 	return r
@@ -43,7 +45,10 @@ func (r *requests) sight(s *rule.Sight) {
 	}
 	switch {
 	case p.Opcode.NumberedApart():
-	case s.Point == trace.RequesterOut && isRead(p.Opcode) && p.PSN.Less(r.UNA) && !r.c.Answered(p.PSN):
+		if s.Point == trace.RequesterIn {
+			r.data = s.At
+		}
+	case s.Point == trace.RequesterOut && isRead(p.Opcode) && p.PSN.Less(r.UNA) && (!r.c.Answered(p.PSN) || r.late(s)):
 		r.Passes() // it asks for data that do not come, which is a matter of the READ responses
 	case s.Point == trace.RequesterOut:
 		r.Leaves(s)
@@ -57,6 +62,9 @@ func (r *requests) sight(s *rule.Sight) {
 		r.Hush() // no receive, or an error
 	}
 }
+
+// late reports a READ that may have been on its way through the port when its data came.
+func (r *requests) late(s *rule.Sight) bool { return r.data != vtime.Never && r.c.InPort(s, r.data) }
 
 // event follows timeouts. One of READ responses, which the same side may send, names another PSN.
 func (r *requests) event(e *trace.Event) {
