@@ -134,7 +134,7 @@ func (j *Judge) planOf(h *half) *plan {
 	if j.opts.Orders != nil && h.conv.Index >= 0 {
 		have |= Assigned
 	}
-	if h == j.stray {
+	if h == j.stray && !j.header.Between {
 		have |= Both
 	}
 	d := j.doubt(h)

@@ -36,6 +36,7 @@ type Stats struct {
 	Copies     uint64
 	Explored   uint64 // entries of the link's log that were found to be of a frame
 	Unexplored uint64 // those that fit none
+	Early      uint64 // packets that arrived before they had left, by the clocks of the taps
 	Gaps       []Gap  // what the taps say they lost
 }
 
@@ -226,7 +227,10 @@ func (m *merger) explain(until vtime.Time) {
 // settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise. By the clocks of
 // two taps it may have arrived before it was sent, which it has not.
 func (m *merger) settle(f, got *flight) {
-	got.Rec.Recv = max(got.Rec.Recv, f.Rec.Sent)
+	if got.Rec.Recv < f.Rec.Sent {
+		got.Rec.Recv = f.Rec.Sent
+		m.stats.Early++
+	}
 	if f.altered {
 		fate := f.Rec.Fate
 		m.change(f, got)

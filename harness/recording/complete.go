@@ -52,6 +52,9 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 	if c.Anew > 0 {
 		doubt(validity.Capture, "QPNs were used again for other connections")
 	}
+	if c.Early > 0 {
+		doubt(validity.Clock|validity.Accounts, fmt.Sprintf("%d frames arrived before they had left, by clocks of the taps that drift", c.Early))
+	}
 	if c.Clocks != 0 {
 		doubt(validity.Clock, fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks))
 	}

@@ -86,6 +86,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 	const text = "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n"
 	const asked = text + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n"
 	for _, c := range []struct{ name, text, want string }{
+		{"nothing before", "A>B SEND_FIRST psn=+0 len=256\nA>B SEND_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
 		{"nothing", text + "B>A ACK psn=+1 msn=2\n", ""},
 		{"a request", text + "A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},
 		{"a NAK", asked + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@20 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},

@@ -267,7 +267,7 @@ func (l *lack) response(s *sighting) {
 func (l *lack) why(other, responder *lack) string {
 	for _, p := range l.alone(other, responder) {
 		if p.what == repeat {
-			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have %s", p.psn.Sub(l.start), atOnce, p.what)
+			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have recorded it twice", p.psn.Sub(l.start), atOnce)
 		}
 		return fmt.Sprintf("the capture lacks packets: psn=%+d was %s", p.psn.Sub(l.start), p.what)
 	}

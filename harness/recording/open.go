@@ -170,7 +170,10 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	r.Play = func(s trace.Sink) error {
 		n := &injections{Sink: s}
 		defer func() { r.Capture.Injected = n.count }()
-		return as(func(c *captureFiles) error { return playForeign(&r.Header, c.sources, n) })
+		return as(func(c *captureFiles) (err error) {
+			r.Capture.Early, err = playForeign(&r.Header, c.sources, n)
+			return err
+		})
 	}
 	return r, nil
 }
@@ -185,17 +188,17 @@ func ownHeader(with anew) (h trace.Header, own bool, err error) {
 	return h, own, err
 }
 
-// playForeign merges two taps, or plays one.
-func playForeign(h *trace.Header, sources []capture.Source, s trace.Sink) error {
+// playForeign merges two taps, or plays one. It returns how many packets of the former arrived before they had left.
+func playForeign(h *trace.Header, sources []capture.Source, s trace.Sink) (early uint64, err error) {
 	if h.Taps[trace.A] && h.Taps[trace.B] {
-		_, err := merge.Taps(h, sources, merge.Options{Foreign: true}, s)
-		return err
+		stats, err := merge.Taps(h, sources, merge.Options{Foreign: true}, s)
+		return stats.Early, err
 	}
 	tap := trace.A
 	if h.Taps[trace.B] {
 		tap = trace.B
 	}
-	return merge.OneTap(h, tap, sources, s)
+	return 0, merge.OneTap(h, tap, sources, s)
 }
 
 // openBoth plays the NDJSON of a run with the bytes from its captures.

@@ -15,6 +15,7 @@ type repeated struct {
 
 // glance is what tells a packet from others at a look.
 type glance struct {
+	any      bool // there is one
 	at       vtime.Time
 	psn      psn.PSN
 	sack     psn.PSN
@@ -30,7 +31,7 @@ const atOnce = 2 * vtime.Microsecond
 
 // again takes a packet and reports whether it comes again at once. The same ACK may leave for each of several duplicates, one behind the other.
 func (r *repeated) again(s *sighting) bool {
-	g := glance{s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq}
+	g := glance{true, s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq}
 	found, between := false, false
 	for i := range uint8(len(r.latest)) { // the newest first
 		old := r.latest[(r.next-1-i)%uint8(len(r.latest))]

@@ -19,7 +19,7 @@ const (
 	resent     = "refused and acknowledged, and was not sent again in it"
 	unanswered = "asked for, and the answer is not in it"
 	unasked    = "answered again, and the request for that is not in it"
-	repeat     = "recorded twice, perhaps" // it lacks nothing
+	repeat     = "seen again at once" // it lacks nothing
 )
 
 // sign notes one.

@@ -66,6 +66,7 @@ type Capture struct {
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
 	Anew     uint64            // connections that began anew between the same QPNs, as PSN and MSN show
 	Injected uint64            // frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was played
+	Early    uint64            // frames that by the clocks of two taps arrived before they had left; likewise
 	Limit    string            // what was left out because there was too much; "" when nothing was
 	Clocks   time.Duration     // by how much the clock of tap B was ahead, as far as it had to be set right
 	BadICRC  uint64            // whole RoCEv2 frames with a wrong ICRC, or that do not decode
