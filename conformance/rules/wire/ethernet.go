@@ -36,7 +36,11 @@ var destinationMAC = rule.Rule{
 				c.Failf(sender(s), "a packet for one host goes to the group %v; the address of the next hop expected", to)
 				return
 			}
-			ends[s.Rec.From].judge(c, s, to)
+			hop := &ends[s.Rec.From]
+			if host := destination(ip); hop.host != host {
+				*hop = nextHop{host: host}
+			}
+			hop.judge(c, s, to)
 		}}
 	},
 }
@@ -57,10 +61,21 @@ func toGroup(ip []byte) bool {
 	return ip[16] >= 0xE0
 }
 
+// destination returns the address that an IP packet is for, an IPv4 address at its beginning.
+func destination(ip []byte) (host [16]byte) {
+	if ip[0]>>4 == 6 {
+		copy(host[:], ip[24:40])
+	} else {
+		copy(host[:4], ip[16:20])
+	}
+	return host
+}
+
 // nextHop is where one end sends its frames. A route that changes moves all that follows, so that a single frame for another address
 // has gone astray.
 type nextHop struct {
-	before, last heading // of the newest two frames, without those that went astray
+	host         [16]byte // to which the frames go at last: of frames that belong to no connection, they may be several
+	before, last heading  // of the newest two frames, without those that went astray
 }
 
 // heading is where one frame goes.
