@@ -30,9 +30,19 @@ func bisectCommand() *cobra.Command {
 		},
 	}
 	d := c.Flags()
-	d.StringVar(&o.Command, "build", "", "command for a shell: builds the subject from a checkout, in which it begins, to $GAUNTLET_PROGRAM")
+	d.StringVar(
+		&o.Command,
+		"build",
+		"",
+		"command for a shell: builds the subject from a checkout, in which it begins, to $GAUNTLET_PROGRAM",
+	)
 	d.StringVar(&o.Repo, "repo", ".", "folder of the repository")
-	d.StringVar(&o.Subject.Name, "subject", "", "program that is built, as the command names it, such as exec:build/transport (default: this program)")
+	d.StringVar(
+		&o.Subject.Name,
+		"subject",
+		"",
+		"program that is built, as the command names it, such as exec:build/transport (default: this program)",
+	)
 	d.StringVar(&o.Series, "series", "", "name of the number or verdict (default: all that differ between the two)")
 	d.StringVar(&store, "store", "", "store whose nights may know commits, so that these are not run again")
 	d.StringVar(&o.Folder, "out", "", "folder of the runs (default: a new one below runs/)")

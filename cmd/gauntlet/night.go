@@ -35,7 +35,12 @@ func nightCommand() *cobra.Command {
 	d := c.Flags()
 	d.StringVar(&o.Folder, "out", "", "report folder (default: a new one below runs/)")
 	d.StringVar(&o.Night, "night", "", "day that the night is of, such as 2026-11-24 (default: today, UTC)")
-	d.StringVar(&o.Commit, "commit", "", "of what is measured (default: of a subject, that which is checked out where the plan is, else that of this program)")
+	d.StringVar(
+		&o.Commit,
+		"commit",
+		"",
+		"of what is measured (default: that which is checked out where the plan is, or without a subject that of this program)",
+	)
 	output.define(c, "no progress")
 	return c
 }

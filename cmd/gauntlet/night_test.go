@@ -12,29 +12,47 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// A first night has nothing to compare with, a second changes nothing, and one behind another program's says what changed, as one
-// entry, as text, JSON and a page.
+// A first night has nothing to compare with, a second changes nothing, and one behind another program's says what
+// changed, as one entry, as text, JSON and a page.
 func TestNight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: starts the program")
 	}
 	dir := t.TempDir()
-	plan := "night 1\nstore kept\n# fast\nmatrix --impl gbn --links clean,random --with 'load write msg=4KiB count=20'\nconform --impl gbn --focus 'gbn loss-tail$'\n"
+	plan := "night 1\nstore kept\n# fast\n" +
+		"matrix --impl gbn --links clean,random --with 'load write msg=4KiB count=20'\nconform --impl gbn --focus 'gbn loss-tail$'\n"
 	must(t, os.WriteFile(filepath.Join(dir, "n.plan"), []byte(plan), 0o644))
 	o := inProcess(t, dir, "night", "n.plan", "--night", "2026-11-22", "--commit", "aaaaaaa", "--out", "one", "--quiet")
-	if o.code != 0 || !strings.Contains(o.stdout, "0 series compared, nothing changed; 25 measured for the first time") {
+	if o.code != 0 ||
+		!strings.Contains(o.stdout, "0 series compared, nothing changed; 25 measured for the first time") {
 		t.Fatalf("first: %+v", o)
 	}
 	o = inProcess(t, dir, "night", "n.plan", "--night", "2026-11-23", "--commit", "bbbbbbb", "--out", "two", "--quiet")
-	if o.code != 0 || !strings.Contains(o.stdout, "25 series compared, nothing changed\n") || strings.Contains(o.stdout, "→") {
+	if o.code != 0 || !strings.Contains(o.stdout, "25 series compared, nothing changed\n") ||
+		strings.Contains(o.stdout, "→") {
 		t.Errorf("second: %+v", o)
 	}
 	other(t, "kept")
-	o = inProcess(t, dir, "night", "n.plan", "--night", "2026-11-25", "--commit", "ddddddd", "--out", "three", "--quiet", "--json")
+	o = inProcess(
+		t,
+		dir,
+		"night",
+		"n.plan",
+		"--night",
+		"2026-11-25",
+		"--commit",
+		"ddddddd",
+		"--out",
+		"three",
+		"--quiet",
+		"--json",
+	)
 	var n model.Night
 	must(t, json.Unmarshal([]byte(o.stdout), &n))
-	if o.code != exitFailure || n.Status != "FAIL" || len(n.Changes.Entries) != 1 || len(n.Changes.Entries[0].Changes) != 2 ||
-		n.Changes.Entries[0].Before != "ccccccc" || n.Changes.Entries[0].Now != "ddddddd" {
+	if o.code != exitFailure || n.Status != "FAIL" || len(n.Changes.Entries) != 1 ||
+		len(n.Changes.Entries[0].Changes) != 2 ||
+		n.Changes.Entries[0].Before != "ccccccc" ||
+		n.Changes.Entries[0].Now != "ddddddd" {
 		t.Errorf("third: exit %d, %+v", o.code, n.Changes)
 	}
 	page, err := os.ReadFile("three/night.md")
@@ -42,13 +60,16 @@ func TestNight(t *testing.T) {
 		t.Errorf("%v: %s", err, page)
 	}
 	o = inProcess(t, dir, "store", "changes", "kept", "--night", "2026-11-24", "--markdown", "page.md")
-	if o.code != exitFailure || !strings.Contains(o.stdout, "bbbbbbb → ccccccc: 2 changes") || !strings.Contains(o.stdout, "new failure  matrix gbn random verdict: PASS → FAIL GBN-NAK-001") {
+	if o.code != exitFailure || !strings.Contains(o.stdout, "bbbbbbb → ccccccc: 2 changes") ||
+		!strings.Contains(o.stdout, "new failure  matrix gbn random verdict: PASS → FAIL GBN-NAK-001") {
 		t.Errorf("stored: %+v", o)
 	}
-	if o = inProcess(t, dir, "store", "changes", "kept", "--night", "2026-11-23"); o.code != 0 || !strings.Contains(o.stdout, "nothing changed") {
+	if o = inProcess(t, dir, "store", "changes", "kept", "--night", "2026-11-23"); o.code != 0 ||
+		!strings.Contains(o.stdout, "nothing changed") {
 		t.Errorf("stored: %+v", o)
 	}
-	if o = inProcess(t, dir, "night", "n.plan", "--out", "three"); o.code != exitUsage || !strings.Contains(o.stderr, "three already holds a night") {
+	if o = inProcess(t, dir, "night", "n.plan", "--out", "three"); o.code != exitUsage ||
+		!strings.Contains(o.stderr, "three already holds a night") {
 		t.Errorf("again: %+v", o)
 	}
 }
@@ -94,13 +115,16 @@ func TestNightRefuses(t *testing.T) {
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, "p.plan"), []byte(text), 0o644))
 		o := inProcess(t, dir, "night", "p.plan", "--out", "out", "--quiet")
-		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 ||
+			o.stdout != "" {
 			t.Errorf("%q: exit %d, %s%s, want %q", text, o.code, o.stderr, o.stdout, want)
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "p.plan"), []byte("night 1\nrun a.txt\n"), 0o644))
-	for words, want := range map[string]string{"none.plan": "none.plan: no such file", "p.plan --color red": "--color", "p.plan --night today": "want a day"} {
-		if o := inProcess(t, dir, append([]string{"night"}, strings.Fields(words)...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) {
+	for words, want := range map[string]string{"none.plan": "none.plan: no such file",
+		"p.plan --color red": "--color", "p.plan --night today": "want a day"} {
+		if o := inProcess(t, dir, append([]string{"night"}, strings.Fields(words)...)...); o.code != exitUsage ||
+			!strings.Contains(o.stderr, want) {
 			t.Errorf("night %s: %+v", words, o)
 		}
 	}

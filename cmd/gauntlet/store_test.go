@@ -10,24 +10,42 @@ import (
 // What matrix and conform found is added, listed and exported; a second store merges into the first.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
-	ran := inProcess(t, dir, "matrix", "--impl", "gbn", "--links", "clean", "--with", "load write msg=4KiB count=3", "--json", "--quiet", "--out", "m")
+	ran := inProcess(
+		t,
+		dir,
+		"matrix",
+		"--impl",
+		"gbn",
+		"--links",
+		"clean",
+		"--with",
+		"load write msg=4KiB count=3",
+		"--json",
+		"--quiet",
+		"--out",
+		"m",
+	)
 	if ran.code != 0 {
 		t.Fatal(ran.stderr)
 	}
 	must(t, os.WriteFile("matrix.json", []byte(ran.stdout), 0o644))
-	for _, words := range []string{"add s matrix.json --host a --commit 01234567 --night 2026-11-24", "add s m --host a --commit 01234567 --night 2026-11-24",
+	for _, words := range []string{"add s matrix.json --host a --commit 01234567 --night 2026-11-24",
+		"add s m --host a --commit 01234567 --night 2026-11-24",
 		"add other m --host b --night 2026-11-23"} {
-		if o := inProcess(t, dir, append([]string{"store"}, strings.Fields(words)...)...); o.code != 0 || !strings.Contains(o.stdout, ": 12 points, 0 gaps") {
+		if o := inProcess(t, dir, append([]string{"store"}, strings.Fields(words)...)...); o.code != 0 ||
+			!strings.Contains(o.stdout, ": 12 points, 0 gaps") {
 			t.Errorf("%s: %+v", words, o)
 		}
 	}
 	must(t, os.WriteFile("other/notes.txt", nil, 0o644))
 	o := inProcess(t, dir, "store", "merge", "s", "other")
-	if o.code != 0 || o.stdout != "s: 1 copied, 0 were there\n" || !strings.Contains(o.stderr, "notes.txt: skipped: not a file of a store") {
+	if o.code != 0 || o.stdout != "s: 1 copied, 0 were there\n" ||
+		!strings.Contains(o.stderr, "notes.txt: skipped: not a file of a store") {
 		t.Errorf("merge: %+v", o)
 	}
 	o = inProcess(t, dir, "store", "list", "s", "--series", "goodput|verdict")
-	if o.code != 0 || !strings.Contains(o.stdout, "2 series of 2 nights and hosts in s") || !strings.Contains(o.stdout, "2026-11-23") {
+	if o.code != 0 || !strings.Contains(o.stdout, "2 series of 2 nights and hosts in s") ||
+		!strings.Contains(o.stdout, "2026-11-23") {
 		t.Errorf("list: %+v", o)
 	}
 	o = inProcess(t, dir, "store", "export", "s", "--format", "gobench", "--since", "2026-11-24")
@@ -37,7 +55,8 @@ func TestStore(t *testing.T) {
 		}
 	}
 	o = inProcess(t, dir, "store", "export", "s", "--series", "messages")
-	if lines := strings.Split(o.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "2026-11-23,") || !strings.Contains(lines[2], ",matrix gbn clean messages,sim,exact,,up,3,") {
+	if lines := strings.Split(o.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "2026-11-23,") ||
+		!strings.Contains(lines[2], ",matrix gbn clean messages,sim,exact,,up,3,") {
 		t.Errorf("export: %s", o.stdout)
 	}
 }
@@ -45,7 +64,22 @@ func TestStore(t *testing.T) {
 // A file that was cut is exit 3 of a merge, by name, and everything else is merged.
 func TestStoreMergesAroundDamage(t *testing.T) {
 	dir := t.TempDir()
-	ran := inProcess(t, dir, "run", "--impl", "gbn", "--rate", "100M", "--msg", "4KiB", "--count", "2", "--out", "r", "--quiet")
+	ran := inProcess(
+		t,
+		dir,
+		"run",
+		"--impl",
+		"gbn",
+		"--rate",
+		"100M",
+		"--msg",
+		"4KiB",
+		"--count",
+		"2",
+		"--out",
+		"r",
+		"--quiet",
+	)
 	if ran.code != 0 {
 		t.Fatal(ran.stderr)
 	}
@@ -55,7 +89,9 @@ func TestStoreMergesAroundDamage(t *testing.T) {
 	must(t, err)
 	must(t, os.Truncate(cut[0], 300))
 	o := inProcess(t, dir, "store", "merge", "into", "s")
-	if o.code != exitBroken || !strings.Contains(o.stderr, cut[0]+": skipped: its content has another hash than its name") || !strings.Contains(o.stdout, "1 copied") {
+	if o.code != exitBroken ||
+		!strings.Contains(o.stderr, cut[0]+": skipped: its content has another hash than its name") ||
+		!strings.Contains(o.stdout, "1 copied") {
 		t.Errorf("%+v", o)
 	}
 	if o = inProcess(t, dir, "store", "list", "s"); o.code != 0 || !strings.Contains(o.stderr, cut[0]) {

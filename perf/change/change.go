@@ -1,7 +1,9 @@
 // Package change says what a night changed, by the class of each number:
 //
-//   - Exact: any difference from the last night is a change. Of one commit there is none, and a difference is a broken promise.
-//   - Paired: seed by seed, with an interval for each series that stands out, and a bound on the share of false ones over the night.
+//   - Exact: any difference from the last night is a change. Of one commit there is none, and a difference is a broken
+//     promise.
+//   - Paired: seed by seed, with an interval for each series that stands out, and a bound on the share of false ones over
+//     the night.
 //   - Noisy: a number that leaves its level is suspected, and changed only when builds that are run in turns in the same
 //     night confirm it. One bad night is no change, for the other build has had it too.
 //
@@ -11,9 +13,7 @@ package change
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
@@ -61,7 +61,7 @@ type Change struct {
 type Entry struct {
 	Before  string   `json:"before,omitempty"`  // commit
 	Now     string   `json:"now,omitempty"`     // likewise; the cause is behind Before, up to this one
-	Segment string   `json:"segment,omitempty"` // in place of commits: what began anew, such as "kernel 6.1 → 6.12 on lab3"
+	Segment string   `json:"segment,omitempty"` // in place of commits: what began anew
 	Changes []Change `json:"changes,omitempty"` // what is worse first
 	Series  []string `json:"series,omitempty"`  // of a segment
 }
@@ -156,82 +156,6 @@ func (c *comparing) compare(t *history.Track, i int, before *history.Entry) {
 		c.pairs = append(c.pairs, pair{t, before, now})
 	case now.Word != before.Word || !slices.Equal(now.Values, before.Values):
 		c.add(exact(t, before, now))
-	}
-}
-
-// exact is the change of a number or verdict in which chance has no part.
-func exact(t *history.Track, before, now *history.Entry) Change {
-	x := between(t, before, now)
-	if now.Word != "" || before.Word != "" {
-		x.Kind = verdicts(before.Word, now.Word)
-	} else {
-		old, new := before.Value(), now.Value()
-		x.Kind = direction(t.Better, new-old)
-		if old != 0 {
-			by := (new - old) / math.Abs(old)
-			x.Relative = &stats.Estimate{Value: by, Low: by, High: by, Confidence: 1, N: 1}
-		}
-	}
-	if before.Commit == now.Commit && now.Commit != "" && !strings.Contains(now.Commit, "+") {
-		x.Kind = Unstable
-	}
-	return x
-}
-
-// between begins a change.
-func between(t *history.Track, before, now *history.Entry) Change {
-	return Change{Series: now.Point.Series, Host: t.Host, Before: side(before), Now: side(now)}
-}
-
-// side is an entry as one side of a change.
-func side(e *history.Entry) Side {
-	s := Side{Night: e.Night, Commit: e.Commit, Word: e.Word, Run: e.Run}
-	if v := e.Value(); e.Word == "" && !math.IsNaN(v) {
-		s.Value = &v
-	}
-	return s
-}
-
-// direction is the kind of a difference.
-func direction(better history.Better, by float64) Kind {
-	switch {
-	case better == "" || by == 0:
-		return Changed
-	case (by > 0) == (better == history.Up):
-		return Improved
-	}
-	return Regressed
-}
-
-// verdicts is the kind of a change of verdict: a rule that was not broken before is a new failure.
-func verdicts(before, now string) Kind {
-	was, is := strings.Fields(before), strings.Fields(now)
-	failed := func(words []string) bool { return len(words) > 0 && (words[0] == "FAIL" || words[0] == "XPASS") }
-	added := slices.ContainsFunc(is, func(rule string) bool { return !slices.Contains(was, rule) })
-	switch {
-	case failed(is) && (!failed(was) || added):
-		return NewFailure
-	case failed(was):
-		return Fixed
-	}
-	return Changed
-}
-
-// seenTwice takes a verdict in real time for changed when two nights in a row agree.
-func (c *comparing) seenTwice(t *history.Track, i int) {
-	now := &t.Entries[i]
-	k := i - 1
-	for k >= 0 && (t.Entries[k].Gap() || t.Entries[k].Segment() != now.Segment()) {
-		k--
-	}
-	last, older := &t.Entries[k], t.Before(k)
-	switch {
-	case last.Word != now.Word:
-		c.report.Suspected = append(c.report.Suspected, Suspicion{Series: t.Series, Host: t.Host, Before: side(last), Now: side(now), Since: now.Night})
-	case older != nil && older.Word != now.Word:
-		x := between(t, older, now)
-		x.Kind = verdicts(older.Word, now.Word)
-		c.add(x)
 	}
 }
 

@@ -20,7 +20,10 @@ func day(n int, commit, host, kernel string, points ...history.Point) history.Ni
 }
 
 func exactly(name string, better history.Better, value float64) history.Point {
-	return history.Point{Series: history.Series{Name: name, Bench: "sim", Class: history.Exact, Better: better}, Values: []float64{value}}
+	return history.Point{
+		Series: history.Series{Name: name, Bench: "sim", Class: history.Exact, Better: better},
+		Values: []float64{value},
+	}
 }
 
 func verdict(class history.Class, word string) history.Point {
@@ -29,7 +32,10 @@ func verdict(class history.Class, word string) history.Point {
 }
 
 func noisily(value float64) history.Point {
-	return history.Point{Series: history.Series{Name: "noisy", Bench: "netns", Class: history.Noisy, Better: history.Up}, Values: []float64{value}}
+	return history.Point{
+		Series: history.Series{Name: "noisy", Bench: "netns", Class: history.Noisy, Better: history.Up},
+		Values: []float64{value},
+	}
 }
 
 // last is what the last of some nights changed.
@@ -66,37 +72,55 @@ func TestOf(t *testing.T) {
 		nights []history.Night
 		want   string
 	}{
-		{"nothing", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "", exactly("a", history.Up, 5))}, ""},
+		{"nothing", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "",
+			exactly("a", history.Up, 5))}, ""},
 		{"the first night", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 5))}, ""},
 		{"one cause", []history.Night{
-			day(0, "c1", "h", "", exactly("a", history.Up, 5), exactly("b", history.Down, 5), exactly("c", "", 5), verdict(history.Exact, "PASS")),
-			day(1, "c2", "g", "", exactly("a", history.Up, 6), exactly("b", history.Down, 6), exactly("c", "", 6), verdict(history.Exact, "FAIL X-1"))},
+			day(0, "c1", "h", "", exactly("a", history.Up, 5), exactly("b", history.Down, 5), exactly("c", "", 5),
+				verdict(history.Exact, "PASS")),
+			day(1, "c2", "g", "", exactly("a", history.Up, 6), exactly("b", history.Down, 6), exactly("c", "", 6),
+				verdict(history.Exact, "FAIL X-1"))},
 			"c1..c2: verdict new failure; b regressed; a improved; c changed;\n"},
-		{"another rule", []history.Night{day(0, "c1", "h", "", verdict(history.Exact, "FAIL X-1")), day(1, "c2", "h", "", verdict(history.Exact, "FAIL X-1 X-2"))},
+		{"another rule", []history.Night{day(0, "c1", "h", "", verdict(history.Exact, "FAIL X-1")), day(1, "c2", "h",
+			"", verdict(history.Exact, "FAIL X-1 X-2"))},
 			"c1..c2: verdict new failure;\n"},
-		{"one rule less", []history.Night{day(0, "c1", "h", "", verdict(history.Exact, "FAIL X-1 X-2")), day(1, "c2", "h", "", verdict(history.Exact, "FAIL X-1"))},
+		{"one rule less", []history.Night{day(0, "c1", "h", "", verdict(history.Exact, "FAIL X-1 X-2")), day(1, "c2",
+			"h", "", verdict(history.Exact, "FAIL X-1"))},
 			"c1..c2: verdict fixed;\n"},
-		{"the same commit", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(0, "c1", "g", "", exactly("a", history.Up, 6))},
+		{"the same commit", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(0, "c1", "g", "",
+			exactly("a", history.Up, 6))},
 			"c1..c1: a not repeatable;\n"},
-		{"a working tree", []history.Night{day(0, "c1+changes", "h", "", exactly("a", history.Up, 5)), day(1, "c1+changes", "h", "", exactly("a", history.Up, 6))},
+		{"a working tree", []history.Night{day(0, "c1+changes", "h", "", exactly("a", history.Up, 5)), day(1,
+			"c1+changes", "h", "", exactly("a", history.Up, 6))},
 			"c1+changes..c1+changes: a improved;\n"},
-		{"over a gap", []history.Night{day(0, "c1", "h", "", noisily(1)), day(1, "c2", "h", "", gap)}, "gap noisy INVALID\n"},
-		{"another Spec", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 6)), day(1, "c2", "h", "", other)}, "..another Spec:a\n"},
-		{"another kernel", []history.Night{day(0, "c1", "h", "6.1", noisily(1), exactly("a", "", 1)), day(1, "c2", "h", "6.2", noisily(2), exactly("a", "", 1))},
+		{"over a gap", []history.Night{day(0, "c1", "h", "", noisily(1)), day(1, "c2", "h", "", gap)},
+			"gap noisy INVALID\n"},
+		{"another Spec", []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 6)), day(1, "c2", "h", "",
+			other)}, "..another Spec:a\n"},
+		{"another kernel", []history.Night{day(0, "c1", "h", "6.1", noisily(1), exactly("a", "", 1)), day(1, "c2",
+			"h", "6.2", noisily(2), exactly("a", "", 1))},
 			"..kernel 6.1 → 6.2 on h:noisy\n"},
-		{"another host", []history.Night{day(0, "c1", "h", "6.1", noisily(1)), day(1, "c2", "g", "6.1", noisily(2))}, "..new host g:noisy\n"},
-		{"one flaky night", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h", "", verdict(history.Noisy, "FAIL X-1"))},
+		{"another host", []history.Night{day(0, "c1", "h", "6.1", noisily(1)), day(1, "c2", "g", "6.1", noisily(2))},
+			"..new host g:noisy\n"},
+		{"one flaky night", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h",
+			"", verdict(history.Noisy, "FAIL X-1"))},
 			"suspected verdict since 2026-01-02\n"},
-		{"a second one", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h", "", verdict(history.Noisy, "FAIL X-1")),
+		{"a second one", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h", "",
+			verdict(history.Noisy, "FAIL X-1")),
 			day(2, "c3", "h", "", verdict(history.Noisy, "FAIL X-1"))}, "c1..c3: verdict new failure;\n"},
-		{"a third one", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h", "", verdict(history.Noisy, "FAIL X-1")),
-			day(2, "c3", "h", "", verdict(history.Noisy, "FAIL X-1")), day(3, "c4", "h", "", verdict(history.Noisy, "FAIL X-1"))}, ""},
+		{"a third one", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h", "",
+			verdict(history.Noisy, "FAIL X-1")),
+			day(2, "c3", "h", "", verdict(history.Noisy, "FAIL X-1")), day(3, "c4", "h", "", verdict(history.Noisy,
+				"FAIL X-1"))}, ""},
 	} {
-		if got := said(last(tt.nights...)); strings.ReplaceAll(got, "..:", ":") != tt.want && strings.ReplaceAll(got, "...", "..") != tt.want {
+		if got := said(last(tt.nights...)); strings.ReplaceAll(got, "..:", ":") != tt.want &&
+			strings.ReplaceAll(got, "...", "..") != tt.want {
 			t.Errorf("%s:\n%swant\n%s", tt.name, got, tt.want)
 		}
 	}
-	if r := last(day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "", exactly("a", history.Up, 4))); !r.Worse() || r.Compared != 1 ||
+	if r := last(day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "", exactly("a", history.Up,
+		4))); !r.Worse() ||
+		r.Compared != 1 ||
 		r.Entries[0].Changes[0].Relative.Value != -0.2 {
 		t.Errorf("%+v", r)
 	}
@@ -111,9 +135,35 @@ func TestPaired(t *testing.T) {
 		}
 		return p
 	}
-	r := last(day(0, "c1", "h", "", paired("same", 1, 0), paired("better", 1, 0), paired("worse", 1, 0), paired("seeds", 1, 0), paired("little", 1, 0)),
-		day(1, "c2", "h", "", paired("same", 1, 0), paired("better", 1.03, 0), paired("worse", 0.97, 0), paired("seeds", 2, 5), paired("little", 1.0001, 0)))
-	if got, want := said(r), "c1..c2: worse regressed; better improved;\nother seeds:seeds\n"; strings.TrimPrefix(got, "..") != want && strings.ReplaceAll(got, "..other", "other") != want {
+	r := last(
+		day(
+			0,
+			"c1",
+			"h",
+			"",
+			paired("same", 1, 0),
+			paired("better", 1, 0),
+			paired("worse", 1, 0),
+			paired("seeds", 1, 0),
+			paired("little", 1, 0),
+		),
+		day(
+			1,
+			"c2",
+			"h",
+			"",
+			paired("same", 1, 0),
+			paired("better", 1.03, 0),
+			paired("worse", 0.97, 0),
+			paired("seeds", 2, 5),
+			paired("little", 1.0001, 0),
+		),
+	)
+	if got, want := said(r), "c1..c2: worse regressed; better improved;\nother seeds:seeds\n"; strings.TrimPrefix(
+		got,
+		"..",
+	) != want &&
+		strings.ReplaceAll(got, "..other", "other") != want {
 		t.Errorf("%s", got)
 	}
 	if x := r.Entries[0].Changes[0]; math.Abs(x.Relative.Value+0.03) > 1e-9 || x.P > 1e-4 {
@@ -145,7 +195,8 @@ func TestSuspicion(t *testing.T) {
 	if len(r.Suspected) != 1 || len(r.Entries) != 0 {
 		t.Fatalf("%s", said(r))
 	}
-	if s := r.Suspected[0]; s.Since != nights[30].Night || s.Before.Commit != "c0" || s.Now.Commit != "c31" || s.Score > -2 {
+	if s := r.Suspected[0]; s.Since != nights[30].Night || s.Before.Commit != "c0" || s.Now.Commit != "c31" ||
+		s.Score > -2 {
 		t.Errorf("%+v", s)
 	}
 	nights[31].Alarms = []history.Alarm{{Series: "noisy", Host: "h", Since: nights[30].Night}}
@@ -163,7 +214,10 @@ func TestOneBadNight(t *testing.T) {
 	l := &life{machine: machine{Rand: newRand(7), noise: normal}}
 	l.night()
 	l.host[0] = 0.5
-	if x, err := Confirm(s, Usual, func(bool) (float64, error) { return l.run(1), nil }); !errors.Is(err, ErrNotConfirmed) {
+	if x, err := Confirm(s, Usual, func(bool) (float64, error) { return l.run(1), nil }); !errors.Is(
+		err,
+		ErrNotConfirmed,
+	) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -183,7 +237,8 @@ func TestConfirm(t *testing.T) {
 		return l.run(100), nil
 	}
 	x, err := Confirm(&s, Usual, measure)
-	if err != nil || x.Kind != Regressed || math.Abs(x.Relative.Value+0.05) > 0.01 || x.P >= level || x.Before.Commit != "c0" {
+	if err != nil || x.Kind != Regressed || math.Abs(x.Relative.Value+0.05) > 0.01 || x.P >= level ||
+		x.Before.Commit != "c0" {
 		t.Fatalf("%+v, %v", x, err)
 	}
 	if len(order) != 2*(looks+turns) || !strings.HasPrefix(order, "onnoonno") {
@@ -200,15 +255,24 @@ func TestConfirm(t *testing.T) {
 	if _, err := Confirm(&s, Usual, func(bool) (float64, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if _, err := Confirm(&s, Usual, func(bool) (float64, error) { return math.NaN(), nil }); err == nil || errors.Is(err, ErrNotConfirmed) {
+	if _, err := Confirm(&s, Usual, func(bool) (float64, error) { return math.NaN(), nil }); err == nil ||
+		errors.Is(err, ErrNotConfirmed) {
 		t.Error(err)
 	}
 }
 
 // A confirmed change is an entry of its commits, with what else they changed.
 func TestConfirmedIsAnEntry(t *testing.T) {
-	x := Change{Series: history.Series{Name: "noisy"}, Kind: Regressed, Before: Side{Commit: "c1"}, Now: Side{Commit: "c2"}}
-	nights := []history.Night{day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "", exactly("a", history.Up, 4))}
+	x := Change{
+		Series: history.Series{Name: "noisy"},
+		Kind:   Regressed,
+		Before: Side{Commit: "c1"},
+		Now:    Side{Commit: "c2"},
+	}
+	nights := []history.Night{
+		day(0, "c1", "h", "", exactly("a", history.Up, 5)),
+		day(1, "c2", "h", "", exactly("a", history.Up, 4)),
+	}
 	r := Of(history.Tracks(nights), nights[1].Night, Usual, []Change{x})
 	if len(r.Entries) != 1 || len(r.Entries[0].Changes) != 2 {
 		t.Errorf("%s", said(r))

@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Confirmation takes runs of two builds in turns: first a few, which most false suspicions do not survive, then twelve of
-// each at a time, other ones, until the rank test of all of these decides or they no longer promise to.
+// Confirmation takes runs of two builds in turns: first a few, which most false suspicions do not survive, then twelve
+// of each at a time, other ones, until the rank test of all of these decides or they no longer promise to.
 const (
 	looks     = 4    // runs of each
 	lookLevel = 0.4  // of the rank test, two-sided
@@ -23,9 +23,9 @@ const (
 // ErrNotConfirmed says that two builds do not differ as was suspected.
 var ErrNotConfirmed = errors.New("not confirmed")
 
-// Confirm measures the build before a suspicion and tonight's in turns, so that whatever the machine does to one it does
-// to the other, and returns the change, or ErrNotConfirmed. Measure makes one run and returns its number; its error ends
-// the confirmation.
+// Confirm measures the build before a suspicion and tonight's in turns, so that whatever the machine does to one it
+// does to the other, and returns the change, or ErrNotConfirmed. Measure makes one run and returns its number; its
+// error ends the confirmation.
 func Confirm(s *Suspicion, r Rule, measure func(new bool) (float64, error)) (*Change, error) {
 	old, now, err := inTurns(looks, measure)
 	if err != nil {

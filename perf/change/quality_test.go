@@ -141,8 +141,15 @@ func page(all []quality) []byte {
 	for i := range all {
 		q := &all[i]
 		rate := 1000 / float64(*years)
-		fmt.Fprintf(&b, "| %s | %.2f (≤ %.2f) | %.1f %% | %.2f |", q.noise, rate*float64(q.alarms), rate*upper(q.alarms),
-			100*float64(q.suspicions)/float64(*years*365), float64(q.runs)/float64(*years*365))
+		fmt.Fprintf(
+			&b,
+			"| %s | %.2f (≤ %.2f) | %.1f %% | %.2f |",
+			q.noise,
+			rate*float64(q.alarms),
+			rate*upper(q.alarms),
+			100*float64(q.suspicions)/float64(*years*365),
+			float64(q.runs)/float64(*years*365),
+		)
 		for _, s := range steps {
 			fmt.Fprintf(&b, " %s |", delay(q.delays[s]))
 		}
@@ -155,7 +162,13 @@ func page(all []quality) []byte {
 	}
 	b.WriteString(qualityOthers)
 	for i := range all {
-		fmt.Fprintf(&b, "| %s | %.2f %% | %s |\n", all[i].noise, 100*float64(all[i].touched)/float64(*years), others[all[i].noise])
+		fmt.Fprintf(
+			&b,
+			"| %s | %.2f %% | %s |\n",
+			all[i].noise,
+			100*float64(all[i].touched)/float64(*years),
+			others[all[i].noise],
+		)
 	}
 	b.WriteString(qualityTail)
 	return b.Bytes()
@@ -190,7 +203,10 @@ func perturbed(step float64, nights int) (found, wrong float64) {
 				now.Values = append(now.Values, met*truth*(1+sigma*rng.NormFloat64()))
 			}
 			tracks = append(tracks, history.Track{Series: s, Entries: []history.Entry{
-				{Header: &history.Header{Night: "2026-01-01", Commit: "a"}, Point: &old}, {Header: &history.Header{Night: "2026-01-02", Commit: "b"}, Point: &now}}})
+				{
+					Header: &history.Header{Night: "2026-01-01", Commit: "a"},
+					Point:  &old,
+				}, {Header: &history.Header{Night: "2026-01-02", Commit: "b"}, Point: &now}}})
 		}
 		hit, miss := 0.0, 0.0
 		for _, e := range Of(tracks, "2026-01-02", Usual, nil).Entries {

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Recorded are the noisy changes that were confirmed in a night, as a store keeps them: for Of, where nothing is measured any more.
+// Recorded are the noisy changes that were confirmed in a night, as a store keeps them: for Of, where nothing is
+// measured any more.
 func Recorded(nights []history.Night, tracks []history.Track, night string) (list []Change) {
 	for i := range nights {
 		n := &nights[i]
@@ -15,7 +16,12 @@ func Recorded(nights []history.Night, tracks []history.Track, night string) (lis
 			continue
 		}
 		for _, a := range n.Alarms {
-			k := slices.IndexFunc(tracks, func(t history.Track) bool { return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy })
+			k := slices.IndexFunc(
+				tracks,
+				func(t history.Track) bool {
+					return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy
+				},
+			)
 			if k < 0 {
 				continue
 			}

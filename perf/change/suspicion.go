@@ -101,7 +101,8 @@ func split(values []float64) (at int) {
 	return at
 }
 
-// ranks are the places of the values in their order, so that one that is far out counts no more than one that is the last.
+// ranks are the places of the values in their order, so that one that is far out counts no more than one that is the
+// last.
 func ranks(values []float64) []float64 {
 	order := make([]int, len(values))
 	for i := range order {

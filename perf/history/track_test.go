@@ -6,7 +6,10 @@ import (
 )
 
 func night(day, host, kernel string, points ...Point) Night {
-	return Night{Header: Header{Night: day, Started: day + "T01:00:00Z", Commit: "c" + day, Host: host, Kernel: kernel}, Points: points}
+	return Night{
+		Header: Header{Night: day, Started: day + "T01:00:00Z", Commit: "c" + day, Host: host, Kernel: kernel},
+		Points: points,
+	}
 }
 
 func noisy(value float64) Point {
@@ -29,7 +32,8 @@ func TestTracks(t *testing.T) {
 	if e.Name != "e" || len(e.Entries) != 3 || e.Host != "" || len(e.Alarms) != 0 {
 		t.Errorf("exact: %+v", e)
 	}
-	if a.Host != "a" || len(a.Entries) != 2 || a.Entries[0].Value() != 1 || a.Last().Value() != 2 || len(a.Alarms) != 1 {
+	if a.Host != "a" || len(a.Entries) != 2 || a.Entries[0].Value() != 1 || a.Last().Value() != 2 ||
+		len(a.Alarms) != 1 {
 		t.Errorf("on a: %+v", a)
 	}
 	if b.Host != "b" || len(b.Entries) != 1 {
@@ -44,8 +48,18 @@ func TestSegments(t *testing.T) {
 	other := noisy(1)
 	other.Spec = "x"
 	all := Tracks([]Night{
-		night("2026-01-01", "a", "6.1", noisy(1)), night("2026-01-02", "a", "6.1", gap), night("2026-01-03", "a", "6.1", noisy(2)),
-		night("2026-01-04", "a", "6.2", noisy(1)), night("2026-01-05", "a", "6.1", noisy(1)), night("2026-01-06", "a", "6.1", other),
+		night(
+			"2026-01-01",
+			"a",
+			"6.1",
+			noisy(1),
+		), night("2026-01-02", "a", "6.1", gap), night("2026-01-03", "a", "6.1", noisy(2)),
+		night(
+			"2026-01-04",
+			"a",
+			"6.2",
+			noisy(1),
+		), night("2026-01-05", "a", "6.1", noisy(1)), night("2026-01-06", "a", "6.1", other),
 	})
 	tr := &all[0]
 	for i, want := range []string{"", "2026-01-01", "2026-01-01", "", "2026-01-03", ""} {

@@ -26,7 +26,8 @@ func TestSignTest(t *testing.T) {
 	}
 }
 
-// Twelve and twelve that do not overlap are the least that there is; a thousandth of equal samples is below a thousandth.
+// Twelve and twelve that do not overlap are the least that there is; a thousandth of equal samples is below a
+// thousandth.
 func TestRankTest(t *testing.T) {
 	low, high := make([]float64, 12), make([]float64, 12)
 	for i := range low {
@@ -56,7 +57,23 @@ func TestRankTest(t *testing.T) {
 
 func TestDiscoveries(t *testing.T) {
 	// The example of Benjamini and Hochberg (1995), section 3.2: four of fifteen stand at 0.05.
-	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
+	p := []float64{
+		0.0001,
+		0.0004,
+		0.0019,
+		0.0095,
+		0.0201,
+		0.0278,
+		0.0298,
+		0.0344,
+		0.0459,
+		0.3240,
+		0.4262,
+		0.5719,
+		0.6528,
+		0.7590,
+		1,
+	}
 	stand, level := Discoveries(p, 0.05)
 	for i := range p {
 		if stand[i] != (i < 4) {

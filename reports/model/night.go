@@ -28,7 +28,7 @@ type Night struct {
 	Steps   []NightStep    `json:"steps"`
 	Changes *change.Report `json:"changes"`
 	Failing []NightFailure `json:"failing"` // also those that are not new
-	Notes   []string       `json:"notes"`   // what a reader has to know beside: files skipped, suspicions that were not settled
+	Notes   []string       `json:"notes"`   // such as files skipped, and suspicions that were not settled
 }
 
 // NightStep is a command of the plan.
@@ -73,7 +73,8 @@ func (n *Night) Sentence() string {
 	if changes == 0 {
 		said += "nothing changed"
 	} else {
-		said += fmt.Sprintf("%s of %s", quantity.Plural(int64(changes), "change", "changes"), quantity.Plural(int64(n.causes()), "cause", "causes"))
+		said += fmt.Sprintf("%s of %s", quantity.Plural(int64(changes), "change", "changes"),
+			quantity.Plural(int64(n.causes()), "cause", "causes"))
 	}
 	for _, more := range []struct {
 		n    int

@@ -28,7 +28,13 @@ func NewTracks(store string, nights int, tracks []history.Track) *Tracks {
 	out := &Tracks{Format: FormatVersion, Store: store, Nights: nights, Series: []TrackRow{}}
 	for i := range tracks {
 		t := &tracks[i]
-		row := TrackRow{Series: t.Series, Host: t.Host, Points: len(t.Entries), First: t.Entries[0].Night, Last: t.Last().Night}
+		row := TrackRow{
+			Series: t.Series,
+			Host:   t.Host,
+			Points: len(t.Entries),
+			First:  t.Entries[0].Night,
+			Last:   t.Last().Night,
+		}
 		before := map[string]bool{}
 		for k := range t.Entries {
 			e := &t.Entries[k]

@@ -1,5 +1,6 @@
-// Package bisect finds the commit that changed an exact number or verdict: a command of this program runs with builds of
-// commits, one run for each that is asked, and the range between one that gives the old result and one that does not is halved.
+// Package bisect finds the commit that changed an exact number or verdict: a command of this program runs with builds
+// of commits, one run for each that is asked, and the range between one that gives the old result and one that does not
+// is halved.
 package bisect
 
 import (
@@ -46,7 +47,11 @@ func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 	if err := builds.Check(o.Args); err != nil {
 		return nil, fault.Usage(fmt.Errorf("bisect: %w", err))
 	}
-	s := &search{Options: o, broken: map[int]string{}, out: &model.Bisection{Format: model.FormatVersion, Command: strings.Join(o.Args, " ")}}
+	s := &search{
+		Options: o,
+		broken:  map[int]string{},
+		out:     &model.Bisection{Format: model.FormatVersion, Command: strings.Join(o.Args, " ")},
+	}
 	if err := s.span(ctx); err != nil {
 		return nil, fault.Usage(err)
 	}
@@ -123,9 +128,17 @@ func (s *search) ends(ctx context.Context) error {
 	_, known := good[s.Series]
 	switch {
 	case s.Series != "" && !known:
-		return fault.Usage(fmt.Errorf("bisect: --series %.100q: not among what the command measures exactly at %.12s", s.Series, s.Good))
+		return fault.Usage(
+			fmt.Errorf(
+				"bisect: --series %.100q: not among what the command measures exactly at %.12s",
+				s.Series,
+				s.Good,
+			),
+		)
 	case len(s.series) == 0:
-		return fault.Broken(fmt.Errorf("bisect: %.12s and %.12s measure the same; nothing exact changed between them", s.Good, s.Bad))
+		return fault.Broken(
+			fmt.Errorf("bisect: %.12s and %.12s measure the same; nothing exact changed between them", s.Good, s.Bad),
+		)
 	}
 	s.good, s.out.Series = good, s.series
 	s.note(0, good[s.series[0]], "")
@@ -178,7 +191,9 @@ func (s *search) measure(ctx context.Context, i int) (map[string]string, error) 
 	}
 	found := exact(n.Points)
 	if len(found) == 0 {
-		return nil, fault.Usage(fmt.Errorf("bisect: %s measures nothing exactly; numbers in real time are for night to confirm", s.Args[0]))
+		return nil, fault.Usage(
+			fmt.Errorf("bisect: %s measures nothing exactly; numbers in real time are for night to confirm", s.Args[0]),
+		)
 	}
 	return found, nil
 }
@@ -217,8 +232,13 @@ func (s *search) conclude(ctx context.Context, low, high int) error {
 	title, err := builds.Git(ctx, s.Repo, "show", "--no-patch", "--format=%s", s.out.Last)
 	s.out.Title = title
 	if err == nil && high-low > 1 {
-		err = fmt.Errorf("bisect: one of the %d commits from %.12s to %.12s changed it; those between cannot be measured: %s",
-			high-low, s.out.First, s.out.Last, s.broken[low+1])
+		err = fmt.Errorf(
+			"bisect: one of the %d commits from %.12s to %.12s changed it; those between cannot be measured: %s",
+			high-low,
+			s.out.First,
+			s.out.Last,
+			s.broken[low+1],
+		)
 	}
 	return fault.Broken(err)
 }

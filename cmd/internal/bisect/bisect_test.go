@@ -17,7 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// packets makes the test binary be a program: one cell of a matrix in virtual time with so many packets, or in real time behind "real".
+// packets makes the test binary be a program: one cell of a matrix in virtual time with so many packets, or in real
+// time behind "real".
 const packets = "GAUNTLET_TEST_PACKETS"
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,9 @@ func TestMain(m *testing.M) {
 		os.Exit(3)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(model.Matrix{Format: 1, Bench: bench, Started: "2026-11-24T00:00:00Z",
-		Cells: []model.Cell{{Impl: "gbn", Link: "clean", Status: "PASS", SpecHash: "aa", Summary: metrics.Summary{Packets: n}}}})
+		Cells: []model.Cell{
+			{Impl: "gbn", Link: "clean", Status: "PASS", SpecHash: "aa", Summary: metrics.Summary{Packets: n}},
+		}})
 }
 
 const series = "matrix gbn clean packets"
@@ -48,7 +51,9 @@ func repository(t *testing.T, texts ...string) (o Options, commits []string) {
 	}
 	dir := t.TempDir()
 	git := func(args ...string) string {
-		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t"}, args...)...).CombinedOutput()
+		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t"},
+			args...)...).
+			CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
@@ -67,8 +72,18 @@ func repository(t *testing.T, texts ...string) (o Options, commits []string) {
 		git("commit", "-q", "--allow-empty", "-m", fmt.Sprintf("commit %d", i))
 		commits = append(commits, git("rev-parse", "HEAD"))
 	}
-	return Options{Builder: builds.Builder{Repo: dir, Command: "test -s program && cp program $GAUNTLET_PROGRAM", Cache: t.TempDir()}, Good: commits[0],
-		Bad: "HEAD", Args: []string{"matrix"}, Folder: filepath.Join(t.TempDir(), "out"), Progress: func(float64, string) {}}, commits
+	return Options{
+		Builder: builds.Builder{
+			Repo:    dir,
+			Command: "test -s program && cp program $GAUNTLET_PROGRAM",
+			Cache:   t.TempDir(),
+		},
+		Good:     commits[0],
+		Bad:      "HEAD",
+		Args:     []string{"matrix"},
+		Folder:   filepath.Join(t.TempDir(), "out"),
+		Progress: func(float64, string) {},
+	}, commits
 }
 
 // Among 33 commits seven runs find the one, wherever it is; what a store knows is not run.
@@ -82,13 +97,20 @@ func TestBisect(t *testing.T) {
 		}
 		o, commits := repository(t, texts...)
 		b, err := Run(t.Context(), o)
-		if err != nil || b.First != commits[first] || b.Last != b.First || b.Runs > 7 || b.Title != fmt.Sprintf("commit %d", first) || !slices.Contains(b.Series, series) {
+		if err != nil || b.First != commits[first] || b.Last != b.First || b.Runs > 7 ||
+			b.Title != fmt.Sprintf("commit %d", first) ||
+			!slices.Contains(b.Series, series) {
 			t.Fatalf("%d: %+v, %v", first, b, err)
 		}
 		o.Series, o.Known = series, map[string][]history.Point{}
 		for i, c := range commits {
 			if i%16 == 0 || i == first || i == first-1 {
-				o.Known[c] = []history.Point{{Series: history.Series{Name: series, Class: history.Exact}, Values: []float64{map[bool]float64{false: 100, true: 101}[i >= first]}}}
+				o.Known[c] = []history.Point{
+					{
+						Series: history.Series{Name: series, Class: history.Exact},
+						Values: []float64{map[bool]float64{false: 100, true: 101}[i >= first]},
+					},
+				}
 			}
 		}
 		if b, err = Run(t.Context(), o); err != nil || b.First != commits[first] || b.Runs > 4 {
@@ -105,7 +127,9 @@ func TestBisectAroundWhatIsBroken(t *testing.T) {
 	}
 	o, commits = repository(t, "1", "none", "unbuilt", "2")
 	b, err := Run(t.Context(), o)
-	if fault.Of(err) != fault.Harness || !strings.Contains(err.Error(), "one of the 3 commits") || b.First != commits[1] || b.Last != commits[3] {
+	if fault.Of(err) != fault.Harness || !strings.Contains(err.Error(), "one of the 3 commits") ||
+		b.First != commits[1] ||
+		b.Last != commits[3] {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -125,7 +149,8 @@ func TestBisectRefuses(t *testing.T) {
 	} {
 		c := o
 		change(&c)
-		if b, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if b, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v, %v, want %q", b, err, want)
 		}
 	}

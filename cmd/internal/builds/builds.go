@@ -1,5 +1,6 @@
-// Package builds makes programs of commits by a command of the user's, each once, and runs commands of this program with
-// them: either the program is this one at another commit, or a transport that takes the place of another in the command.
+// Package builds makes programs of commits by a command of the user's, each once, and runs commands of this program
+// with them: either the program is this one at another commit, or a transport that takes the place of another in the
+// command.
 package builds
 
 import (
@@ -34,7 +35,10 @@ var commit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 // Program returns the path of the program of a commit, which is built if it was not before.
 func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	if !commit.MatchString(name) {
-		return "", fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes", quote.Line(name, quote.Name))
+		return "", fmt.Errorf(
+			"build: commit %s: want hexadecimal digits of a commit without changes",
+			quote.Line(name, quote.Name),
+		)
 	}
 	path, err := b.place(name)
 	if err != nil {
@@ -53,7 +57,14 @@ func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer func() { // also when ctx has ended
-		_, _ = Git(context.WithoutCancel(ctx), b.Repo, "worktree", "remove", "--force", source) // a stale one is pruned by git
+		_, _ = Git(
+			context.WithoutCancel(ctx),
+			b.Repo,
+			"worktree",
+			"remove",
+			"--force",
+			source,
+		) // a stale one is pruned by git
 	}()
 	if err := b.build(ctx, source, name, filepath.Join(tree, "program")); err != nil {
 		return "", err
@@ -135,7 +146,8 @@ func Git(ctx context.Context, repo string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Subject is what is measured: this program where Name is "", else a transport that commands call so. Commands run in Dir.
+// Subject is what is measured: this program where Name is "", else a transport that commands call so. Commands run in
+// Dir.
 type Subject struct{ Name, Dir string }
 
 // Command is a command of this program with another build of the subject; program "" is the one that is there.

@@ -43,8 +43,9 @@ func Check(args []string) error {
 // usageCode is the exit code of a command that asks for what cannot be.
 const usageCode = 2
 
-// Measure runs a command with a build of the subject, keeps what it leaves in a folder, which is made, and returns its points. A
-// failure that it finds is no error; that nothing came of it is, and the user's where the command asks for what cannot be.
+// Measure runs a command with a build of the subject, keeps what it leaves in a folder, which is made, and returns its
+// points. A failure that it finds is no error; that nothing came of it is, and the user's where the command asks for
+// what cannot be.
 func (s Subject) Measure(ctx context.Context, program string, args []string, folder string) (*history.Night, error) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {

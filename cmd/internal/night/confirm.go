@@ -18,7 +18,10 @@ import (
 // confirm measures again what is suspected, the farthest from its level first, while the budget lasts.
 func (s *Session) confirm(ctx context.Context, progress func(share float64, what string)) (confirmed []change.Change) {
 	list := change.Of(s.tracks(), s.night.Night, change.Usual, nil).Suspected
-	list = slices.DeleteFunc(list, func(x change.Suspicion) bool { return x.Score == 0 || x.Host != s.night.Host }) // verdicts wait for a second night
+	list = slices.DeleteFunc(
+		list,
+		func(x change.Suspicion) bool { return x.Score == 0 || x.Host != s.night.Host },
+	) // verdicts wait for a second night
 	slices.SortStableFunc(list, func(a, b change.Suspicion) int {
 		return -compareAbs(a.Score, b.Score)
 	})
@@ -36,7 +39,9 @@ func (s *Session) confirm(ctx context.Context, progress func(share float64, what
 		switch c, err := s.inTurns(ctx, x, i); {
 		case errors.Is(err, change.ErrNotConfirmed):
 		case err != nil:
-			s.note(fmt.Sprintf("%s is suspected since %s, and was not confirmed: %s", x.Name, x.Since, fault.OneLine(err)))
+			s.note(
+				fmt.Sprintf("%s is suspected since %s, and was not confirmed: %s", x.Name, x.Since, fault.OneLine(err)),
+			)
 		default:
 			confirmed = append(confirmed, *c)
 			s.night.Alarms = append(s.night.Alarms, c.Alarm(x.Since))

@@ -1,6 +1,7 @@
-// Package night runs a plan: commands of this program one after the other, those in real time several times and beside a pinned
-// build. What they measured becomes a night of a store, and what that changed a report. Numbers that are suspected to have
-// changed are measured again, in turns with a build of the nights before. A Session goes through New, Open and Run once.
+// Package night runs a plan: commands of this program one after the other, those in real time several times and beside
+// a pinned build. What they measured becomes a night of a store, and what that changed a report. Numbers that are
+// suspected to have changed are measured again, in turns with a build of the nights before. A Session goes through New,
+// Open and Run once.
 package night
 
 import (
@@ -48,10 +49,21 @@ type Session struct {
 
 // New looks at the store and finds out which commit is measured.
 func New(ctx context.Context, o Options) (*Session, error) {
-	s := &Session{options: o, started: time.Now().UTC(), subject: builds.Subject{Name: o.Subject, Dir: filepath.Dir(o.Path)}, series: map[string]*Step{}}
+	s := &Session{
+		options: o,
+		started: time.Now().UTC(),
+		subject: builds.Subject{Name: o.Subject, Dir: filepath.Dir(o.Path)},
+		series:  map[string]*Step{},
+	}
 	started := s.started.Format(time.RFC3339)
-	s.night.Header = history.Header{Night: cmp.Or(o.Night, started[:len(time.DateOnly)]), Started: started, Version: build.Version(),
-		Commit: cmp.Or(o.Commit, s.commit(ctx)), Host: cmp.Or(o.Host, points.Host()), Firmware: o.Firmware}
+	s.night.Header = history.Header{
+		Night:    cmp.Or(o.Night, started[:len(time.DateOnly)]),
+		Started:  started,
+		Version:  build.Version(),
+		Commit:   cmp.Or(o.Commit, s.commit(ctx)),
+		Host:     cmp.Or(o.Host, points.Host()),
+		Firmware: o.Firmware,
+	}
 	if _, err := time.Parse(time.DateOnly, s.night.Night); err != nil {
 		return nil, fault.Usage(fmt.Errorf("--night %.40q: want a day such as 2026-11-24", s.night.Night))
 	}
@@ -63,8 +75,19 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		return nil, fault.Usage(err)
 	}
 	s.before = c
-	s.out = &model.Night{Format: model.FormatVersion, Version: build.Version(), Tool: build.Commit(), Command: o.Command, Plan: o.Path, Folder: o.Folder,
-		Store: o.Store, Header: s.night.Header, Steps: []model.NightStep{}, Failing: []model.NightFailure{}, Notes: []string{}}
+	s.out = &model.Night{
+		Format:  model.FormatVersion,
+		Version: build.Version(),
+		Tool:    build.Commit(),
+		Command: o.Command,
+		Plan:    o.Path,
+		Folder:  o.Folder,
+		Store:   o.Store,
+		Header:  s.night.Header,
+		Steps:   []model.NightStep{},
+		Failing: []model.NightFailure{},
+		Notes:   []string{},
+	}
 	for _, x := range c.Skipped {
 		s.note(x.String())
 	}
@@ -81,7 +104,8 @@ func (s *Session) commit(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if changes, err := builds.Git(ctx, dir, "status", "--porcelain", "--untracked-files=no"); err != nil || changes != "" {
+	if changes, err := builds.Git(ctx, dir, "status", "--porcelain", "--untracked-files=no"); err != nil ||
+		changes != "" {
 		name += "+changes"
 	}
 	return name
@@ -99,8 +123,8 @@ func (s *Session) Open() error {
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }
 
-// Run runs the steps, adds the night to the store and says what changed. What could not be run is told; an error is the user's, of
-// a command that asks for what cannot be, or the store's that cannot be written.
+// Run runs the steps, adds the night to the store and says what changed. What could not be run is told; an error is the
+// user's, of a command that asks for what cannot be, or the store's that cannot be written.
 func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Night, error) {
 	limited := ctx
 	if s.options.Budget > 0 {

@@ -33,8 +33,15 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "gauntlet: matrix: no link")
 		os.Exit(3)
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(model.Matrix{Format: 1, Bench: "netns", Started: "2026-11-24T00:00:00Z", Cells: []model.Cell{
-		{Impl: "gbn", Link: "clean", Status: "PASS", SpecHash: "aa", Summary: metrics.Summary{GoodputBps: x * (1 + 0.01*rand.NormFloat64())}}}})
+	_ = json.NewEncoder(os.Stdout).
+		Encode(model.Matrix{Format: 1, Bench: "netns", Started: "2026-11-24T00:00:00Z", Cells: []model.Cell{
+			{
+				Impl:     "gbn",
+				Link:     "clean",
+				Status:   "PASS",
+				SpecHash: "aa",
+				Summary:  metrics.Summary{GoodputBps: x * (1 + 0.01*rand.NormFloat64())},
+			}}})
 }
 
 func must(t *testing.T, err error) {
@@ -60,7 +67,10 @@ func repository(t *testing.T) (dir string, commits []string) {
 	}
 	git("init", "-q")
 	for _, x := range []string{"100", "90"} {
-		must(t, os.WriteFile(filepath.Join(dir, "program"), []byte("#!/bin/sh\n"+speed+"="+x+" exec "+self+"\n"), 0o755))
+		must(
+			t,
+			os.WriteFile(filepath.Join(dir, "program"), []byte("#!/bin/sh\n"+speed+"="+x+" exec "+self+"\n"), 0o755),
+		)
 		git("add", "program")
 		git("commit", "-q", "-m", x)
 		commits = append(commits, git("rev-parse", "HEAD"))
@@ -73,9 +83,30 @@ func nights(t *testing.T, dir, commit string, n int) {
 	t.Helper()
 	for i := range n {
 		day := fmt.Sprintf("2026-10-%02d", 1+i)
-		p := history.Point{Series: history.Series{Name: "matrix gbn clean goodput", Bench: "netns", Class: history.Noisy, Unit: "bit/s", Better: history.Up},
-			Spec: "aa", Values: []float64{100 + float64(i*7%5-2)/4}}
-		_, err := store.Add(dir, &history.Night{Header: history.Header{Night: day, Started: day + "T00:00:00Z", Commit: commit, Host: "h", Kernel: "6.1"}, Points: []history.Point{p}})
+		p := history.Point{
+			Series: history.Series{
+				Name:   "matrix gbn clean goodput",
+				Bench:  "netns",
+				Class:  history.Noisy,
+				Unit:   "bit/s",
+				Better: history.Up,
+			},
+			Spec:   "aa",
+			Values: []float64{100 + float64(i*7%5-2)/4},
+		}
+		_, err := store.Add(
+			dir,
+			&history.Night{
+				Header: history.Header{
+					Night:   day,
+					Started: day + "T00:00:00Z",
+					Commit:  commit,
+					Host:    "h",
+					Kernel:  "6.1",
+				},
+				Points: []history.Point{p},
+			},
+		)
 		must(t, err)
 	}
 }
@@ -85,7 +116,16 @@ func play(t *testing.T, plan string) (*model.Night, error) {
 	t.Helper()
 	p, err := ReadPlan(plan)
 	must(t, err)
-	s, err := New(t.Context(), Options{Plan: p, Path: plan, Folder: filepath.Join(t.TempDir(), "out"), Night: "2026-11-24", Commit: strings.Repeat("b", 40)})
+	s, err := New(
+		t.Context(),
+		Options{
+			Plan:   p,
+			Path:   plan,
+			Folder: filepath.Join(t.TempDir(), "out"),
+			Night:  "2026-11-24",
+			Commit: strings.Repeat("b", 40),
+		},
+	)
 	must(t, err)
 	s.night.Kernel = "6.1"
 	must(t, s.Open())
@@ -96,8 +136,8 @@ func play(t *testing.T, plan string) (*model.Night, error) {
 	return n, err
 }
 
-// A number in real time that left its level is measured again beside the build of the level, and is one change with its size; where
-// it cannot be built it stays a suspicion, which says why.
+// A number in real time that left its level is measured again beside the build of the level, and is one change with its
+// size; where it cannot be built it stays a suspicion, which says why.
 func TestConfirmed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: starts programs")
@@ -106,14 +146,16 @@ func TestConfirmed(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir, commits := repository(t)
 	plan := filepath.Join(dir, "n.plan")
-	for build, want := range map[string]string{"build cp program $GAUNTLET_PROGRAM\n": "", "": "the plan has no line build", "build false\n": "exit status 1"} {
+	for build, want := range map[string]string{"build cp program $GAUNTLET_PROGRAM\n": "",
+		"": "the plan has no line build", "build false\n": "exit status 1"} {
 		must(t, os.RemoveAll(filepath.Join(dir, "nights")))
 		nights(t, filepath.Join(dir, "nights"), commits[0], 25)
 		must(t, os.WriteFile(plan, []byte("night 1\nhost h\nrepeat 3\n"+build+"matrix --bench netns\n"), 0o644))
 		n, err := play(t, plan)
 		must(t, err)
 		if want != "" {
-			if len(n.Changes.Entries) != 0 || len(n.Changes.Suspected) != 1 || n.Status != "PASS" || !strings.Contains(strings.Join(n.Notes, "\n"), want) {
+			if len(n.Changes.Entries) != 0 || len(n.Changes.Suspected) != 1 || n.Status != "PASS" ||
+				!strings.Contains(strings.Join(n.Notes, "\n"), want) {
 				t.Errorf("%q: %s %+v %q", build, n.Status, n.Changes, n.Notes)
 			}
 			continue
@@ -122,23 +164,31 @@ func TestConfirmed(t *testing.T) {
 			t.Fatalf("%s %+v, %q", n.Status, n.Changes, n.Notes)
 		}
 		x := n.Changes.Entries[0].Changes[0]
-		if x.Kind != change.Regressed || x.Relative.Value > -0.08 || x.Relative.Value < -0.12 || n.Changes.Entries[0].Before != commits[0] {
+		if x.Kind != change.Regressed || x.Relative.Value > -0.08 || x.Relative.Value < -0.12 ||
+			n.Changes.Entries[0].Before != commits[0] {
 			t.Errorf("%+v, %+v", x, x.Relative)
 		}
 		c, err := store.Read(filepath.Join(dir, "nights"))
 		must(t, err)
-		if last := c.Nights[len(c.Nights)-1]; len(last.Alarms) != 1 || len(c.Nights) != 26 || last.Alarms[0].Since != "2026-11-24" {
+		if last := c.Nights[len(c.Nights)-1]; len(last.Alarms) != 1 || len(c.Nights) != 26 ||
+			last.Alarms[0].Since != "2026-11-24" {
 			t.Errorf("%+v", last)
 		}
 		stored, err := Stored(c, "nights", "")
-		if must(t, err); len(stored.Changes.Entries) != 1 || stored.Changes.Entries[0].Changes[0].Kind != change.Regressed || stored.Status != "FAIL" ||
-			stored.Host != "h" || len(stored.Changes.Suspected) != 0 {
+		if must(t, err); len(stored.Changes.Entries) != 1 ||
+			stored.Changes.Entries[0].Changes[0].Kind != change.Regressed ||
+			stored.Status != "FAIL" ||
+			stored.Host != "h" ||
+			len(stored.Changes.Suspected) != 0 {
 			t.Errorf("from the store: %+v", stored.Changes)
 		}
-		if _, err := Stored(c, "nights", "2025-01-01"); err == nil || !strings.Contains(err.Error(), "has no night 2025-01-01") {
+		if _, err := Stored(c, "nights", "2025-01-01"); err == nil ||
+			!strings.Contains(err.Error(), "has no night 2025-01-01") {
 			t.Error(err)
 		}
-		if before, err := Stored(c, "nights", "2026-10-20"); err != nil || before.Status != "PASS" || before.Header.Night != "2026-10-20" || before.Changes.Compared != 1 {
+		if before, err := Stored(c, "nights", "2026-10-20"); err != nil || before.Status != "PASS" ||
+			before.Header.Night != "2026-10-20" ||
+			before.Changes.Compared != 1 {
 			t.Errorf("%+v, %v", before, err)
 		}
 	}
@@ -158,7 +208,10 @@ func TestPinned(t *testing.T) {
 	must(t, err)
 	c, err := store.Read(filepath.Join(dir, "nights"))
 	must(t, err)
-	i := slices.IndexFunc(c.Nights[0].Points, func(p history.Point) bool { return strings.HasSuffix(p.Name, "goodput") })
+	i := slices.IndexFunc(
+		c.Nights[0].Points,
+		func(p history.Point) bool { return strings.HasSuffix(p.Name, "goodput") },
+	)
 	if p := c.Nights[0].Points[i]; len(p.Values) != 3 || len(p.Reference) != 3 || p.Value() < 0.47 || p.Value() > 0.53 {
 		t.Errorf("%+v", p)
 	}
@@ -182,7 +235,10 @@ func TestInterrupted(t *testing.T) {
 	t.Setenv(speed, "90")
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "n.plan")
-	must(t, os.WriteFile(plan, []byte("night 1\nrepeat 1\nmatrix --bench netns\nmatrix --bench netns --seed 2\n"), 0o644))
+	must(
+		t,
+		os.WriteFile(plan, []byte("night 1\nrepeat 1\nmatrix --bench netns\nmatrix --bench netns --seed 2\n"), 0o644),
+	)
 	p, err := ReadPlan(plan)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -210,7 +266,8 @@ func TestCombined(t *testing.T) {
 	gap := number()
 	gap.Status = "INVALID"
 	all := combined([][]history.Point{{gap, word("FAIL A")}, {number(1), word("PASS")}, {number(2), word("PASS")}})
-	if len(all) != 2 || len(all[0].Values) != 2 || all[0].Status != "" || all[1].Word != "PASS" || all[1].Status != "flaky: so in 2 of 3 runs" {
+	if len(all) != 2 || len(all[0].Values) != 2 || all[0].Status != "" || all[1].Word != "PASS" ||
+		all[1].Status != "flaky: so in 2 of 3 runs" {
 		t.Errorf("%+v", all)
 	}
 	if all = combined([][]history.Point{{gap}, {gap}}); !all[0].Gap() || all[0].Status != "INVALID" {

@@ -39,7 +39,7 @@ type Plan struct {
 	Budget   time.Duration // nothing runs later than that; 0 is no limit
 	Host     string        // "" is this machine's name
 	Firmware string        // of the device
-	Subject  string        // what is measured: a program that commands name so, such as exec:build/transport; "" is this program
+	Subject  string        // what is measured, as commands name it; "" is this program
 	Pinned   string        // path of another build of it, beside which numbers in real time are measured
 	Build    string        // command for a shell that builds a commit of it
 	Repeat   int           // runs of a command in real time
@@ -55,8 +55,8 @@ type Step struct {
 // String is the step as people write it.
 func (s *Step) String() string { return strings.Join(s.Args, " ") }
 
-// ReadPlan reads a plan; errors begin with the file's name and the line. Names of files in its statements begin at its folder,
-// where the commands run too.
+// ReadPlan reads a plan; errors begin with the file's name and the line. Names of files in its statements begin at its
+// folder, where the commands run too.
 func ReadPlan(path string) (*Plan, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -133,8 +133,11 @@ func (p *Plan) line(line string, n int, seen map[string]bool) error {
 	}
 	read := p.statements()[verb]
 	if read == nil {
-		return fmt.Errorf("%s: unknown; want one of budget build firmware host pinned repeat store subject, or a command of %s",
-			quote.Line(verb, quote.Name), strings.Join(builds.Verbs, " "))
+		return fmt.Errorf(
+			"%s: unknown; want one of budget build firmware host pinned repeat store subject, or a command of %s",
+			quote.Line(verb, quote.Name),
+			strings.Join(builds.Verbs, " "),
+		)
 	}
 	if err := read(rest); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, quote.Line(rest, quote.Name), err)
@@ -153,7 +156,9 @@ func (p *Plan) statements() map[string]func(string) error {
 		}
 	}
 	return map[string]func(string) error{
-		"store": word(&p.Store), "host": word(&p.Host), "firmware": word(&p.Firmware), "subject": word(&p.Subject), "pinned": word(&p.Pinned),
+		"store": word(
+			&p.Store,
+		), "host": word(&p.Host), "firmware": word(&p.Firmware), "subject": word(&p.Subject), "pinned": word(&p.Pinned),
 		"build": func(rest string) error { p.Build = rest; return nil },
 		"budget": func(rest string) error {
 			minutes, err := number(rest, maxBudget)

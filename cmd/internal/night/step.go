@@ -52,8 +52,8 @@ func (s *Session) late(ctx context.Context) string {
 	return ""
 }
 
-// measured makes the points of a step. One in virtual time runs once; in real time it runs several times, in turns with the pinned
-// build.
+// measured makes the points of a step. One in virtual time runs once; in real time it runs several times, in turns with
+// the pinned build.
 func (s *Session) measured(ctx context.Context, step *Step, i int) ([]history.Point, error) {
 	once := func(program string, n int) ([]history.Point, error) {
 		folder := filepath.Join(s.options.Folder, fmt.Sprintf("%02d-%s", i+1, step.Args[0]))
@@ -114,8 +114,8 @@ func (s *Session) points(ctx context.Context, program string, args []string, fol
 
 func noisy(p history.Point) bool { return p.Class == history.Noisy }
 
-// combined joins the runs of a command: of a number all values, of a verdict the most frequent, with how often there were others.
-// What was a gap in some runs is one only if it was in all.
+// combined joins the runs of a command: of a number all values, of a verdict the most frequent, with how often there
+// were others. What was a gap in some runs is one only if it was in all.
 func combined(runs [][]history.Point) []history.Point {
 	var out []history.Point
 	at := map[history.Series]int{}

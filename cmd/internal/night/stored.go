@@ -12,7 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Stored says what a night of a store changed, all its hosts together; day "" is the newest. Nights behind it are not looked at.
+// Stored says what a night of a store changed, all its hosts together; day "" is the newest. Nights behind it are not
+// looked at.
 func Stored(c *store.Contents, dir, day string) (*model.Night, error) {
 	if day == "" {
 		for i := range c.Nights {
@@ -20,8 +21,16 @@ func Stored(c *store.Contents, dir, day string) (*model.Night, error) {
 		}
 	}
 	nights := slices.DeleteFunc(slices.Clone(c.Nights), func(n history.Night) bool { return n.Night > day })
-	out := &model.Night{Format: model.FormatVersion, Version: build.Version(), Tool: build.Commit(), Command: build.CommandLine(), Store: dir,
-		Steps: []model.NightStep{}, Failing: []model.NightFailure{}, Notes: []string{}}
+	out := &model.Night{
+		Format:  model.FormatVersion,
+		Version: build.Version(),
+		Tool:    build.Commit(),
+		Command: build.CommandLine(),
+		Store:   dir,
+		Steps:   []model.NightStep{},
+		Failing: []model.NightFailure{},
+		Notes:   []string{},
+	}
 	hosts := ""
 	for i := range nights {
 		if n := &nights[i]; n.Night == day {

@@ -21,8 +21,12 @@ func GoBench(w io.Writer, tracks []history.Track) error {
 		for k := range tracks[i].Entries {
 			e := &tracks[i].Entries[k]
 			for _, v := range e.Values {
-				r := &benchfmt.Result{Name: benchfmt.Name(benchmark(e.Name)), Iters: 1, Values: []benchfmt.Value{{Value: v, Unit: unit(e.Unit)}}}
-				for _, c := range [][2]string{{"night", e.Night}, {"commit", e.Commit}, {"host", e.Host}, {"kernel", e.Kernel}, {"bench", e.Bench}} {
+				r := &benchfmt.Result{
+					Name:   benchfmt.Name(benchmark(e.Name)),
+					Iters:  1,
+					Values: []benchfmt.Value{{Value: v, Unit: unit(e.Unit)}},
+				}
+				for _, c := range configuration(e) {
 					r.Config = append(r.Config, benchfmt.Config{Key: c[0], Value: []byte(c[1]), File: true})
 				}
 				if err := out.Write(r); err != nil {
@@ -32,6 +36,11 @@ func GoBench(w io.Writer, tracks []history.Track) error {
 		}
 	}
 	return nil
+}
+
+// configuration is what benchstat can tell nights apart by.
+func configuration(e *history.Entry) [][2]string {
+	return [][2]string{{"night", e.Night}, {"commit", e.Commit}, {"host", e.Host}, {"kernel", e.Kernel}, {"bench", e.Bench}}
 }
 
 // benchmark is a series as the name of a benchmark, which has no blanks and does not begin in lower case behind

@@ -29,8 +29,8 @@ func hash(texts []string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Read reads the JSON of run, matrix, conform, perf or gate, or the folder that one of them wrote. Run names a run whose
-// Spec would otherwise. The header has what the file says of where it comes from.
+// Read reads the JSON of run, matrix, conform, perf or gate, or the folder that one of them wrote. Run names a run
+// whose Spec would otherwise. The header has what the file says of where it comes from.
 func Read(path, run string) (*history.Night, error) {
 	text, err := read(path)
 	if err == nil {
@@ -42,7 +42,11 @@ func Read(path, run string) (*history.Night, error) {
 			return n, nil
 		}
 	}
-	return nil, fmt.Errorf("store: %s: %w; want the JSON of run, matrix, conform, perf or gate", quote.Line(path, quote.Sentence), err)
+	return nil, fmt.Errorf(
+		"store: %s: %w; want the JSON of run, matrix, conform, perf or gate",
+		quote.Line(path, quote.Sentence),
+		err,
+	)
 }
 
 // read reads a file, or the result in a folder.

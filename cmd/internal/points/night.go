@@ -50,8 +50,12 @@ func Gather(paths []string, t Told) (*history.Night, error) {
 // together joins the headers of results of one night.
 func together(all, one *history.Header, path, commit string) error {
 	if commit == "" && all.Commit != "" && one.Commit != "" && all.Commit != one.Commit {
-		return fmt.Errorf("store: %s: of commit %.12s, and what is before it of %.12s; add them one by one, or give --commit",
-			quote.Line(path, quote.Sentence), one.Commit, all.Commit)
+		return fmt.Errorf(
+			"store: %s: of commit %.12s, and what is before it of %.12s; add them one by one, or give --commit",
+			quote.Line(path, quote.Sentence),
+			one.Commit,
+			all.Commit,
+		)
 	}
 	if all.Started == "" || one.Started != "" && one.Started < all.Started {
 		all.Started = one.Started
@@ -102,9 +106,16 @@ func (t *Told) check(n *history.Night) error {
 	if _, err := time.Parse(time.RFC3339, n.Started); err != nil {
 		return fmt.Errorf("store: started %s: want a time as RFC 3339 has it", quote.Line(n.Started, quote.Name))
 	}
-	for name, text := range map[string]string{"commit": n.Commit, "host": n.Host, "kernel": n.Kernel, "firmware": n.Firmware} {
+	for name, text := range map[string]string{
+		"commit": n.Commit, "host": n.Host, "kernel": n.Kernel, "firmware": n.Firmware,
+	} {
 		if !quote.Clean(text) || len(text) > quote.Name {
-			return fmt.Errorf("store: %s %s: want a line of at most %d characters", name, quote.Line(text, quote.Name), quote.Name)
+			return fmt.Errorf(
+				"store: %s %s: want a line of at most %d characters",
+				name,
+				quote.Line(text, quote.Name),
+				quote.Name,
+			)
 		}
 	}
 	return nil

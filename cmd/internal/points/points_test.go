@@ -43,10 +43,24 @@ func point(t *testing.T, n *history.Night, name string) *history.Point {
 }
 
 func aRun(bench string, goodput float64) *model.Result {
-	return &model.Result{Format: 1, Version: "0.1.0", Commit: "abc", Started: "2026-11-24T19:09:42Z", Bench: bench, Impl: [2]string{"gbn", "irn"}, Spec: "seed 7",
-		SpecHash: "f10778e5aaaa", Seed: 7, Status: "FAIL", Summary: metrics.Summary{GoodputBps: goodput, Packets: 9},
-		Verdicts:    []rule.Verdict{{Rule: "GBN-NAK-001", Status: rule.Fail, Required: true}, {Rule: "RC-ACK-001", Status: rule.Fail}},
-		Environment: []model.Fact{{Name: "kernel", Value: "6.12.1"}}}
+	return &model.Result{
+		Format:   1,
+		Version:  "0.1.0",
+		Commit:   "abc",
+		Started:  "2026-11-24T19:09:42Z",
+		Bench:    bench,
+		Impl:     [2]string{"gbn", "irn"},
+		Spec:     "seed 7",
+		SpecHash: "f10778e5aaaa",
+		Seed:     7,
+		Status:   "FAIL",
+		Summary:  metrics.Summary{GoodputBps: goodput, Packets: 9},
+		Verdicts: []rule.Verdict{
+			{Rule: "GBN-NAK-001", Status: rule.Fail, Required: true},
+			{Rule: "RC-ACK-001", Status: rule.Fail},
+		},
+		Environment: []model.Fact{{Name: "kernel", Value: "6.12.1"}},
+	}
 }
 
 // In virtual time a run is exact, in real time noisy; a failure is a verdict, and its numbers are numbers.
@@ -56,18 +70,25 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, g := point(t, n, "run gbn+irn f10778e5 verdict"), point(t, n, "goodput")
-	if v.Word != "FAIL GBN-NAK-001" || v.Class != history.Exact || g.Values[0] != 5e9 || g.Better != history.Up || g.Seeds[0] != 7 || g.Spec != "f10778e5aaaa" {
+	if v.Word != "FAIL GBN-NAK-001" || v.Class != history.Exact || g.Values[0] != 5e9 || g.Better != history.Up ||
+		g.Seeds[0] != 7 ||
+		g.Spec != "f10778e5aaaa" {
 		t.Errorf("%+v, %+v", v, g)
 	}
 	if n.Night != "2026-11-24" || n.Commit != "abc" || n.Host != "a" || n.Kernel != "6.12.1" {
 		t.Errorf("%+v", n.Header)
 	}
 	pinned := write(t, "pinned.json", aRun("netns", 4e9))
-	n, err = Gather([]string{write(t, "result.json", aRun("netns", 5e9))}, Told{Reference: pinned, Run: "bulk", Firmware: "1.2", Night: "2026-11-23"})
+	n, err = Gather(
+		[]string{write(t, "result.json", aRun("netns", 5e9))},
+		Told{Reference: pinned, Run: "bulk", Firmware: "1.2", Night: "2026-11-23"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g = point(t, n, "run gbn+irn bulk goodput"); g.Class != history.Noisy || g.Value() != 1.25 || n.Firmware != "1.2" || n.Night != "2026-11-23" {
+	if g = point(t, n, "run gbn+irn bulk goodput"); g.Class != history.Noisy || g.Value() != 1.25 ||
+		n.Firmware != "1.2" ||
+		n.Night != "2026-11-23" {
 		t.Errorf("%+v, %+v", g, n.Header)
 	}
 }
@@ -75,7 +96,11 @@ func TestRun(t *testing.T) {
 // What proves nothing is a gap with its status, what cannot be run is not there.
 func TestMatrixGaps(t *testing.T) {
 	m := &model.Matrix{Format: 1, Started: "2026-11-24T19:09:42Z", Bench: "netns", Seed: 1, Cells: []model.Cell{
-		{Impl: "gbn", Link: "clean", Status: "INVALID"}, {Impl: "box", Link: "clean", Status: "NOT-APPLICABLE"}, {Impl: "irn", Link: "clean", Status: "PASS"}}}
+		{
+			Impl:   "gbn",
+			Link:   "clean",
+			Status: "INVALID",
+		}, {Impl: "box", Link: "clean", Status: "NOT-APPLICABLE"}, {Impl: "irn", Link: "clean", Status: "PASS"}}}
 	n, err := Gather([]string{write(t, "matrix.json", m)}, Told{Class: "exact", Kernel: "6.1"})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +122,14 @@ func TestMatrixGaps(t *testing.T) {
 // Seeds make a number paired, real packets noisy; a closed form is no measurement, and an error a gap.
 func TestClaims(t *testing.T) {
 	x := func(name string) measured.Measured {
-		return measured.Measured{Name: name, Metric: "goodput", Scenarios: []string{"impl gbn"}, Seeds: []uint64{1, 2}, Values: []float64{1, 2}, Estimate: &stats.Estimate{}}
+		return measured.Measured{
+			Name:      name,
+			Metric:    "goodput",
+			Scenarios: []string{"impl gbn"},
+			Seeds:     []uint64{1, 2},
+			Values:    []float64{1, 2},
+			Estimate:  &stats.Estimate{},
+		}
 	}
 	random, clean, model, broke := x("random"), x("clean"), x("model"), x("broke")
 	random.Random, random.Real, random.RealValues = true, &stats.Estimate{}, []float64{3, 4}
@@ -112,7 +144,8 @@ func TestClaims(t *testing.T) {
 	for _, p := range n.Points {
 		said = append(said, strings.TrimSpace(strings.Join([]string{p.Name, p.Bench, string(p.Class), p.Status}, "; ")))
 	}
-	want := "perf PT-X-1 random, goodput; sim; paired;\nperf PT-X-1 random, goodput; netns; noisy;\nperf PT-X-1 clean, goodput; sim; exact;\nperf PT-X-1 broke, goodput; sim; exact; ERROR"
+	want := "perf PT-X-1 random, goodput; sim; paired;\nperf PT-X-1 random, goodput; netns; noisy;\n" +
+		"perf PT-X-1 clean, goodput; sim; exact;\nperf PT-X-1 broke, goodput; sim; exact; ERROR"
 	if got := strings.Join(said, "\n"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -124,21 +157,39 @@ func TestSuite(t *testing.T) {
 		Verdicts: []suite.Verdict{{Rule: "A-1", Status: rule.Fail, Required: true}, {Rule: "A-2", Status: rule.Fail}}}
 	text, _ := json.Marshal(o)
 	entry := map[string]any{"Name": "verdicts", "Value": map[string]string{"AsJSON": string(text)}}
-	report := []any{map[string]any{"StartTime": "2026-11-24T19:09:42.25Z", "SpecReports": []any{map[string]any{}, map[string]any{"ReportEntries": []any{entry}}}}}
+	report := []any{
+		map[string]any{
+			"StartTime":   "2026-11-24T19:09:42.25Z",
+			"SpecReports": []any{map[string]any{}, map[string]any{"ReportEntries": []any{entry}}},
+		},
+	}
 	n, err := Gather([]string{write(t, "conform.json", report)}, Told{Commit: "c"})
-	if err != nil || len(n.Points) != 1 || n.Points[0].Word != "FAIL A-1" || n.Points[0].Name != "conform gbn loss verdict" || n.Started != "2026-11-24T19:09:42Z" {
+	if err != nil || len(n.Points) != 1 || n.Points[0].Word != "FAIL A-1" ||
+		n.Points[0].Name != "conform gbn loss verdict" ||
+		n.Started != "2026-11-24T19:09:42Z" {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
 
 func TestGate(t *testing.T) {
-	g := &model.Gate{Format: 1, Started: "2026-11-24T19:09:42Z", Subject: "gbn", Stages: []model.GateStage{{Name: "conformance", Bench: "lab", Exact: true,
-		Runs: []model.GateRun{{ScenarioOutcome: model.ScenarioOutcome{Name: "loss", Status: "PASS"}, Numbers: []model.GateNumber{{Name: "packets", Value: 4}}}}}}}
+	g := &model.Gate{
+		Format:  1,
+		Started: "2026-11-24T19:09:42Z",
+		Subject: "gbn",
+		Stages: []model.GateStage{{Name: "conformance", Bench: "lab", Exact: true,
+			Runs: []model.GateRun{
+				{
+					ScenarioOutcome: model.ScenarioOutcome{Name: "loss", Status: "PASS"},
+					Numbers:         []model.GateNumber{{Name: "packets", Value: 4}},
+				},
+			}}},
+	}
 	n, err := Gather([]string{write(t, "gate.json", g)}, Told{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := point(t, n, "gate conformance gbn loss packets"); p.Class != history.Exact || p.Values[0] != 4 || p.Bench != "lab" {
+	if p := point(t, n, "gate conformance gbn loss packets"); p.Class != history.Exact || p.Values[0] != 4 ||
+		p.Bench != "lab" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -148,14 +199,16 @@ func TestOneCommit(t *testing.T) {
 	other := aRun("sim", 1)
 	other.Commit, other.Started = "def", "2026-11-24T18:00:00Z"
 	paths := []string{write(t, "a.json", aRun("sim", 1)), write(t, "b.json", other)}
-	if _, err := Gather(paths, Told{}); err == nil || !strings.Contains(err.Error(), "of commit def, and what is before it of abc") {
+	if _, err := Gather(paths, Told{}); err == nil ||
+		!strings.Contains(err.Error(), "of commit def, and what is before it of abc") {
 		t.Error(err)
 	}
 	n, err := Gather(paths, Told{Commit: "both"})
 	if err != nil || n.Commit != "both" || n.Started != other.Started {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if Backwards(n, []history.Night{{Header: history.Header{Night: "2026-12-01", Host: n.Host}}}) == "" || Backwards(n, nil) != "" {
+	if Backwards(n, []history.Night{{Header: history.Header{Night: "2026-12-01", Host: n.Host}}}) == "" ||
+		Backwards(n, nil) != "" {
 		t.Error("a clock that went back is not told, or one that did not is")
 	}
 }

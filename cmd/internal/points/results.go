@@ -56,8 +56,8 @@ func Outcome(s *suite.Outcome) []history.Point {
 	return []history.Point{o.verdict(s.Status.String(), broken)}
 }
 
-// Claims are the numbers of measured claims, those of virtual time and those of real packets. A number that needs no run
-// is no measurement.
+// Claims are the numbers of measured claims, those of virtual time and those of real packets. A number that needs no
+// run is no measurement.
 func Claims(prefix string, m *measured.Result) (list []history.Point) {
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {

@@ -172,8 +172,8 @@ type Merged struct {
 	Skipped     []Skipped // of the stores that were read
 }
 
-// Merge copies into a store what others have, byte by byte, also what this program cannot read because a newer one wrote
-// it. What is damaged is skipped.
+// Merge copies into a store what others have, byte by byte, also what this program cannot read because a newer one
+// wrote it. What is damaged is skipped.
 func Merge(into string, from []string) (*Merged, error) {
 	m := &Merged{}
 	for _, dir := range from {

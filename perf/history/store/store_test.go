@@ -26,13 +26,26 @@ func must(t testing.TB, err error) {
 // sample is a night with so many points.
 func sample(day int, host string, points int) *history.Night {
 	n := &history.Night{Header: history.Header{
-		Night: fmt.Sprintf("20%02d-%02d-%02d", 26+day/336, 1+day/28%12, 1+day%28), Started: fmt.Sprintf("20%02d-%02d-%02dT01:00:00Z", 26+day/336, 1+day/28%12, 1+day%28),
+		Night: fmt.Sprintf(
+			"20%02d-%02d-%02d",
+			26+day/336,
+			1+day/28%12,
+			1+day%28,
+		), Started: fmt.Sprintf("20%02d-%02d-%02dT01:00:00Z", 26+day/336, 1+day/28%12, 1+day%28),
 		Version: "0.1.0", Commit: fmt.Sprintf("%040x", day), Host: host, Kernel: "6.12.1",
 	}}
 	for i := range points {
 		n.Points = append(n.Points, history.Point{
-			Series: history.Series{Name: fmt.Sprintf("matrix irn link-%d goodput", i), Bench: "sim", Class: history.Exact, Unit: "bit/s", Better: history.Up},
-			Values: []float64{9.1e9 + float64(i)*1.25}, Seeds: []uint64{1}, Spec: fmt.Sprintf("%032x", i), Run: "irn/link",
+			Series: history.Series{
+				Name:   fmt.Sprintf("matrix irn link-%d goodput", i),
+				Bench:  "sim",
+				Class:  history.Exact,
+				Unit:   "bit/s",
+				Better: history.Up,
+			},
+			Values: []float64{
+				9.1e9 + float64(i)*1.25,
+			}, Seeds: []uint64{1}, Spec: fmt.Sprintf("%032x", i), Run: "irn/link",
 		})
 	}
 	return n
@@ -95,7 +108,8 @@ func TestWhatIsSkipped(t *testing.T) {
 	for _, s := range c.Skipped {
 		said = append(said, s.String())
 	}
-	for _, want := range []string{"README.md: skipped: not a file of a store", filepath.Base(cut) + ": skipped: its content has another hash",
+	for _, want := range []string{"README.md: skipped: not a file of a store",
+		filepath.Base(cut) + ": skipped: its content has another hash",
 		"format 2, and this program reads 1", "its first line is not that of a night", "is of the night 2026-01-01"} {
 		if !strings.Contains(strings.Join(said, "\n"), want) {
 			t.Errorf("%q is not in\n%s", want, strings.Join(said, "\n"))
@@ -104,7 +118,8 @@ func TestWhatIsSkipped(t *testing.T) {
 	if len(c.Nights) != 1 || len(said) != 5 || len(Damaged(c.Skipped)) != 1 || !cmp.Equal(before, files(t, dir)) {
 		t.Errorf("%d nights beside %s, %v; %s", len(c.Nights), whole, said, files(t, dir))
 	}
-	if _, err := Read(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "store add makes a store") {
+	if _, err := Read(filepath.Join(dir, "none")); err == nil ||
+		!strings.Contains(err.Error(), "store add makes a store") {
 		t.Error(err)
 	}
 }
@@ -206,7 +221,8 @@ func TestAddRefuses(t *testing.T) {
 	undated.Night = "../tonight"
 	long := sample(1, "a", 1)
 	long.Points[0].Values = make([]float64, maxLine)
-	for want, n := range map[string]*history.Night{"is no number": bad, "want a day": undated, "a line is longer": long} {
+	for want, n := range map[string]*history.Night{"is no number": bad, "want a day": undated,
+		"a line is longer": long} {
 		if _, err := Add(dir, n); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
