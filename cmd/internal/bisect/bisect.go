@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
@@ -214,11 +215,20 @@ func exact(list []history.Point) map[string]string {
 		if p := &list[i]; p.Class != history.Noisy {
 			out[p.Name] = p.Word + p.Status
 			if len(p.Values) > 0 {
-				out[p.Name] = strings.Trim(fmt.Sprint(p.Values), "[]")
+				out[p.Name] = numbers(p.Values)
 			}
 		}
 	}
 	return out
+}
+
+// numbers are some values, in full.
+func numbers(values []float64) string {
+	words := make([]string, len(values))
+	for i, x := range values {
+		words[i] = strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strings.Join(words, " ")
 }
 
 // note keeps what a commit measured.

@@ -168,6 +168,7 @@ func (s Subject) Command(ctx context.Context, program string, args []string) *ex
 	}
 	c := exec.CommandContext(ctx, self, args...)
 	c.Dir = s.Dir
+	apart(c)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // so that it writes what it has
 	c.WaitDelay = time.Minute
 	return c

@@ -1,0 +1,65 @@
+package builds
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+)
+
+// Only commands that have points are run, and only those that do not say where their results go.
+func TestCheck(t *testing.T) {
+	for line, want := range map[string]string{
+		"matrix --impl gbn":  "",
+		"run spec.txt":       "",
+		"":                   "unknown; want one of conform gate matrix perf run",
+		"list impls":         "list: unknown",
+		"matrix --out=x":     "matrix --out: leave it out",
+		"conform --junit x":  "conform --junit: leave it out",
+		"perf --json --seed": "perf --json: leave it out",
+	} {
+		err := Check(strings.Fields(line))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", line, err, want)
+		}
+	}
+}
+
+// A build takes the place of the program that a command names, and without a subject of this program.
+func TestCommand(t *testing.T) {
+	args := []string{"run", "--impl", "exec:build/t+gbn"}
+	c := Subject{Name: "exec:build/t"}.Command(t.Context(), "/cache/t", args)
+	if got := c.Args[3]; got != "exec:/cache/t+gbn" || c.Path == "/cache/t" || args[2] != "exec:build/t+gbn" {
+		t.Errorf("%v, %v", c.Args, args)
+	}
+	c = Subject{Dir: "/plan"}.Command(t.Context(), "/cache/gauntlet", args)
+	if c.Path != "/cache/gauntlet" || c.Args[3] != args[2] || c.Dir != "/plan" {
+		t.Errorf("%v in %s", c.Args, c.Dir)
+	}
+}
+
+// A store is others' text: what is no commit never reaches git or a path.
+func TestProgramOfNoCommit(t *testing.T) {
+	for _, name := range []string{"", "HEAD", "--help", "../../x", "abc", "0123456+changes", "0123456\nx"} {
+		if _, err := (&Builder{Command: "true", Cache: t.TempDir()}).Program(t.Context(), name); err == nil ||
+			!strings.Contains(err.Error(), "want hexadecimal digits") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// The end of what a program said is kept, one printable line of it, however much that was.
+func TestTail(t *testing.T) {
+	var said tail
+	for range 1000 {
+		if n, err := said.Write([]byte("noise noise noise\n")); n != 18 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if _, err := said.Write([]byte(strings.Repeat("x", 10000) + "\nthe \x1b[31mend\n\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := said.line(); !strings.HasPrefix(got, "the ") || !quote.Clean(got) || said.Len() > 4096 {
+		t.Errorf("%q of %d bytes", got, said.Len())
+	}
+}
