@@ -15,10 +15,10 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(
 		p,
-		"%s  night %s of %.12s on %s: %s\n",
+		"%s  night %s of %s on %s: %s\n",
 		p.paint(bold+";"+tone(n.Status), plain(n.Status)),
 		plain(n.Header.Night),
-		plain(cmp.Or(n.Commit, "an unknown commit")),
+		plain(cmp.Or(fmt.Sprintf("%.12s", n.Commit), "an unknown commit")),
 		plain(n.Host),
 		n.Sentence(),
 	)
