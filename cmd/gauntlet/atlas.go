@@ -61,7 +61,7 @@ func (f *atlasFlags) execute(c *cobra.Command) error {
 		return usage(err)
 	}
 	if err := f.shard.open(&f.effort); err != nil {
-		return usage(err)
+		return err
 	}
 	bar := progress.New(os.Stderr, !f.output.quiet)
 	plan, err := claims.Atlas(&f.grid, f.effort, f.margin, bar.Show)

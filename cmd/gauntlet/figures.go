@@ -56,7 +56,7 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 		return listing.Figures(stdout, wanted)
 	}
 	if err := f.shard.open(&f.effort); err != nil {
-		return usage(err)
+		return err
 	}
 	bar := progress.New(os.Stderr, !f.quiet)
 	plan, err := claims.Figures(wanted, f.effort, bar.Show)

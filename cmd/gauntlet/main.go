@@ -47,7 +47,7 @@ func root() *cobra.Command {
 		return c
 	}
 	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), checkContractCommand())
-	c.AddCommand(matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), mergeCommand())
+	c.AddCommand(matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), mergeCommand(), shardCommand())
 	c.AddCommand(nightCommand(), storeCommand(), bisectCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())

@@ -58,6 +58,9 @@ func perfCommand() *cobra.Command {
 
 // execute measures and prints.
 func (f *perfFlags) execute(c *cobra.Command) error {
+	if err := f.shard.open(&f.claims.Effort); err != nil {
+		return err
+	}
 	o, err := f.options(c)
 	if err != nil {
 		return usage(err)
@@ -98,10 +101,7 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	if f.claims.Budget != 0 && bench == "sim" {
 		return nil, errors.New("--budget: means nothing on the sim bench; add --bench netns or leave it out")
 	}
-	if err := f.shard.open(&f.claims.Effort); err != nil {
-		return nil, err
-	}
-	if bench != "sim" && f.claims.Kept != nil {
+	if bench != "sim" && len(f.shard.folders) > 0 {
 		return nil, fmt.Errorf("--bench %s, --units: numbers in real time are of one machine; leave one out", bench)
 	}
 	return f.claims.Options()

@@ -36,7 +36,8 @@ func (f *shardFlags) define(c *cobra.Command) {
 	d.StringVar(&f.costs, "costs", "", "divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
 }
 
-// open opens the folder of results, if there is one, for runs to be taken from and put into.
+// open opens the folder of results, if there is one, for runs to be taken from and put into. What is no fault of the harness is
+// the user's.
 func (f *shardFlags) open(e *claims.Effort) (err error) {
 	switch {
 	case f.name != "" && len(f.folders) != 1:
@@ -69,7 +70,7 @@ func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
 func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int, bar *progress.Bar) (ended bool, err error) {
 	all, one := claims.Units(specs)
 	if err := f.begin(c, all); err != nil {
-		return false, usage(err)
+		return false, err
 	}
 	if f.name == "" {
 		return false, nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
 // batchFile is the name of the file that says of which batch a folder holds results.
@@ -56,19 +57,21 @@ func distinct(all []Unit) []Unit {
 // CommandLine is the command as a person writes it.
 func (b *Batch) CommandLine() string { return build.Quoted(b.Command) }
 
-// Begin makes the first folder of f one of this batch, or finds that it is. Several machines may do so at once. The error is
-// the user's: the folder is of another batch.
+// Begin makes the first folder of f one of this batch, or finds that it is. Several machines may do so at once. It is the
+// user's fault when the folder is of another batch.
 func (f *Folder) Begin(b *Batch) error {
 	for i, dir := range f.dirs {
 		there, err := readBatch(dir)
-		if errors.Is(err, os.ErrNotExist) && i == 0 {
-			return b.write(dir)
-		}
-		if err == nil {
-			err = b.same(there, dir)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && i == 0:
+			err = b.write(dir)
+		case err == nil:
+			if err := b.same(there, dir); err != nil {
+				return fault.Usage(err)
+			}
 		}
 		if err != nil {
-			return err
+			return fault.Broken(err)
 		}
 	}
 	return nil

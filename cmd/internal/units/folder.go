@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
 // Folder holds the results of one batch. It may consist of several: results are read from all and written to the first.
@@ -23,11 +25,11 @@ type Folder struct {
 // OpenFolder opens folders, and makes the first one if it is not there.
 func OpenFolder(dirs ...string) (*Folder, error) {
 	if err := os.MkdirAll(dirs[0], 0o755); err != nil {
-		return nil, fmt.Errorf("units: %w", err)
+		return nil, fault.Broken(fmt.Errorf("units: %w", err))
 	}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("units: %s: no folder", dir)
+			return nil, fault.Usage(fmt.Errorf("units: %s: no folder", dir))
 		}
 	}
 	return &Folder{dirs: dirs}, nil
