@@ -104,14 +104,15 @@ sweep: ## every broken engine from three PSNs, and all that the tests otherwise 
 	.ci/tagged sweep
 	go test -tags sweep -timeout=30m ./impls/broken/...
 
-# The seeds of the random Specs; LESS_WAYS of each.
+# The seeds of the random Specs; LESS_WAYS of each. LESS_SHARD=i/n or auto: those of one of several machines.
 LESS_FROM ?= 1
 LESS_SPECS ?= 20000
 LESS_WAYS ?= 3
+LESS_SHARD ?= 1/1
 
 less: ## less evidence never adds a FAIL and makes none a PASS: fixtures in every way, scenarios, broken engines and random Specs in some; hours
 	go test -tags less -count=1 -timeout=6h -run 'Less|Unproven' ./conformance/meta ./impls/broken/all
-	go test -tags less -count=1 -timeout=6h -run LessOf ./impls/all -args -from=$(LESS_FROM) -specs=$(LESS_SPECS) -ways=$(LESS_WAYS)
+	go test -tags less -count=1 -timeout=6h -run LessOf ./impls/all -args -from=$(LESS_FROM) -specs=$(LESS_SPECS) -ways=$(LESS_WAYS) -shard=$(LESS_SHARD)
 
 QUALITY_YEARS ?= 10000
 

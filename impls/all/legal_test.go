@@ -1,7 +1,6 @@
 package all
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,18 +16,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// To hunt for longer, or among other Specs: go test ./impls/all -run AnyLegalSpec -args -from=1000 -specs=5000
-var (
-	from  = flag.Uint64("from", 1, "seed of the first random Spec")
-	specs = flag.Uint64("specs", 66, "random Specs to run")
-)
-
 // TestAnyLegalSpec runs every implementation over links and work that nobody chose: whatever a legal Spec asks for, no rule may
 // find anything. What fails here is an engine that is wrong, or a rule that is too strict; the Spec is printed, for
 // "gauntlet run". With -short each implementation runs over every third of its Specs.
 func TestAnyLegalSpec(t *testing.T) {
 	impls := Implementations()
-	for seed := *from; seed < *from+*specs; seed++ {
+	for _, seed := range seeds(t, *from, *specs) {
 		impl := impls[seed%uint64(len(impls))]
 		if testing.Short() && seed/uint64(len(impls))%3 != 0 {
 			continue
