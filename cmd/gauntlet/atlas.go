@@ -60,9 +60,10 @@ func (f *atlasFlags) execute(c *cobra.Command) error {
 	if err := oneOf(c, "color", "law"); err != nil {
 		return usage(err)
 	}
-	if err := f.shard.open(&f.effort); err != nil {
+	if err := f.shard.open(); err != nil {
 		return err
 	}
+	f.effort.Kept = f.shard.folder
 	bar := progress.New(os.Stderr, !f.output.quiet)
 	plan, err := claims.Atlas(&f.grid, f.effort, f.margin, bar.Show)
 	if err != nil {

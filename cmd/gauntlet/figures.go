@@ -55,9 +55,10 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	if f.list {
 		return listing.Figures(stdout, wanted)
 	}
-	if err := f.shard.open(&f.effort); err != nil {
+	if err := f.shard.open(); err != nil {
 		return err
 	}
+	f.effort.Kept = f.shard.folder
 	bar := progress.New(os.Stderr, !f.quiet)
 	plan, err := claims.Figures(wanted, f.effort, bar.Show)
 	if err != nil {

@@ -42,6 +42,7 @@ type matrixFlags struct {
 	limits            limitFlags
 	hosted            hostedFlags
 	most, still       time.Duration // of a cell
+	shard             shardFlags
 }
 
 func matrixCommand() *cobra.Command {
@@ -70,6 +71,7 @@ func matrixCommand() *cobra.Command {
 	d.StringVar(&o.Folder, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&o.Store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
 	d.StringVar(&f.html, "html", "", "also write the page to this file, or into this folder")
+	f.shard.define(c)
 	f.output.define(c, "no progress")
 	f.waivers.define(c)
 	f.guest.Define(c)
@@ -102,6 +104,9 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 			return usage(err)
 		}
 	}
+	if ended, err := f.divide(c, &b); ended || err != nil {
+		return err
+	}
 	o.Folder = document.NewFolder(o.Folder, "matrix", o.Name)
 	if err := matrix.Prepare(o.Folder); err != nil {
 		return blamed(err)
@@ -121,6 +126,24 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	}
 	o.Bench, o.Place = b.Bench, rows.Placed(b.Bench)
 	return f.conclude(c.Context(), f.runAll(c.Context()))
+}
+
+// divide begins a batch of cells when their results are kept, and when the command is a shard makes its part of them: then it has ended.
+func (f *matrixFlags) divide(c *cobra.Command, b *registry.OnDemand) (ended bool, err error) {
+	o := &f.options
+	if err := f.shard.open(); err != nil || f.shard.folder == nil {
+		return false, err
+	}
+	if err := o.Divisible(f.broken); err != nil {
+		return false, usage(err)
+	}
+	if err := b.Open(); err != nil {
+		return false, err
+	}
+	o.Bench, o.Place, o.Kept = b.Bench, rows.Placed(b.Bench), f.shard.folder
+	bar := progress.New(os.Stderr, !f.output.quiet)
+	all, one := o.Units()
+	return f.shard.divide(c, all, o.Jobs, one, bar)
 }
 
 // read reads the flags.
@@ -175,6 +198,7 @@ func (f *matrixFlags) again(ctx context.Context) error {
 
 // conclude writes the files, prints the table and turns the status into an exit code.
 func (f *matrixFlags) conclude(ctx context.Context, m *model.Matrix) error {
+	f.shard.provenance(&m.Command, &m.Started, &m.Wall)
 	switch err := errors.Join(matrix.Write(m, matrix.Page(f.html)), show(m, &f.output, terminal.Matrix)); {
 	case err != nil:
 		return broken(err)

@@ -58,9 +58,10 @@ func perfCommand() *cobra.Command {
 
 // execute measures and prints.
 func (f *perfFlags) execute(c *cobra.Command) error {
-	if err := f.shard.open(&f.claims.Effort); err != nil {
+	if err := f.shard.open(); err != nil {
 		return err
 	}
+	f.claims.Kept = f.shard.folder
 	o, err := f.options(c)
 	if err != nil {
 		return usage(err)

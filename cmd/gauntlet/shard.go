@@ -38,7 +38,7 @@ func (f *shardFlags) define(c *cobra.Command) {
 
 // open opens the folder of results, if there is one, for runs to be taken from and put into. What is no fault of the harness is
 // the user's.
-func (f *shardFlags) open(e *claims.Effort) (err error) {
+func (f *shardFlags) open() (err error) {
 	switch {
 	case f.name != "" && len(f.folders) != 1:
 		return fmt.Errorf("--shard %s: add --units DIR, one folder for the results of this shard", f.name)
@@ -53,7 +53,6 @@ func (f *shardFlags) open(e *claims.Effort) (err error) {
 		}
 	}
 	f.folder, err = units.OpenFolder(f.folders...)
-	e.Kept = f.folder
 	return err
 }
 
@@ -66,9 +65,16 @@ func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
 	return f.folder.Begin(f.batch)
 }
 
-// numbers begins a batch of runs in virtual time, and when the command is a shard makes its part of them: then it has ended.
+// numbers does the same as divide with runs for their numbers.
 func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int, bar *progress.Bar) (ended bool, err error) {
 	all, one := claims.Units(specs)
+	return f.divide(c, all, jobs, one, bar)
+}
+
+// divide begins a batch of units when their results are kept, and when the command is a shard makes its part of them, so many at
+// once: then it has ended.
+func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one func(context.Context, int) (any, error),
+	bar *progress.Bar) (ended bool, err error) {
 	if err := f.begin(c, all); err != nil {
 		return false, err
 	}

@@ -20,6 +20,8 @@ var sharded = map[string]struct {
 		func(name string) []string { return []string{"--out", name} }, "atlas.json"},
 	"figures": {[]string{"figures", "LW-13a", "--seeds", "1", "--quiet"},
 		func(name string) []string { return []string{"--out", name} }, "figures.json"},
+	"matrix": {[]string{"matrix", "--impl", "gbn,irn", "--links", "clean,random", "--with", "load write msg=64KiB count=4", "--quiet"},
+		func(name string) []string { return []string{"--out", name} }, "matrix.json"},
 	"perf": {[]string{"perf", "--target", "PT-DI", "--class", "E", "--seeds", "2", "--quiet"},
 		func(name string) []string {
 			return []string{"--html", name + "/perf.html", "--markdown", name + "/perf.md", "--gobench", name + "/perf.txt"}
@@ -61,12 +63,12 @@ func TestShardsAreOneMachine(t *testing.T) {
 	}
 }
 
-// circumstances is a file without the lines that say when it was made, and how.
+// circumstances is a file without the lines that say when it was made, and how, and where its runs are.
 func circumstances(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	must(t, err)
-	return regexp.MustCompile(`(?m)^  "(started|wall_seconds|command)": .*\n`).ReplaceAll(text, nil)
+	return regexp.MustCompile(`(?m)^ *"(started|wall_seconds|command|folder|again)": .*\n`).ReplaceAll(text, nil)
 }
 
 func same(t *testing.T, a, b []byte) {
@@ -121,6 +123,8 @@ func TestShardRejects(t *testing.T) {
 		"shard 3 of 2":                        {"perf", "--shard", "3/2", "--units", "u", "--target", "PT-DI"},
 		"shard auto: none of":                 {"atlas", "--shard", "auto", "--units", "u"},
 		"means nothing without --shard":       {"atlas", "--costs", "u"},
+		"cells in real time":                  {"matrix", "--bench", "netns", "--units", "w"},
+		"broken engines are run by one":       {"matrix", "--broken", "--units", "w"},
 		"numbers in real time":                {"perf", "--bench", "netns", "--units", "u"},
 		"requires at least 1 arg":             {"merge"},
 		"name the folders":                    {"merge", "--", "--json"},

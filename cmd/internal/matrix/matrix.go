@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -64,6 +65,10 @@ type Options struct {
 	Command  string
 	Version  string
 	Commit   string
+
+	// Kept holds the results of cells in virtual time. Those that are there are not run, and what is run is put there, without
+	// run folders. May be nil.
+	Kept *units.Folder
 
 	// Explain returns what there is to read about rules that a run breaks; may be nil.
 	Explain func(ids []string) (*model.Rulebook, error)
@@ -133,7 +138,7 @@ func Run(ctx context.Context, o Options) *model.Matrix {
 	m.Cells = make([]model.Cell, len(o.Rows)*len(o.Links))
 	p := &progress{options: &o, shares: make([]float64, len(m.Cells))}
 	Each(len(m.Cells), o.Jobs, func(i int) {
-		m.Cells[i] = o.cell(ctx, i, p)
+		m.Cells[i] = o.kept(ctx, i, p)
 		p.done(i, &m.Cells[i])
 	})
 	m.Wall = time.Since(started).Seconds()
@@ -291,7 +296,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t r
 		return nil, err
 	}
 	folder := ""
-	if o.Folder != "" {
+	if o.Folder != "" && o.Kept == nil {
 		folder = run.AttemptFolder(filepath.Join(o.Folder, row.folder(), link.Name), t.Number)
 	}
 	return run.Execute(ctx, run.Options{
