@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type conformFlags struct {
 	guest       guestFlags
 	limits      limitFlags
 	hosted      hostedFlags
+	shard       shardFlags
 }
 
 func conformCommand() *cobra.Command {
@@ -45,7 +47,7 @@ func conformCommand() *cobra.Command {
 			if guest.Elsewhere(o.Bench) && !f.list {
 				return f.guest.again(c.Context(), 1, guest.Existing(f.waivers.names), given(o.Folder, o.Select.JUnit, o.Select.JSON))
 			}
-			return f.execute(c.Context())
+			return f.execute(c)
 		},
 	}
 	d, o := c.Flags(), &f.options
@@ -63,6 +65,7 @@ func conformCommand() *cobra.Command {
 	d.StringVar(&o.Folder, "out", "", "keep a run folder for each scenario below this one (default: keep none)")
 	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
 	f.limits.define(c, &o.Limit, &o.Still)
+	f.shard.define(c)
 	f.waivers.define(c)
 	d.BoolVar(&f.list, "list", false, "list what would run, and run nothing")
 	d.BoolVar(&f.quiet, "quiet", false, "no progress line, and only rules that did not pass in the table")
@@ -73,7 +76,16 @@ func conformCommand() *cobra.Command {
 }
 
 // execute runs the scenarios that are selected, and prints what they found.
-func (f *conformFlags) execute(ctx context.Context) error {
+func (f *conformFlags) execute(c *cobra.Command) error {
+	ctx := c.Context()
+	if err := f.shard.open(); err != nil {
+		return err
+	}
+	if f.options.Kept = f.shard.folder; f.options.Kept != nil {
+		if err := f.options.Divisible(); err != nil {
+			return usage(err)
+		}
+	}
 	f.options.Paint = colored(f.color, os.Stdout)
 	if f.options.Bench == "remote" {
 		done, err := f.hosted.judge(ctx, &f.options)
@@ -100,6 +112,12 @@ func (f *conformFlags) execute(ctx context.Context) error {
 		return err
 	}
 	bar := progress.New(os.Stderr, !f.quiet)
+	if s.Kept != nil {
+		all, one := s.Units()
+		if ended, err := f.shard.divide(c, all, runtime.GOMAXPROCS(0), one, bar); ended || err != nil {
+			return err
+		}
+	}
 	err = s.Play(bar.Show)
 	bar.Done()
 	if err != nil {

@@ -85,7 +85,7 @@ func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one fu
 }
 
 // unchanging are the flags that do not change what a command finds out, but who does it, where it goes and how it looks.
-var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown", "gobench"}
+var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown", "gobench", "junit"}
 
 // canonical is what a command was asked to find out: the same words for everybody who asked the same.
 func canonical(c *cobra.Command) []string {

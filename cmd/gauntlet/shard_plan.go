@@ -54,7 +54,7 @@ func plan(engine string, p cluster.Plan) error {
 	case err != nil:
 		return usage(err)
 	case c.Flags().Lookup("shard") == nil:
-		return usage(fmt.Errorf("shard plan: %s cannot be divided; atlas, figures, matrix and perf can", p.Command[0]))
+		return usage(fmt.Errorf("shard plan: %s cannot be divided; atlas, conform, figures, matrix and perf can", p.Command[0]))
 	}
 	if err := c.ParseFlags(rest); err != nil {
 		return usage(fmt.Errorf("shard plan: %s: %w", p.Command[0], err))

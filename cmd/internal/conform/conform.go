@@ -24,6 +24,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/rulebook"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
@@ -54,6 +55,9 @@ type Options struct {
 	Paint    bool                        // the table in colours
 	Taps     bool                        // keep captures in virtual time too, see run.Options
 	Select   suite.Options
+
+	// Kept holds the results of scenarios in virtual time. Those that are there are not run, and what is run is put there. May be nil.
+	Kept *units.Folder
 
 	// Scenarios are played in place of those that come with the program, and Command is what runs one of them again; nil are those of conform.
 	Scenarios []scenarios.Scenario
@@ -181,8 +185,7 @@ func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: s.Scenarios, Bench: s.Bench,
 		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.Observe,
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result, error) {
-			r, err := s.run(ctx, impl, sc, spec)
-			return run.ForSuite(r), err
+			return s.kept(ctx, impl, sc, spec)
 		}}
 	if s.Device != "" {
 		judgeDevice(&cfg)
