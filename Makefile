@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all slurm remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary
 	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -128,6 +128,9 @@ netns: ## the tests in real time: namespaces, programs and containers; they need
 
 lab: ## the tests that boot guests; without a way to do so they are skipped, with the reason
 	.ci/tagged lab -v -parallel=3 2>&1 | .ci/summary
+
+slurm: ## the shards of an atlas as a job array of a Slurm of its own, with a machine that is lost (root; slurm-wlm and munge; a minute)
+	.ci/tagged slurm -v
 
 remote: build ## devices over ssh: two guests with soft-RoCE and a real sshd stand in for hosts with RNICs (root; some minutes)
 	.ci/remote
