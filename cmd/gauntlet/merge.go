@@ -33,7 +33,8 @@ func merge(c *cobra.Command, dirs, more []string) error {
 	if err != nil {
 		return broken(err)
 	}
-	fmt.Fprintf(os.Stderr, "merge: %s: %d units, %d of them made twice with the same result\n", whole.CommandLine(), len(whole.Units), whole.Twice)
+	fmt.Fprintf(os.Stderr, "merge: %s: %d units, %d of them made twice with the same result\n",
+		whole.CommandLine(), len(whole.Units), whole.Twice)
 	again, args := root(), whole.Command
 	for _, dir := range dirs {
 		args = append(args, "--units", dir)

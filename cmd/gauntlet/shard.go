@@ -31,9 +31,12 @@ type shardFlags struct {
 // define declares the flags.
 func (f *shardFlags) define(c *cobra.Command) {
 	d := c.Flags()
-	d.StringVar(&f.name, "shard", "", "make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and keep them in --units; see: help shard")
-	d.StringArrayVar(&f.folders, "units", nil, "keep the result of each run in this folder, and make none that is there; of further folders read them")
-	d.StringVar(&f.costs, "costs", "", "divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
+	d.StringVar(&f.name, "shard", "",
+		"make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and keep them in --units; see: help shard")
+	d.StringArrayVar(&f.folders, "units", nil,
+		"keep the result of each run in this folder, and make none that is there; of further folders read them")
+	d.StringVar(&f.costs, "costs", "",
+		"divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
 }
 
 // open opens the folder of results, if there is one, for runs to be taken from and put into. What is no fault of the harness is
@@ -135,12 +138,14 @@ func (f *shardFlags) make(ctx context.Context, all []units.Unit, w units.Work, b
 	w.Part, w.Progress = f.part, bar.Show
 	done, err := f.folder.Make(ctx, all, w)
 	bar.Done()
-	fmt.Fprintf(stdout, "shard %s: %d runs made, %d were there, in %s; %.2f of a mean shard by cost\n", w.Part, done.Made, done.Found, f.folders[0], done.Cost)
+	fmt.Fprintf(stdout, "shard %s: %d runs made, %d were there, in %s; %.2f of a mean shard by cost\n", w.Part,
+		done.Made, done.Found, f.folders[0], done.Cost)
 	switch {
 	case err != nil:
 		return broken(fmt.Errorf("shard %s: %w", w.Part, err))
 	case errors.Is(ctx.Err(), context.Canceled):
-		return exit{exitBroken, fmt.Sprintf("shard %s: interrupted, %d of %d runs are left; the same command goes on", w.Part, done.Left, done.Units)}
+		return exit{exitBroken, fmt.Sprintf("shard %s: interrupted, %d of %d runs are left; the same command goes on",
+			w.Part, done.Left, done.Units)}
 	}
 	return nil
 }

@@ -83,7 +83,8 @@ func (s *Session) scenario(x suite.Spec) (*scenarios.Scenario, *scenario.Spec) {
 // unit is a scenario as a unit of work.
 func (s *Session) unit(impl string, sc *scenarios.Scenario, spec *scenario.Spec) units.Unit {
 	waived, _ := json.Marshal(rule.WaivedIn(sc.Name, s.Waived)) // text alone
-	return units.New("scenario", impl+" "+sc.Name, run.ExpectedPackets(spec), impl, s.Peer, sc.Name, spec.String(), s.Limit.String(), string(waived))
+	return units.New("scenario", impl+" "+sc.Name, run.ExpectedPackets(spec),
+		impl, s.Peer, sc.Name, spec.String(), s.Limit.String(), string(waived))
 }
 
 // made runs a scenario for its result alone. What an interrupt ended or the harness broke is no result.

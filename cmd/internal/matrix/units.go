@@ -37,7 +37,8 @@ func (o *Options) unit(i int) units.Unit {
 		text += row.Broken.Error()
 	}
 	waivers, _ := json.Marshal(o.Waivers) // text alone
-	return units.New("cell", row.Name+" over "+link.Name, cost, row.Name, row.Ends[0], row.Ends[1], row.Unfit, link.Name, text, string(waivers))
+	return units.New("cell", row.Name+" over "+link.Name, cost,
+		row.Name, row.Ends[0], row.Ends[1], row.Unfit, link.Name, text, string(waivers))
 }
 
 // made runs cell i for its result alone. What the harness broke, or an interrupt ended, is no result.

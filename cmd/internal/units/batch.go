@@ -90,7 +90,8 @@ func (b *Batch) same(there *Batch, dir string) error {
 		return err
 	}
 	if other, err := there.text(); err != nil || !bytes.Equal(mine, other) {
-		return fmt.Errorf("units: %s holds other units of the same command; a file that the command reads has changed; take a new folder", dir)
+		return fmt.Errorf("units: %s holds other units of the same command: "+
+			"a file that the command reads has changed; take a new folder", dir)
 	}
 	return nil
 }

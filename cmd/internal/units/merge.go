@@ -54,7 +54,8 @@ func oneBatch(dirs []string) (*Batch, error) {
 		case err != nil:
 			return nil, err
 		case b.Maker.Program != self().Program:
-			return nil, fmt.Errorf("units: %s is of another version: it was made by %s, and this is %s; merge with that one", dir, b.Maker, self())
+			return nil, fmt.Errorf("units: %s is of another version: it was made by %s, and this is %s; merge with that one",
+				dir, b.Maker, self())
 		}
 		if first == nil {
 			first = b
@@ -87,8 +88,8 @@ func (m *merger) take(path string) {
 	case m.files[h.Key] == "":
 		m.files[h.Key], m.digests[h.Key] = path, h.Digest
 	case m.digests[h.Key] != h.Digest:
-		m.errs.add(fmt.Errorf("units: %s (unit %s) has two results, in %s and %s: one of the machines is broken, or the result depends on the machine",
-			name, h.Key, m.files[h.Key], path))
+		m.errs.add(fmt.Errorf("units: %s (unit %s) has two results, in %s and %s: "+
+			"one of the machines is broken, or the result depends on the machine", name, h.Key, m.files[h.Key], path))
 	default:
 		m.twice[h.Key] = true
 	}

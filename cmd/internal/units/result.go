@@ -86,7 +86,8 @@ func read(path string) (head, []byte, error) {
 	case err != nil || !whole || len(result) != h.Bytes:
 		return h, nil, fmt.Errorf("units: %s: truncated; remove it, and its unit is made again", path)
 	case digest(result) != h.Digest:
-		return h, nil, fmt.Errorf("units: %s: damaged: its bytes are not those that were written; remove it, and its unit is made again", path)
+		return h, nil, fmt.Errorf("units: %s: damaged: its bytes are not those that were written; "+
+			"remove it, and its unit is made again", path)
 	}
 	return h, result, nil
 }
