@@ -44,7 +44,7 @@ func taped(t *testing.T, dir string) (text, capture []byte) {
 	must(t, err)
 	job.Bytes = true
 	play := judging.Run{Job: job, Bench: sim.Bench{},
-		Sink: func(trace.Header, []trace.Viewer) (trace.Sink, error) { return &c, nil }}
+		Sink: func(trace.Header, trace.Viewer) (trace.Sink, error) { return &c, nil }}
 	_, err = play.Play(t.Context())
 	must(t, err)
 	return text, portOf(t, trace.A, c.Records)

@@ -25,16 +25,12 @@ type Run struct {
 	Bench bench.Bench
 	Rules []rule.Rule
 
-	// Judges is how many judges share the rules, in the order of the rules; 0 is one. No rule knows of another, so that the
-	// verdicts are the same for any number, and a Sink may give each judge a goroutine of its own.
-	Judges int
-
-	// Sink returns where the trace goes: to the judges, each of which has to see all of it through a trace.Timeline, and to
-	// whoever else wants it. Nil shows it to the judges alone, on the goroutine of the bench.
-	Sink func(h trace.Header, judges []trace.Viewer) (trace.Sink, error)
+	// Sink returns where the trace goes: to the judge, which has to see all of it through a trace.Timeline, and to whoever else
+	// wants it. Nil shows it to the judge alone, on the goroutine of the bench.
+	Sink func(h trace.Header, judge trace.Viewer) (trace.Sink, error)
 }
 
-// Waiter is a Sink that may be behind the bench. Play waits for it before it asks the judges, and returns its error when
+// Waiter is a Sink that may be behind the bench. Play waits for it before it asks the judge, and returns its error when
 // the bench has none.
 type Waiter interface {
 	trace.Sink
@@ -69,12 +65,12 @@ func (r *Run) Check() error {
 // Play plays a Run, and judges its trace. The outcome is never nil and holds as far as the run got, also
 // when an error comes with it. It has no verdicts when the bench broke before its trace began.
 func (r *Run) Play(ctx context.Context) (*Outcome, error) {
-	var judges []*rule.Judge
+	var judge *rule.Judge
 	var sink trace.Sink
 	r.Job.Open = func(h trace.Header) (_ trace.Sink, err error) {
-		seated := r.seat(h)
+		seated := rule.NewJudge(h, r.Rules, r.declared())
 		if sink, err = r.open(h, seated); err == nil {
-			judges = seated
+			judge = seated
 		}
 		return sink, err
 	}
@@ -86,36 +82,19 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	if evidence != nil {
 		o.Evidence = *evidence
 	}
-	for _, j := range judges {
-		o.Verdicts = append(o.Verdicts, j.Verdicts()...)
+	if judge != nil {
+		o.Verdicts = judge.Verdicts()
 	}
 	Invalidate(o.Verdicts, o.Evidence.Certificates, err)
 	return o, err
 }
 
-// seat makes the judges and divides the rules between them.
-func (r *Run) seat(h trace.Header) []*rule.Judge {
-	judges := make([]*rule.Judge, max(1, r.Judges))
-	for i := range judges {
-		share := r.Rules[i*len(r.Rules)/len(judges) : (i+1)*len(r.Rules)/len(judges)]
-		judges[i] = rule.NewJudge(h, share, r.declared())
-	}
-	return judges
-}
-
 // open returns where the trace goes.
-func (r *Run) open(h trace.Header, judges []*rule.Judge) (trace.Sink, error) {
-	views := make(trace.Views, len(judges))
-	for i, j := range judges {
-		views[i] = j
+func (r *Run) open(h trace.Header, judge *rule.Judge) (trace.Sink, error) {
+	if r.Sink != nil {
+		return r.Sink(h, judge)
 	}
-	switch {
-	case r.Sink != nil:
-		return r.Sink(h, views)
-	case len(views) == 1:
-		return trace.NewTimeline(&h, views[0]), nil
-	}
-	return trace.NewTimeline(&h, views), nil
+	return trace.NewTimeline(&h, judge), nil
 }
 
 // declared is what the rules are told of the implementations.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
@@ -76,28 +74,6 @@ func TestSimulate(t *testing.T) {
 	t.Fatal("no engine breaks GBN-NAK-002")
 }
 
-// TestJudgesShareTheRules gives the same verdicts in the same order, however many judges there are.
-func TestJudgesShareTheRules(t *testing.T) {
-	one, err := play(t, onSim(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{3, 2, len(rules.All()) + 1} {
-		if testing.Short() && n != 3 {
-			continue
-		}
-		r := onSim(t)
-		r.Judges = n
-		several, err := play(t, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(one.Verdicts, several.Verdicts); d != "" {
-			t.Errorf("%d judges: (-one +several)\n%s", n, d)
-		}
-	}
-}
-
 // late is a sink that has everything when it is waited for, and an error then.
 type late struct {
 	trace.Collector
@@ -116,8 +92,8 @@ func (l *late) Wait() error {
 func TestSinkIsWaitedFor(t *testing.T) {
 	r := onSim(t)
 	l := &late{err: errors.New("disk full")}
-	r.Sink = func(h trace.Header, judges []trace.Viewer) (trace.Sink, error) {
-		l.to = trace.NewTimeline(&h, judges[0])
+	r.Sink = func(h trace.Header, judge trace.Viewer) (trace.Sink, error) {
+		l.to = trace.NewTimeline(&h, judge)
 		return l, nil
 	}
 	o, err := play(t, r)
@@ -154,7 +130,7 @@ func TestBrokenBench(t *testing.T) {
 		}
 	}
 	r := onSim(t)
-	r.Sink = func(trace.Header, []trace.Viewer) (trace.Sink, error) { return nil, errBench }
+	r.Sink = func(trace.Header, trace.Viewer) (trace.Sink, error) { return nil, errBench }
 	if o, err := play(t, r); !errors.Is(err, errBench) || len(o.Verdicts) > 0 {
 		t.Errorf("no sink: %v, %d verdicts", err, len(o.Verdicts))
 	}

@@ -223,7 +223,7 @@ func record(t *testing.T, text string) (list []shot) {
 		t.Fatal(err)
 	}
 	job.Bytes = true
-	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(trace.Header, []trace.Viewer) (trace.Sink, error) { return (*keeper)(&list), nil }}
+	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(trace.Header, trace.Viewer) (trace.Sink, error) { return (*keeper)(&list), nil }}
 	if _, err := run.Play(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -97,9 +97,9 @@ func simulated(t *testing.T) *model.Result {
 	}
 	job.Bytes = true
 	run := judging.Run{Job: job, Bench: sim.Bench{}, Rules: rules.All(),
-		Sink: func(h trace.Header, judges []trace.Viewer) (trace.Sink, error) {
+		Sink: func(h trace.Header, judge trace.Viewer) (trace.Sink, error) {
 			numbers = metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}})
-			return trace.NewTimeline(&h, trace.Views{judges[0], numbers}), nil
+			return trace.NewTimeline(&h, trace.Views{judge, numbers}), nil
 		}}
 	o, err := run.Play(t.Context())
 	if err != nil {

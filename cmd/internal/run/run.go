@@ -232,7 +232,7 @@ func Measured(s *scenario.Spec) metrics.Options {
 	return o
 }
 
-// pipeline is where a bench's trace goes: over a belt to the judges, metrics and the stored trace.
+// pipeline is where a bench's trace goes: over a belt to the judge, metrics and the stored trace.
 type pipeline struct {
 	options *Options
 	folder  *folder
@@ -244,14 +244,14 @@ type pipeline struct {
 }
 
 // open builds the pipeline when the bench knows what its trace is like.
-func (p *pipeline) open(h trace.Header, seated []trace.Viewer) (trace.Sink, error) {
+func (p *pipeline) open(h trace.Header, judge trace.Viewer) (trace.Sink, error) {
 	o := p.options
 	p.metrics = metrics.NewCollector(&h, Measured(o.Spec))
 	var err error
 	if p.store, err = p.folder.trace(h, cmp.Or(o.Store, DefaultStore)); err != nil {
 		return nil, err
 	}
-	views := append(trace.Views(seated), p.metrics)
+	views := trace.Views{judge, p.metrics}
 	if o.Watch != nil {
 		views = append(views, o.Watch(&h))
 	}

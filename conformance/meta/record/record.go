@@ -25,7 +25,7 @@ func Run(ctx context.Context, spec *scenario.Spec, impl engine.Implementation) (
 	job.Bytes = true
 	r := &meta.Recording{Name: fmt.Sprint(impl.Name, " ", spec.Seed), Options: judging.Declared(job.Impls, spec.Params)}
 	r.Options.Orders = judging.Orders(job.Spec, job.Impls)
-	play := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
+	play := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(h trace.Header, _ trace.Viewer) (trace.Sink, error) {
 		r.Header = h
 		return r, nil
 	}}

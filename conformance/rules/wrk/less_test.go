@@ -41,7 +41,7 @@ func record(t *testing.T, text string, impl engine.Implementation) *evidence {
 	job.Bytes = true
 	e := &evidence{opts: judging.Declared(impls, spec.Params)}
 	e.opts.Orders = judging.Orders(job.Spec, job.Impls)
-	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(h trace.Header, _ []trace.Viewer) (trace.Sink, error) {
+	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(h trace.Header, _ trace.Viewer) (trace.Sink, error) {
 		e.header = h
 		return e, nil
 	}}
