@@ -165,30 +165,17 @@ func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
 		if w := r.Want[i]; w.Named() == s.Pkt.SACK.PSN && w.Kind != MayACK {
-			r.passOver(i, s)
+			for k := range i {
+				if r.missing(&r.Want[k]); r.Want[k].Kind == MayACK {
+					r.more.add(r.Want[k].Next.Prev(), 1)
+				}
+			}
+			r.strike(i)
 			r.match(&w, s)
 			return true
 		}
 	}
 	return r.Blind
-}
-
-// passOver takes out the first i+1 arrivals, of which the last is answered. An ACK that waits for the line may be merged with a later one,
-// and leave with that.
-func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
-	kept := r.Want[:0]
-	for k := range r.Want[:i] {
-		w := &r.Want[k]
-		switch {
-		case w.Kind == ACK && !r.c.Late(r.blame, w.At, 0, s.At):
-			kept = append(kept, *w)
-			continue
-		case w.Kind == MayACK:
-			r.more.add(w.Next.Prev(), 1)
-		}
-		r.missing(w)
-	}
-	r.Want = append(kept, r.Want[i+1:]...)
 }
 
 // match compares an answer with what it seems to answer, or nothing.
