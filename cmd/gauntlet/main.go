@@ -48,7 +48,7 @@ func root() *cobra.Command {
 	}
 	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), checkContractCommand())
 	c.AddCommand(matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), mergeCommand(), shardCommand())
-	c.AddCommand(nightCommand(), storeCommand(), bisectCommand())
+	c.AddCommand(nightCommand(), storeCommand(), siteCommand(), bisectCommand())
 	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)

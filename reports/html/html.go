@@ -50,13 +50,24 @@ func render(w io.Writer, name string, v any) error {
 	if err != nil {
 		return err
 	}
+	return Page(w, t, v)
+}
+
+// Page writes a page of another package by its template, which escapes text of others likewise.
+func Page(w io.Writer, t *template.Template, v any) error {
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, visible(b.String()))
+	_, err := io.WriteString(w, visible(b.String()))
 	return err
 }
+
+// Style is the style of all pages, for light, dark and paper.
+func Style() template.CSS { return template.CSS(asset("style.css")) }
+
+// Policy is the content policy of a page that needs no script: it loads nothing.
+func Policy() string { return policy() + " 'none'" }
 
 // visible replaces the characters that quote.Text would escape: an escape would break a script, and the place of a lost one is enough
 // to see in text that should not have come so far.

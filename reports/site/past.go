@@ -1,0 +1,136 @@
+package site
+
+import (
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/change"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+)
+
+// past is what the nights of a store come to.
+type past struct {
+	site    *Site
+	tracks  []history.Track
+	nights  []string          // days, in time
+	started map[string]string // of a day, the last
+	tonight *change.Report    // everything of the newest night
+	causes  []cause           // of all nights, the newest first
+	marks   map[string][]mark // by the page of the series, the newest first
+	aa      aa
+}
+
+// cause is what one range of commits changed in one night.
+type cause struct {
+	Night string `json:"night"`
+	Page  string `json:"page"`
+	change.Entry
+}
+
+// mark is a change of a series.
+type mark struct {
+	Night, Page string
+	Kind        change.Kind
+}
+
+// aa counts comparisons of a commit with itself, in which nothing can have changed.
+type aa struct{ Compared, Alarms int }
+
+func newPast(s *Site) *past {
+	p := &past{site: s, tracks: history.Tracks(s.Nights), started: map[string]string{}, marks: map[string][]mark{}, tonight: &change.Report{}}
+	for i := range s.Nights {
+		n := &s.Nights[i]
+		p.started[n.Night] = max(p.started[n.Night], n.Started)
+		p.nights = append(p.nights, n.Night)
+	}
+	slices.Sort(p.nights)
+	p.nights = slices.Compact(p.nights)
+	settled := slices.DeleteFunc(slices.Clone(p.tracks), func(t history.Track) bool {
+		return t.Class == history.Noisy && t.Last().Word == ""
+	})
+	for i, night := range slices.Backward(p.nights) {
+		tracks := settled // a suspicion of a past night is of no interest: it was confirmed or not
+		if i == len(p.nights)-1 {
+			tracks = p.tracks
+		}
+		r := change.Of(tracks, night, change.Usual, p.confirmed(night))
+		if i == len(p.nights)-1 {
+			p.tonight = r
+		}
+		p.keep(r)
+	}
+	p.count()
+	return p
+}
+
+// confirmed are the changes of noisy numbers that a night confirmed.
+func (p *past) confirmed(night string) (list []change.Change) {
+	for i := range p.site.Nights {
+		n := &p.site.Nights[i]
+		if n.Night != night {
+			continue
+		}
+		for k := range n.Alarms {
+			a := &n.Alarms[k]
+			t := slices.IndexFunc(p.tracks, func(t history.Track) bool {
+				return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy
+			})
+			if t >= 0 {
+				list = append(list, change.Recalled(&p.tracks[t], a, night))
+			}
+		}
+	}
+	return list
+}
+
+// keep notes the causes of a night.
+func (p *past) keep(r *change.Report) {
+	for _, e := range r.Entries {
+		if e.Segment != "" || len(e.Changes) == 0 {
+			continue
+		}
+		page := ""
+		if len(p.causes) < maxCauses {
+			page = "change-" + digest(r.Night, e.Before, e.Now) + ".html"
+			p.causes = append(p.causes, cause{r.Night, page, e})
+		}
+		for i := range e.Changes {
+			x := &e.Changes[i]
+			at := seriesPage(&x.Series, x.Host)
+			p.marks[at] = append(p.marks[at], mark{r.Night, page, x.Kind})
+			if e.Before == e.Now && e.Now != "" {
+				p.aa.Alarms++
+			}
+		}
+	}
+}
+
+// count counts the comparisons of a commit with itself.
+func (p *past) count() {
+	for i := range p.tracks {
+		var last *history.Entry
+		for k := range p.tracks[i].Entries {
+			e := &p.tracks[i].Entries[k]
+			if e.Gap() {
+				continue
+			}
+			if last != nil && last.Commit == e.Commit && e.Commit != "" {
+				p.aa.Compared++
+			}
+			last = e
+		}
+	}
+}
+
+// shown are the tracks that have a page.
+func (p *past) shown() []history.Track { return p.tracks[:min(len(p.tracks), maxSeries)] }
+
+// find returns the track of a change.
+func (p *past) find(x *change.Change) *history.Track {
+	i := slices.IndexFunc(p.tracks, func(t history.Track) bool {
+		return t.Name == x.Name && t.Bench == x.Bench && t.Class == x.Class && t.Host == x.Host
+	})
+	if i < 0 {
+		return nil
+	}
+	return &p.tracks[i]
+}

@@ -1,0 +1,173 @@
+package site
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+)
+
+// year is a store of n series over some nights: exact and noisy numbers and verdicts, a step, a new kernel, gaps, alarms and failures.
+func year(n, nights int) (list []history.Night) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	day := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	for i := range nights {
+		at := day.AddDate(0, 0, i)
+		h := history.Header{Night: at.Format(time.DateOnly), Started: at.Format(time.RFC3339), Commit: fmt.Sprintf("%040x", 7000+i/3), Host: "lab3", Kernel: "6.12"}
+		if i >= nights/2 {
+			h.Kernel = "6.18"
+		}
+		night := history.Night{Header: h}
+		for k := range n {
+			p := history.Point{Spec: "aa", Run: "runs/" + h.Night, Series: history.Series{Bench: "sim", Class: history.Exact, Unit: "bit/s", Better: history.Up}}
+			p.Name = fmt.Sprintf("matrix impl%02d link%d %s", k/20, k/4%5, []string{"verdict", "goodput", "FCT p99", "NAKs"}[k%4])
+			step := 1.0
+			if i > nights*3/4 && k < 40 || i == nights-1 && k < 12 {
+				step = 0.9
+			}
+			switch k % 4 {
+			case 0:
+				if p.Word = "PASS"; i == nights-1 && k < 8 {
+					p.Word = "FAIL GBN-NAK-001"
+				}
+			case 1:
+				p.Class, p.Bench = history.Noisy, "netns"
+				p.Values = []float64{9e7 * step * (1 + 0.01*draw.NormFloat64())}
+			default:
+				p.Unit, p.Better = "ns", history.Down
+				p.Values = []float64{1e6 * float64(k+1) / step}
+			}
+			if draw.IntN(100) == 0 {
+				p.Values, p.Word, p.Status = nil, "", "INVALID"
+			}
+			night.Points = append(night.Points, p)
+		}
+		if i == nights*3/4+2 {
+			night.Alarms = []history.Alarm{{Series: "matrix impl00 link0 goodput", Host: "lab3", Since: list[i-1].Night, Old: list[0].Commit, New: h.Commit, Relative: -0.1, P: 1e-6}}
+		}
+		list = append(list, night)
+	}
+	return list
+}
+
+// written are the files of a site by name.
+func written(t *testing.T, s *Site) map[string]string {
+	t.Helper()
+	pages, err := s.Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, p := range pages {
+		var b bytes.Buffer
+		if err := p.Write(&b); err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if out[p.Name] != "" {
+			t.Errorf("%s: written twice", p.Name)
+		}
+		out[p.Name] = b.String()
+	}
+	return out
+}
+
+// A year of 500 series is written within seconds, no page is over 1 MB, every link between pages leads to one, and the bytes are the
+// same again.
+func TestYear(t *testing.T) {
+	n := 500
+	if testing.Short() {
+		n = 60
+	}
+	s := &Site{Store: "nights", Nights: year(n, 365)}
+	began := time.Now()
+	files := written(t, s)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
+	for name, page := range files {
+		if len(page) > 1e6 {
+			t.Errorf("%s: %d bytes", name, len(page))
+		}
+		for _, part := range strings.Split(page, `href="./`)[1:] {
+			if to, _, _ := strings.Cut(part, `"`); files[to] == "" && !strings.HasPrefix(to, "runs/") {
+				t.Errorf("%s: no page %q", name, to)
+			}
+		}
+	}
+	index := files["index.html"]
+	for _, want := range []string{"FAIL GBN-NAK-001", "<strong>new</strong>", "lab3: INVALID", "false alarm", `href="./change-`} {
+		if !strings.Contains(index, want) {
+			t.Errorf("the index lacks %q", want)
+		}
+	}
+	for name, page := range written(t, s) {
+		if files[name] != page {
+			t.Errorf("%s: other bytes", name)
+		}
+	}
+}
+
+// skeleton is the elements and attributes of a page in order.
+func skeleton(t *testing.T, page string) (names []string) {
+	for z := html.NewTokenizer(strings.NewReader(page)); ; {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return names
+		}
+		if kind == html.TextToken {
+			continue
+		}
+		e := z.Token()
+		names = append(names, kind.String()+e.Data)
+		for _, a := range e.Attr {
+			names = append(names, e.Data+" "+a.Key)
+			if a.Key == "href" && !strings.HasPrefix(a.Val, "./") && !strings.HasPrefix(a.Val, "https://example.com/") {
+				t.Errorf("%s leads to %.60q", e.Data, a.Val)
+			}
+		}
+	}
+}
+
+// Whatever a store has in any field, the pages have the elements and attributes that they have for other text.
+func TestHostileText(t *testing.T) {
+	pages := func(text string) map[string]string {
+		s := &Site{Nights: year(8, 3), Tonight: modeltest.Night()}
+		nights := s.Nights
+		for i := range nights {
+			n := modeltest.Fill(&nights[i], text, false)
+			n.Night = fmt.Sprintf("2026-01-0%d", i+1)
+			for k := range n.Points {
+				n.Points[k].Name += fmt.Sprint(" ", k) // apart, and of a class that is known
+				n.Points[k].Class = history.Exact
+			}
+		}
+		s.Tonight = modeltest.Fill(s.Tonight, text, false)
+		s.Tonight.Header.Night = "2026-01-03"
+		return written(t, s)
+	}
+	shape := func(files map[string]string) (all [][]string) {
+		for _, page := range files {
+			if quote.Text(page) != page {
+				t.Error("what does not print is in a page")
+			}
+			all = append(all, skeleton(t, page))
+		}
+		slices.SortFunc(all, func(a, b []string) int { return slices.Compare(a, b) })
+		return all
+	}
+	want := shape(pages(modeltest.Benign))
+	for _, text := range modeltest.Hostile() {
+		if got := shape(pages(text)); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+			t.Errorf("%.60q: other elements", text)
+		}
+	}
+}
