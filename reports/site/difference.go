@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
@@ -44,7 +45,7 @@ func newDifference(p *past, c *cause) *difference {
 		}
 		v.Pairs = append(v.Pairs, r)
 	}
-	v.Command = []string{"gauntlet store export " + shell(p.site.Store) + " --since " + shell(c.Night) + " --series " + shell(first.Name)}
+	v.Command = []string{"gauntlet store export " + shell(p.site.Store) + " --since " + shell(cmp.Or(first.Before.Night, c.Night)) + " --series " + shell(first.Name)}
 	if words := strings.SplitN(first.Name, " ", 4); words[0] == "matrix" && len(words) == 4 {
 		v.Command = append(v.Command, "gauntlet matrix --bench "+shell(first.Bench)+" --impl "+shell(words[1])+" --links "+shell(words[2]))
 	}

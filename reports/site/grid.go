@@ -36,7 +36,7 @@ type gridRow struct {
 type cell struct {
 	Page, Value, Status, Spark, Says string
 	Mark                             *mark // the newest change
-	Tonight                          bool  // it is of tonight
+	Badge                            bool  // it is a verdict, or a gap
 }
 
 func newGrid(p *past) *grid {
@@ -91,10 +91,10 @@ func (p *past) cell(t *history.Track) cell {
 	c := cell{Page: seriesPage(&t.Series, t.Host)}
 	e := t.Last()
 	if c.Value = text(e); e.Gap() || e.Word != "" {
-		c.Status = slug(c.Value)
+		c.Badge, c.Status = true, slug(c.Value)
 	}
 	if m := p.marks[c.Page]; len(m) > 0 {
-		c.Mark, c.Tonight = &m[0], m[0].Night == p.tonight.Night
+		c.Mark = &m[0]
 	}
 	entries := t.Entries[max(0, len(t.Entries)-sparkNights):]
 	c.Spark = spark(entries)

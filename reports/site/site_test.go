@@ -27,6 +27,9 @@ func year(n, nights int) (list []history.Night) {
 			h.Kernel = "6.18"
 		}
 		night := history.Night{Header: h}
+		if i == nights-1 {
+			night.Commit = strings.Repeat("b", 40)
+		}
 		for k := range n {
 			p := history.Point{Spec: "aa", Run: "runs/" + h.Night, Series: history.Series{Bench: "sim", Class: history.Exact, Unit: "bit/s", Better: history.Up}}
 			p.Name = fmt.Sprintf("matrix impl%02d link%d %s", k/20, k/4%5, []string{"verdict", "goodput", "FCT p99", "NAKs"}[k%4])
@@ -90,7 +93,7 @@ func TestYear(t *testing.T) {
 	s := &Site{Store: "nights", Nights: year(n, 365)}
 	began := time.Now()
 	files := written(t, s)
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 	for name, page := range files {
@@ -130,7 +133,7 @@ func skeleton(t *testing.T, page string) (names []string) {
 		names = append(names, kind.String()+e.Data)
 		for _, a := range e.Attr {
 			names = append(names, e.Data+" "+a.Key)
-			if a.Key == "href" && !strings.HasPrefix(a.Val, "./") && !strings.HasPrefix(a.Val, "https://example.com/") {
+			if a.Key == "href" && a.Val != "index.html" && !strings.HasPrefix(a.Val, "change-") && !strings.HasPrefix(a.Val, "./") && !strings.HasPrefix(a.Val, "https://example.com/") {
 				t.Errorf("%s leads to %.60q", e.Data, a.Val)
 			}
 		}

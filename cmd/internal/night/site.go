@@ -2,6 +2,7 @@ package night
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
@@ -13,7 +14,7 @@ import (
 // Site writes the pages of a store into a folder and returns how many files they are. Tonight is what the newest night tells of
 // itself, if anything is known of it.
 func Site(dir, store string, nights []history.Night, tonight *model.Night) (int, error) {
-	s := site.Site{Version: build.Version(), Store: store, Folder: dir, Nights: nights, Tonight: tonight}
+	s := site.Site{Version: build.Version(), Store: store, Folder: here(dir), Nights: nights, Tonight: tonight}
 	pages, err := s.Pages()
 	if err != nil {
 		return 0, err
@@ -26,4 +27,21 @@ func Site(dir, store string, nights []history.Night, tonight *model.Night) (int,
 		return 0, fmt.Errorf("site: %w", err)
 	}
 	return len(files), nil
+}
+
+// here is a folder as seen from the working directory, from where the paths of runs begin too.
+func here(dir string) string {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	wd, err := filepath.Abs(".")
+	if err != nil {
+		return dir
+	}
+	rel, err := filepath.Rel(wd, at)
+	if err != nil {
+		return dir
+	}
+	return rel
 }
