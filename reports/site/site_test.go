@@ -49,7 +49,7 @@ func year(n, nights int) (list []history.Night) {
 				p.Unit, p.Better = "ns", history.Down
 				p.Values = []float64{1e6 * float64(k+1) / step}
 			}
-			if draw.IntN(100) == 0 {
+			if draw.IntN(100) == 0 || i == nights-1 && k == 17 {
 				p.Values, p.Word, p.Status = nil, "", "INVALID"
 			}
 			night.Points = append(night.Points, p)
