@@ -31,14 +31,11 @@ const FormatVersion = 1
 type Conn struct {
 	Ends [2]End // indexed by Side
 	Hop  Hop    // which part of the path it is, when a box divides the path
+	Anew bool   // the QPNs were used again for another connection, so that nothing, such as the MTU, holds for all packets; not written
 
 	// Doubts are, by requester, what is wrong with the evidence on its requests and their answers. A bench certifies its own captures;
 	// others show it themselves. It does not travel with the trace.
 	Doubts [2]Doubt
-
-	// Anew says that a capture shows the QPNs to have been used again for another connection: nothing, such as the MTU, holds for all
-	// packets. It does not travel with the trace.
-	Anew bool
 }
 
 // Doubt is properties of a capture that do not hold, and the reason.
