@@ -1,0 +1,6 @@
+//go:build sweep
+
+package main
+
+// everything makes tests look at all that there is.
+const everything = true
