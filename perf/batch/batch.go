@@ -41,8 +41,9 @@ const MostSeeds = 1000
 type Batch struct {
 	options Options
 	jobs    []*job
-	runs    map[string][]*job // by scenario, then seed
-	random  map[string]bool   // scenarios in which chance has a part
+	runs    map[string][]*job  // by scenario, then seed
+	prices  map[string]float64 // of scenarios that somebody asked for
+	random  map[string]bool    // scenarios in which chance has a part
 
 	mu   sync.Mutex
 	done float64 // cost of the runs that have ended
@@ -61,7 +62,7 @@ func New(o Options) (*Batch, error) {
 	if o.Seeds < 1 || o.Seeds > MostSeeds {
 		return nil, fmt.Errorf("%d seeds; want 1 to %d", o.Seeds, MostSeeds)
 	}
-	return &Batch{options: o, runs: map[string][]*job{}, random: map[string]bool{}}, nil
+	return &Batch{options: o, runs: map[string][]*job{}, random: map[string]bool{}, prices: map[string]float64{}}, nil
 }
 
 // Add lists the runs of one scenario, several seeds where they differ. What is there already is not listed again.
@@ -99,13 +100,18 @@ func (b *Batch) Price(texts []string) (cost float64, err error) {
 		if b.runs[text] != nil || slices.Contains(texts[:i], text) {
 			continue
 		}
-		jobs, _, err := b.plan(text)
-		if err != nil {
-			return 0, err
+		price, known := b.prices[text]
+		if !known {
+			jobs, _, err := b.plan(text)
+			if err != nil {
+				return 0, err
+			}
+			for _, j := range jobs {
+				price += j.cost
+			}
+			b.prices[text] = price
 		}
-		for _, j := range jobs {
-			cost += j.cost
-		}
+		cost += price
 	}
 	return cost, nil
 }

@@ -98,10 +98,3 @@ func (x *Change) Alarm(since string) history.Alarm {
 	}
 	return a
 }
-
-// Recalled is the change that an alarm of a night keeps, of the track that it is about.
-func Recalled(t *history.Track, a *history.Alarm, night string) Change {
-	return Change{Series: t.Series, Host: t.Host, Kind: direction(t.Better, a.Relative), P: a.P,
-		Before: Side{Commit: a.Old}, Now: Side{Night: night, Commit: a.New},
-		Relative: &stats.Estimate{Value: a.Relative, Low: a.Relative, High: a.Relative}}
-}

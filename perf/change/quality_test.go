@@ -37,7 +37,7 @@ var steps = []int{50, 100, 200, 500}
 // TestQuality holds the detector to what it is for. The figures of many more years are in QUALITY.md.
 func TestQuality(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some seconds of two processors")
+		t.Skip("-short: simulates years")
 	}
 	all := make([]quality, len(noises))
 	var wait sync.WaitGroup

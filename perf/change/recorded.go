@@ -16,20 +16,21 @@ func Recorded(nights []history.Night, tracks []history.Track, night string) (lis
 			continue
 		}
 		for _, a := range n.Alarms {
-			k := slices.IndexFunc(
-				tracks,
-				func(t history.Track) bool {
-					return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy
-				},
-			)
+			k := slices.IndexFunc(tracks, func(t history.Track) bool {
+				return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy
+			})
 			if k < 0 {
 				continue
 			}
-			t := &tracks[k]
-			list = append(list, Change{Series: t.Series, Host: a.Host, Kind: direction(t.Better, a.Relative), P: a.P,
-				Before: Side{Commit: a.Old}, Now: Side{Night: n.Night, Commit: a.New},
-				Relative: &stats.Estimate{Value: a.Relative, Low: a.Relative, High: a.Relative}})
+			list = append(list, recalled(&tracks[k], &a, night))
 		}
 	}
 	return list
+}
+
+// recalled is the change that an alarm of a night keeps, of the track that it is about.
+func recalled(t *history.Track, a *history.Alarm, night string) Change {
+	return Change{Series: t.Series, Host: t.Host, Kind: direction(t.Better, a.Relative), P: a.P,
+		Before: Side{Commit: a.Old}, Now: Side{Night: night, Commit: a.New},
+		Relative: &stats.Estimate{Value: a.Relative, Low: a.Relative, High: a.Relative}}
 }

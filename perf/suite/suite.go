@@ -126,34 +126,44 @@ func add(b *batch.Batch, c *targets.Check) error {
 }
 
 // afford lists the runs of the real bench, and leaves out the checks that its budget does not reach: in each turn the cheapest is
-// taken, whose price depends on the runs that others have brought.
+// taken, whose price depends on the runs that others have brought. Without a budget the order is that of the claims, of which an
+// interrupt leaves the first complete.
 func (p *plan) afford() error {
 	if p.real == nil {
 		return nil
 	}
-	wanted, spent := p.emulated, 0.0
+	wanted, left := p.emulated, p.options.Real.Budget
 	p.emulated = nil
 	for len(wanted) > 0 {
-		at, price := 0, 0.0
-		for i, c := range wanted {
-			cost, err := p.real.Price(c.Runs)
-			if err != nil {
+		at := 0
+		if p.options.Real.Budget > 0 {
+			cheapest, price, err := p.cheapest(wanted)
+			if left -= price; err != nil || left < 0 {
+				p.leftOut = len(wanted)
 				return err
 			}
-			if i == 0 || cost < price {
-				at, price = i, cost
-			}
-		}
-		if spent += price; p.options.Real.Budget > 0 && spent > p.options.Real.Budget {
-			break
+			at = cheapest
 		}
 		if err := add(p.real, wanted[at]); err != nil {
 			return err
 		}
 		p.emulated, wanted = append(p.emulated, wanted[at]), slices.Delete(wanted, at, at+1)
 	}
-	p.leftOut = len(wanted)
 	return nil
+}
+
+// cheapest is the check that adds the least to the cost of the real bench, and how much.
+func (p *plan) cheapest(checks []*targets.Check) (at int, price float64, err error) {
+	for i, c := range checks {
+		cost, err := p.real.Price(c.Runs)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 || cost < price {
+			at, price = i, cost
+		}
+	}
+	return at, price, nil
 }
 
 // claim judges the checks of one target.

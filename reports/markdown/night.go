@@ -15,18 +15,8 @@ import (
 // Night writes the page of a night: one sentence, what changed with its cause, what fails, and what was not run.
 func Night(w io.Writer, n *model.Night) error {
 	var b bytes.Buffer
-	fmt.Fprintf(
-		&b,
-		"### Night %s: %s\n\n%s of %s on %s: %s\n\n",
-		escape(n.Header.Night),
-		escape(n.Status),
-		"Gauntlet "+escape(
-			n.Header.Version,
-		),
-		code(cmp.Or(n.Commit, "an unknown commit")),
-		code(n.Host),
-		escape(n.Sentence()),
-	)
+	fmt.Fprintf(&b, "### Night %s: %s\n\nGauntlet %s of %s on %s: %s\n\n", escape(n.Header.Night), escape(n.Status),
+		escape(n.Header.Version), code(cmp.Or(n.Commit, "an unknown commit")), code(n.Host), escape(n.Sentence()))
 	for i := range n.Changes.Entries {
 		entry(&b, &n.Changes.Entries[i])
 	}
@@ -48,20 +38,10 @@ func Night(w io.Writer, n *model.Night) error {
 // entry is the table of what one cause changed.
 func entry(b *bytes.Buffer, e *change.Entry) {
 	if e.Segment != "" {
-		fmt.Fprintf(
-			b,
-			"- begun anew: %s, %s\n",
-			escape(e.Segment),
-			quantity.Plural(int64(len(e.Series)), "series", "series"),
-		)
+		fmt.Fprintf(b, "- begun anew: %s, %s\n", escape(e.Segment), quantity.Plural(int64(len(e.Series)), "series", "series"))
 		return
 	}
-	fmt.Fprintf(
-		b,
-		"%s → %s\n\n| change | series | |\n|:--|:--|:--|\n",
-		code(cmp.Or(e.Before, "?")),
-		code(cmp.Or(e.Now, "?")),
-	)
+	fmt.Fprintf(b, "%s → %s\n\n| change | series | |\n|:--|:--|:--|\n", code(cmp.Or(e.Before, "?")), code(cmp.Or(e.Now, "?")))
 	for i := range e.Changes {
 		if i == changesShown {
 			fmt.Fprintf(b, "| … | and %d more | |\n", len(e.Changes)-i)
@@ -96,15 +76,7 @@ func steps(b *bytes.Buffer, n *model.Night) {
 	b.WriteString("\n| command | points | gaps | time | |\n|:--|--:|--:|--:|:--|\n")
 	for i := range n.Steps {
 		s := &n.Steps[i]
-		fmt.Fprintf(
-			b,
-			"| %s | %d | %d | %.1f s | %s |\n",
-			code(s.Command),
-			s.Points,
-			s.Gaps,
-			s.Wall,
-			escape(cmp.Or(s.Trouble, s.Left)),
-		)
+		fmt.Fprintf(b, "| %s | %d | %d | %.1f s | %s |\n", code(s.Command), s.Points, s.Gaps, s.Wall, escape(cmp.Or(s.Trouble, s.Left)))
 	}
 	b.WriteString("\n")
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
@@ -109,11 +110,20 @@ func FromTo(x *change.Change) string {
 		return quantity.Value(*s.Value, x.Unit)
 	}
 	text := side(&x.Before) + " → " + side(&x.Now)
-	if e := x.Relative; e != nil {
-		text += ", " + quantity.Percent(e.Value, e.Low, e.High)
-	}
-	if x.P > 0 {
-		text += fmt.Sprintf(", p = %.2g", x.P)
+	if by := By(x); by != "" {
+		text += ", " + by
 	}
 	return text
+}
+
+// By says by how much a series changed, and how probable that is by chance; "" where there is nothing to be said.
+func By(x *change.Change) string {
+	var parts []string
+	if e := x.Relative; e != nil {
+		parts = append(parts, quantity.Percent(e.Value, e.Low, e.High))
+	}
+	if x.P > 0 {
+		parts = append(parts, fmt.Sprintf("p = %.2g", x.P))
+	}
+	return strings.Join(parts, ", ")
 }

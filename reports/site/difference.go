@@ -2,8 +2,10 @@ package site
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -35,22 +37,20 @@ func newDifference(p *past, c *cause) *difference {
 	v.Sides = [2]sideView{{"Before", c.Before, first.Before.Night}, {"Now", c.Now, c.Night}}
 	for i := range c.Changes {
 		x := &c.Changes[i]
-		r := pairView{moved: moved{named(x.Name, x.Host), seriesPage(&x.Series, x.Host), string(x.Kind), model.FromTo(x)},
+		r := pairView{moved: moved{named(x.Name, x.Host), seriesPage(&x.Series, x.Host), string(x.Kind), model.By(x)},
 			Before: side(&x.Before, x.Unit), Now: side(&x.Now, x.Unit), BeforeRun: p.site.link(x.Before.Run), NowRun: p.site.link(x.Now.Run)}
 		if t := p.find(x); t != nil {
 			r.Spark = spark(until(t, c.Night))
 		}
-		if r.Text = ""; x.Relative != nil {
-			r.Text = percent(x)
-		}
 		v.Pairs = append(v.Pairs, r)
 	}
-	v.Command = []string{"gauntlet store export " + shell(p.site.Store) + " --since " + shell(cmp.Or(first.Before.Night, c.Night)) + " --series " + shell(first.Name)}
+	v.Command = []string{quote.Shell("gauntlet", "store", "export", p.site.Store, "--since", cmp.Or(first.Before.Night, c.Night),
+		"--series", "^"+regexp.QuoteMeta(first.Name)+"$")}
 	if words := strings.SplitN(first.Name, " ", 4); words[0] == "matrix" && len(words) == 4 {
-		v.Command = append(v.Command, "gauntlet matrix --bench "+shell(first.Bench)+" --impl "+shell(words[1])+" --links "+shell(words[2]))
+		v.Command = append(v.Command, quote.Shell("gauntlet", "matrix", "--bench", first.Bench, "--impl", words[1], "--links", words[2]))
 	}
 	if c.Before != "" && c.Now != "" && c.Before != c.Now {
-		v.Command = append(v.Command, "git log "+shell(c.Before+".."+c.Now))
+		v.Command = append(v.Command, quote.Shell("git", "log", c.Before+".."+c.Now))
 	}
 	return v
 }
@@ -73,20 +73,4 @@ func side(s *change.Side, unit string) string {
 		return value(*s.Value, unit)
 	}
 	return "–"
-}
-
-// percent is by how much a number changed, and what chance makes of it.
-func percent(x *change.Change) string {
-	bare := *x
-	bare.Before, bare.Now = change.Side{Word: "x"}, change.Side{Word: "x"}
-	return strings.TrimPrefix(model.FromTo(&bare), "x → x, ")
-}
-
-// shell quotes a word for a shell.
-func shell(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:"
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -52,7 +52,7 @@ func newPast(s *Site) *past {
 		if i == len(p.nights)-1 {
 			tracks = p.tracks
 		}
-		r := change.Of(tracks, night, change.Usual, p.confirmed(night))
+		r := change.Of(tracks, night, change.Usual, change.Recorded(s.Nights, p.tracks, night))
 		if i == len(p.nights)-1 {
 			p.tonight = r
 		}
@@ -60,26 +60,6 @@ func newPast(s *Site) *past {
 	}
 	p.count()
 	return p
-}
-
-// confirmed are the changes of noisy numbers that a night confirmed.
-func (p *past) confirmed(night string) (list []change.Change) {
-	for i := range p.site.Nights {
-		n := &p.site.Nights[i]
-		if n.Night != night {
-			continue
-		}
-		for k := range n.Alarms {
-			a := &n.Alarms[k]
-			t := slices.IndexFunc(p.tracks, func(t history.Track) bool {
-				return t.Name == a.Series && t.Host == a.Host && t.Class == history.Noisy
-			})
-			if t >= 0 {
-				list = append(list, change.Recalled(&p.tracks[t], a, night))
-			}
-		}
-	}
-	return list
 }
 
 // keep notes the causes of a night.
@@ -104,7 +84,7 @@ func (p *past) keep(r *change.Report) {
 	}
 }
 
-// count counts the comparisons of a commit with itself.
+// count counts the comparisons of a commit with itself, under the same conditions.
 func (p *past) count() {
 	for i := range p.tracks {
 		var last *history.Entry
@@ -113,7 +93,7 @@ func (p *past) count() {
 			if e.Gap() {
 				continue
 			}
-			if last != nil && last.Commit == e.Commit && e.Commit != "" {
+			if last != nil && last.Commit == e.Commit && e.Commit != "" && last.Segment() == e.Segment() {
 				p.aa.Compared++
 			}
 			last = e

@@ -51,7 +51,11 @@ func newPlot(s *Site, t *history.Track, begins map[int]string, marks []mark, wid
 	for _, m := range marks {
 		for i := range t.Entries {
 			if t.Entries[i].Night == m.Night {
-				d.Marks = append(d.Marks, dot{X: d.x(i), Y: d.Top - 8, Href: "./" + m.Page, Text: m.Night + ": " + string(m.Kind), Class: tone(m)})
+				at := dot{X: d.x(i), Y: d.Top - 8, Text: m.Night + ": " + string(m.Kind), Class: tone(m)}
+				if m.Page != "" {
+					at.Href = "./" + m.Page
+				}
+				d.Marks = append(d.Marks, at)
 				break
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // release is the version of the tool; it is set when a release is built.
@@ -102,12 +104,5 @@ func CommandLine() string { return Quoted(os.Args[1:]) }
 
 // Quoted is a command line of this program, quoted for a shell.
 func Quoted(args []string) string {
-	words := []string{"gauntlet"}
-	for _, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t'\"$&|<>;*?()#\\") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
+	return quote.Shell(append([]string{"gauntlet"}, args...)...)
 }

@@ -4,11 +4,9 @@
 package builds
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,8 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 )
 
 // Builder makes programs.
@@ -35,10 +35,7 @@ var commit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 // Program returns the path of the program of a commit, which is built if it was not before.
 func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	if !commit.MatchString(name) {
-		return "", fmt.Errorf(
-			"build: commit %s: want hexadecimal digits of a commit without changes",
-			quote.Line(name, quote.Name),
-		)
+		return "", fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes", quote.Line(name, quote.Name))
 	}
 	path, err := b.place(name)
 	if err != nil {
@@ -56,15 +53,8 @@ func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	if _, err := Git(ctx, b.Repo, "worktree", "add", "--detach", source, name); err != nil {
 		return "", err
 	}
-	defer func() { // also when ctx has ended
-		_, _ = Git(
-			context.WithoutCancel(ctx),
-			b.Repo,
-			"worktree",
-			"remove",
-			"--force",
-			source,
-		) // a stale one is pruned by git
+	defer func() { // also when ctx has ended; a stale one is pruned by git
+		_, _ = Git(context.WithoutCancel(ctx), b.Repo, "worktree", "remove", "--force", source)
 	}()
 	if err := b.build(ctx, source, name, filepath.Join(tree, "program")); err != nil {
 		return "", err
@@ -91,13 +81,13 @@ func (b *Builder) place(name string) (string, error) {
 func (b *Builder) build(ctx context.Context, source, name, program string) error {
 	c := exec.CommandContext(ctx, "sh", "-c", b.Command)
 	c.Dir, c.Env = source, append(os.Environ(), "GAUNTLET_PROGRAM="+program, "GAUNTLET_COMMIT="+name)
-	var said tail
+	var said contract.Log
 	c.Stdout, c.Stderr, c.WaitDelay = &said, &said, 10*time.Second
 	switch err := c.Run(); {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return fmt.Errorf("build: commit %.12s: %w: %s", name, err, said.line())
+		return fmt.Errorf("build: commit %.12s: %w%s", name, err, said.Last())
 	case !executable(program):
 		return fmt.Errorf("build: commit %.12s: the command left no program at $GAUNTLET_PROGRAM", name)
 	}
@@ -110,20 +100,11 @@ func keep(from, to string) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(to), 0o755)
 	}
-	if err != nil {
-		return fmt.Errorf("build: %w", err)
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(to), ".program-*")
-	if err != nil {
-		return fmt.Errorf("build: %w", err)
-	}
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Chmod(0o755), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), to)
+	if err == nil {
+		err = whole.Write(to, text, 0o755)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // a hidden file that stays harms nobody
-		return fmt.Errorf("build: %w", err)
+		return fmt.Errorf("build: keep %s: %w", to, err)
 	}
 	return nil
 }
@@ -137,11 +118,11 @@ func executable(path string) bool {
 // Git runs git in a repository and returns what it prints.
 func Git(ctx context.Context, repo string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
-	var said tail
+	var said contract.Log
 	c.Stderr = &said
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, said.line())
+		return "", fmt.Errorf("git %s: %w%s", args[0], err, said.Last())
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -172,23 +153,4 @@ func (s Subject) Command(ctx context.Context, program string, args []string) *ex
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // so that it writes what it has
 	c.WaitDelay = time.Minute
 	return c
-}
-
-// tail keeps the end of what a program says.
-type tail struct{ bytes.Buffer }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 4096
-	t.Buffer.Write(p[max(0, len(p)-most):])
-	if n := t.Len() - most; n > 0 {
-		t.Next(n)
-	}
-	return len(p), nil
-}
-
-// line is the last line of it.
-func (t *tail) line() string {
-	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
-	return quote.Line(lines[len(lines)-1], quote.Sentence)
 }

@@ -3,8 +3,6 @@ package builds
 import (
 	"strings"
 	"testing"
-
-	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
 // Only commands that have points are run, and only those that do not say where their results go.
@@ -45,21 +43,5 @@ func TestProgramOfNoCommit(t *testing.T) {
 			!strings.Contains(err.Error(), "want hexadecimal digits") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", name, err)
 		}
-	}
-}
-
-// The end of what a program said is kept, one printable line of it, however much that was.
-func TestTail(t *testing.T) {
-	var said tail
-	for range 1000 {
-		if n, err := said.Write([]byte("noise noise noise\n")); n != 18 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if _, err := said.Write([]byte(strings.Repeat("x", 10000) + "\nthe \x1b[31mend\n\n")); err != nil {
-		t.Fatal(err)
-	}
-	if got := said.line(); !strings.HasPrefix(got, "the ") || !quote.Clean(got) || said.Len() > 4096 {
-		t.Errorf("%q of %d bytes", got, said.Len())
 	}
 }

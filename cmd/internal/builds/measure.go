@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
@@ -61,7 +62,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	}
 	defer out.Close()
 	c := s.Command(ctx, program, append(slices.Clone(args), flags(args[0], folder, result)...))
-	var said tail
+	var said contract.Log
 	c.Stderr = &said
 	if args[0] != "conform" {
 		c.Stdout = out
@@ -70,7 +71,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() == usageCode:
-		return nil, fault.Usage(fmt.Errorf("%s: %s", args[0], strings.TrimPrefix(said.line(), "gauntlet: ")))
+		return nil, fault.Usage(fmt.Errorf("%s%s", args[0], said.Last()))
 	case err != nil && !errors.As(err, &exit):
 		return nil, fault.Broken(fmt.Errorf("%s: %w", args[0], err))
 	}
@@ -80,8 +81,8 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 			n.Points[i].Name = strings.ReplaceAll(n.Points[i].Name, scenario.Exec+program, s.Name)
 		}
 	}
-	if err != nil && said.line() != "" {
-		err = errors.New(strings.TrimPrefix(said.line(), "gauntlet: "))
+	if why := strings.TrimPrefix(said.Last(), ": "); err != nil && why != "" {
+		err = errors.New(why)
 	}
 	return n, fault.Broken(err)
 }

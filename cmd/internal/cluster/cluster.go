@@ -101,25 +101,13 @@ func counted(n int) (out []int) {
 	return out
 }
 
-// shell writes words for a POSIX shell, whatever is in them.
+// shell writes a word, or several, for a POSIX shell.
 func shell(words any) string {
 	list, ok := words.([]string)
 	if !ok {
 		list = []string{fmt.Sprint(words)}
 	}
-	var out []string
-	for _, w := range list {
-		if w == "" || strings.ContainsFunc(w, special) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		out = append(out, w)
-	}
-	return strings.Join(out, " ")
-}
-
-// special tells whether a character may mean something to a shell.
-func special(c rune) bool {
-	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_=+:,./@%", c)
+	return quote.Shell(list...)
 }
 
 // flow writes a value as JSON, which YAML reads.

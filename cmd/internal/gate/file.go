@@ -1,15 +1,14 @@
 package gate
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/statement"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -20,8 +19,6 @@ const Version = 1
 
 // Bounds of a file.
 const (
-	maxLines  = 1000
-	maxLine   = 4096
 	maxBudget = 24 * 60 // minutes
 	maxSeeds  = 1000
 )
@@ -70,107 +67,38 @@ func ReadFile(path string) (*File, error) {
 
 // Parse reads a gate file. Every error is one line that names the line of the file, the word and the remedy.
 func Parse(r io.Reader) (*File, error) {
-	f := Default()
-	in := bufio.NewScanner(r)
-	in.Buffer(nil, maxLine)
-	n, seen := 0, map[string]bool{}
-	for in.Scan() {
-		n++
-		line := strings.TrimSpace(in.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if err := f.line(line, n, seen); err != nil {
-			return nil, fmt.Errorf("%d: %w", n, err)
-		}
-	}
-	err := in.Err()
-	switch {
-	case err != nil:
-		err = fmt.Errorf("line longer than %d bytes, or unreadable: %w", maxLine, err)
-	case len(seen) == 0:
-		err = fmt.Errorf("no statement; want %q first", first)
-	default:
-		err = f.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%d: %w", n, err)
-	}
-	return f, nil
-}
-
-// first is the first statement of a file.
-var first = fmt.Sprintf("gate %d", Version)
-
-// line takes in a statement. Each verb is there once, and the version before all others.
-func (f *File) line(line string, n int, seen map[string]bool) error {
-	verb, rest, _ := strings.Cut(line, " ")
-	rest = strings.TrimSpace(rest)
-	words := strings.Fields(rest)
-	switch begun := seen["gate"]; {
-	case n > maxLines:
-		return fmt.Errorf("more than %d lines", maxLines)
-	case !begun && (verb != "gate" || len(words) != 1):
-		return fmt.Errorf("%s: want %q as the first statement", quote.Line(line, quote.Name), first)
-	case !begun && rest != strconv.Itoa(Version):
-		return fmt.Errorf("gate %s: this program reads version %d", quote.Line(rest, quote.Name), Version)
-	case seen[verb]:
-		return fmt.Errorf("%s: given twice; keep one line", quote.Line(verb, quote.Name))
-	case rest == "":
-		return fmt.Errorf("%s: want a value behind it", quote.Line(verb, quote.Name))
-	}
-	seen[verb] = true
-	if verb == "gate" {
-		return nil
-	}
-	read := f.verbs()[verb]
-	if read == nil {
-		return fmt.Errorf(
-			"%s: unknown; want one of baseline bench budget device impl link links "+
-				"margin profile scenarios seeds targets waivers",
-			quote.Line(verb, quote.Name),
-		)
-	}
-	if err := read(words, rest); err != nil {
-		return fmt.Errorf("%s %s: %w", verb, quote.Line(rest, quote.Name), err)
-	}
-	return nil
-}
-
-// verbs are what reads the words of each verb, and all that is behind it.
-func (f *File) verbs() map[string]func(words []string, rest string) error {
-	list := func(into *[]string) func([]string, string) error {
-		return func(words []string, _ string) error { *into = words; return nil }
-	}
-	word := func(into *string) func([]string, string) error {
-		return func(words []string, rest string) error {
-			if *into = rest; len(words) != 1 {
-				return fmt.Errorf("want one word")
-			}
-			return nil
-		}
-	}
-	return map[string]func([]string, string) error{
-		"impl": f.impl, "device": word(&f.Device), "bench": list(&f.Benches), "link": word(&f.Link),
-		"profile":   list(&f.Profiles),
-		"scenarios": func(_ []string, rest string) error { f.Scenarios = rest; return nil },
-		"links":     list(&f.Links), "targets": list(&f.Targets), "waivers": list(&f.Waivers), "baseline": word(&f.Baseline),
-		"budget": func(_ []string, rest string) error {
-			minutes, err := number(rest, 1, maxBudget)
-			f.Budget = time.Duration(minutes) * time.Minute
-			return err
-		},
-		"seeds": func(_ []string, rest string) (err error) { f.Seeds, err = number(rest, 1, maxSeeds); return err },
-		"margin": func(_ []string, rest string) error {
+	f, minutes := Default(), 0
+	form := statement.Form{Name: "gate", Version: Version, Check: f.check, Verbs: map[string]func(string) error{
+		"impl":      f.impl,
+		"device":    statement.Word(&f.Device),
+		"bench":     statement.Words(&f.Benches),
+		"link":      statement.Word(&f.Link),
+		"profile":   statement.Words(&f.Profiles),
+		"scenarios": func(rest string) error { f.Scenarios = rest; return nil },
+		"links":     statement.Words(&f.Links),
+		"targets":   statement.Words(&f.Targets),
+		"waivers":   statement.Words(&f.Waivers),
+		"baseline":  statement.Word(&f.Baseline),
+		"budget":    statement.Number(&minutes, 1, maxBudget),
+		"seeds":     statement.Number(&f.Seeds, 1, maxSeeds),
+		"margin": func(rest string) error {
 			m, err := unit.ParseRatio(rest)
 			f.Margin = float64(m)
 			return err
 		},
+	}}
+	if err := form.Read(r); err != nil {
+		return nil, err
 	}
+	if minutes > 0 {
+		f.Budget = time.Duration(minutes) * time.Minute
+	}
+	return f, nil
 }
 
 // impl reads the implementation and its peer, as the Spec has them.
-func (f *File) impl(words []string, _ string) error {
+func (f *File) impl(rest string) error {
+	words := strings.Fields(rest)
 	if len(words) > 2 {
 		return fmt.Errorf("want one implementation, or two: at A, which is gated, and at B")
 	}
@@ -179,14 +107,6 @@ func (f *File) impl(words []string, _ string) error {
 		f.Peer = words[1]
 	}
 	return nil
-}
-
-func number(text string, least, most int) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("want %d to %d", least, most)
-	}
-	return n, nil
 }
 
 // check finds what is missing, or cannot be together.

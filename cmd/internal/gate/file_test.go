@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/statement"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
@@ -81,8 +82,8 @@ func TestParseRefuses(t *testing.T) {
 		"gate 1\nimpl a\nlink tcp":    "want auto, netem or relay",
 		"gate 1\nimpl a\nprofile":     "3: profile: want a value behind it",
 		"gate 1\nimpl a\nfoo \x1b[2J": "3: foo: unknown; want one of baseline bench",
-		"gate 1\nimpl a\n#" + strings.Repeat("x", maxLine):               "line longer than 4096 bytes",
-		"gate 1\nimpl a\n" + strings.Repeat("#\n", maxLines) + "seeds 1": "more than 1000 lines",
+		"gate 1\nimpl a\n#" + strings.Repeat("x", statement.MaxLine):               "line longer than 4096 bytes",
+		"gate 1\nimpl a\n" + strings.Repeat("#\n", statement.MaxLines) + "seeds 1": "more than 1000 lines",
 	} {
 		_, err := Parse(strings.NewReader(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,7 @@
 package night
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,13 +19,10 @@ import (
 // confirm measures again what is suspected, the farthest from its level first, while the budget lasts.
 func (s *Session) confirm(ctx context.Context, progress func(share float64, what string)) (confirmed []change.Change) {
 	list := change.Of(s.tracks(), s.night.Night, change.Usual, nil).Suspected
-	list = slices.DeleteFunc(
-		list,
-		func(x change.Suspicion) bool { return x.Score == 0 || x.Host != s.night.Host },
-	) // verdicts wait for a second night
-	slices.SortStableFunc(list, func(a, b change.Suspicion) int {
-		return -compareAbs(a.Score, b.Score)
+	list = slices.DeleteFunc(list, func(x change.Suspicion) bool { // verdicts, which have no score, wait for a second night
+		return x.Score == 0 || x.Host != s.night.Host
 	})
+	slices.SortStableFunc(list, func(a, b change.Suspicion) int { return cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)) })
 	for i := range list {
 		x := &list[i]
 		why := s.late(ctx)
@@ -48,16 +46,6 @@ func (s *Session) confirm(ctx context.Context, progress func(share float64, what
 		}
 	}
 	return confirmed
-}
-
-func compareAbs(a, b float64) int {
-	switch a, b = math.Abs(a), math.Abs(b); {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // inTurns confirms one suspicion.

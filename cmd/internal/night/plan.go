@@ -1,18 +1,17 @@
 package night
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/statement"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
@@ -21,8 +20,6 @@ const Version = 1
 
 // Bounds of a plan.
 const (
-	maxLines  = 1000
-	maxLine   = 4096
 	maxBudget = 24 * 60 // minutes
 	maxRepeat = 100
 )
@@ -78,103 +75,38 @@ func ReadPlan(path string) (*Plan, error) {
 
 // Parse reads a plan. Every error is one line that names the line of the plan, the word and the remedy.
 func Parse(r io.Reader) (*Plan, error) {
-	p := &Plan{Store: "nights", Repeat: 5}
-	in := bufio.NewScanner(r)
-	in.Buffer(nil, maxLine)
-	n, seen := 0, map[string]bool{}
-	for in.Scan() {
-		n++
-		line := strings.TrimSpace(in.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if err := p.line(line, n, seen); err != nil {
-			return nil, fmt.Errorf("%d: %w", n, err)
-		}
+	p, minutes := &Plan{Store: "nights", Repeat: 5}, 0
+	form := statement.Form{Name: "night", Version: Version, Verbs: map[string]func(string) error{
+		"store":    statement.Word(&p.Store),
+		"host":     statement.Word(&p.Host),
+		"firmware": statement.Word(&p.Firmware),
+		"subject":  statement.Word(&p.Subject),
+		"pinned":   statement.Word(&p.Pinned),
+		"build":    func(rest string) error { p.Build = rest; return nil },
+		"budget":   statement.Number(&minutes, 1, maxBudget),
+		"repeat":   statement.Number(&p.Repeat, 1, maxRepeat),
+	}, Also: p.command, Kinds: ", or a command of " + strings.Join(builds.Verbs, " "), Check: p.check}
+	if err := form.Read(r); err != nil {
+		return nil, err
 	}
-	err := in.Err()
-	switch {
-	case err != nil:
-		err = fmt.Errorf("line longer than %d bytes, or unreadable: %w", maxLine, err)
-	case !seen["night"]:
-		err = fmt.Errorf("no statement; want %q first", first)
-	case len(p.Steps) == 0:
-		err = fmt.Errorf("nothing to run; want a command such as: matrix --impl gbn")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%d: %w", n, err)
-	}
+	p.Budget = time.Duration(minutes) * time.Minute
 	return p, nil
 }
 
-// first is the first statement of a plan.
-var first = fmt.Sprintf("night %d", Version)
-
-// line takes in a statement or a command. Each statement is there once, and the version before everything.
-func (p *Plan) line(line string, n int, seen map[string]bool) error {
-	verb, rest, _ := strings.Cut(line, " ")
-	rest = strings.TrimSpace(rest)
-	switch begun := seen["night"]; {
-	case n > maxLines:
-		return fmt.Errorf("more than %d lines", maxLines)
-	case !begun && verb != "night":
-		return fmt.Errorf("%s: want %q as the first statement", quote.Line(line, quote.Name), first)
-	case !begun && rest != strconv.Itoa(Version):
-		return fmt.Errorf("night %s: this program reads version %d", quote.Line(rest, quote.Name), Version)
-	case slices.Contains(builds.Verbs, verb):
-		return p.step(line, n)
-	case seen[verb]:
-		return fmt.Errorf("%s: given twice; keep one line", quote.Line(verb, quote.Name))
-	case rest == "":
-		return fmt.Errorf("%s: want a value behind it", quote.Line(verb, quote.Name))
-	}
-	if seen[verb] = true; verb == "night" {
-		return nil
-	}
-	read := p.statements()[verb]
-	if read == nil {
-		return fmt.Errorf(
-			"%s: unknown; want one of budget build firmware host pinned repeat store subject, or a command of %s",
-			quote.Line(verb, quote.Name),
-			strings.Join(builds.Verbs, " "),
-		)
-	}
-	if err := read(rest); err != nil {
-		return fmt.Errorf("%s %s: %w", verb, quote.Line(rest, quote.Name), err)
+// check finds what is missing.
+func (p *Plan) check() error {
+	if len(p.Steps) == 0 {
+		return errors.New("nothing to run; want a command such as: matrix --impl gbn")
 	}
 	return nil
 }
 
-// statements are what reads the rest of each.
-func (p *Plan) statements() map[string]func(string) error {
-	word := func(into *string) func(string) error {
-		return func(rest string) error {
-			if *into = rest; strings.ContainsAny(rest, " \t") || !quote.Clean(rest) {
-				return errors.New("want one word")
-			}
-			return nil
-		}
+// command takes in a line that is one.
+func (p *Plan) command(verb, line string, n int) (taken bool, err error) {
+	if !slices.Contains(builds.Verbs, verb) {
+		return false, nil
 	}
-	return map[string]func(string) error{
-		"store": word(
-			&p.Store,
-		), "host": word(&p.Host), "firmware": word(&p.Firmware), "subject": word(&p.Subject), "pinned": word(&p.Pinned),
-		"build": func(rest string) error { p.Build = rest; return nil },
-		"budget": func(rest string) error {
-			minutes, err := number(rest, maxBudget)
-			p.Budget = time.Duration(minutes) * time.Minute
-			return err
-		},
-		"repeat": func(rest string) (err error) { p.Repeat, err = number(rest, maxRepeat); return err },
-	}
-}
-
-func number(text string, most int) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("want 1 to %d", most)
-	}
-	return n, nil
+	return true, p.step(line, n)
 }
 
 // step takes in a command.

@@ -2,6 +2,7 @@ package night
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
@@ -31,17 +32,10 @@ func Site(dir, store string, nights []history.Night, tonight *model.Night) (int,
 
 // here is a folder as seen from the working directory, from where the paths of runs begin too.
 func here(dir string) string {
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
+	if wd, err := os.Getwd(); err == nil && filepath.IsAbs(dir) {
+		if rel, err := filepath.Rel(wd, dir); err == nil {
+			return rel
+		}
 	}
-	wd, err := filepath.Abs(".")
-	if err != nil {
-		return dir
-	}
-	rel, err := filepath.Rel(wd, at)
-	if err != nil {
-		return dir
-	}
-	return rel
+	return dir
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/ndjson"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
 	"github.com/rdma-gauntlet/gauntlet/reports/junit"
 	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
@@ -64,14 +65,8 @@ func (f *folder) write(name string, content []byte) error {
 	if f == nil {
 		return nil
 	}
-	tmp := f.path("." + name)
-	err := os.WriteFile(tmp, content, 0o644)
-	if err == nil {
-		err = os.Rename(tmp, f.path(name))
-	}
-	if err != nil {
-		_ = os.Remove(tmp) // it may not exist
-		return fmt.Errorf("run: write %s: %w", f.path(name), bare(err))
+	if err := whole.Write(f.path(name), content, 0o644); err != nil {
+		return fmt.Errorf("run: write %s: %w", f.path(name), err)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (b *Batch) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeAtOnce(filepath.Join(dir, batchFile), append(text, '\n'))
+	return put(filepath.Join(dir, batchFile), append(text, '\n'))
 }
 
 // readBatch reads of which batch a folder is; os.ErrNotExist says of none.

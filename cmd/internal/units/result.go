@@ -2,11 +2,11 @@ package units
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 )
 
 // formatVersion is that of the files of this package.
@@ -40,23 +40,13 @@ func write(path string, h head, result []byte) error {
 	if err != nil {
 		return err
 	}
-	return writeAtOnce(path, bytes.Join([][]byte{first, result, nil}, []byte("\n")))
+	return put(path, bytes.Join([][]byte{first, result, nil}, []byte("\n")))
 }
 
-// writeAtOnce makes a file of which nobody sees a part.
-func writeAtOnce(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return fmt.Errorf("units: %w", err)
-	}
-	defer os.Remove(f.Name()) // is gone when all went well
-	_, err = f.Write(text)
-	err = cmp.Or(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("units: %w", err)
+// put writes a file of this package.
+func put(path string, text []byte) error {
+	if err := whole.Write(path, text, 0o644); err != nil {
+		return fmt.Errorf("units: write %s: %w", path, err)
 	}
 	return nil
 }
@@ -77,13 +67,13 @@ func read(path string) (head, []byte, error) {
 		return h, nil, fmt.Errorf("units: %w", err)
 	}
 	first, result, _ := bytes.Cut(text, []byte("\n"))
-	whole := len(result) > 0 && result[len(result)-1] == '\n'
+	ended := len(result) > 0 && result[len(result)-1] == '\n'
 	result = bytes.TrimSuffix(result, []byte("\n"))
 	err = json.Unmarshal(first, &h)
 	switch {
 	case err == nil && h.Format != formatVersion:
 		return h, nil, fmt.Errorf("units: %s: format %d; this program reads %d", path, h.Format, formatVersion)
-	case err != nil || !whole || len(result) != h.Bytes:
+	case err != nil || !ended || len(result) != h.Bytes:
 		return h, nil, fmt.Errorf("units: %s: truncated; remove it, and its unit is made again", path)
 	case digest(result) != h.Digest:
 		return h, nil, fmt.Errorf("units: %s: damaged: its bytes are not those that were written; "+

@@ -41,8 +41,8 @@ func hash(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// whole returns the content of a file that is what its name says.
-func whole(path string) ([]byte, error) {
+// intact returns the content of a file that is what its name says.
+func intact(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -6,7 +6,6 @@
 package store
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
@@ -59,7 +59,7 @@ func Read(dir string) (*Contents, error) {
 	nights, bad := make([]*history.Night, len(names)), make([]*Skipped, len(names))
 	each(len(names), func(i int) {
 		path := filepath.Join(dir, names[i])
-		text, why := whole(path)
+		text, why := intact(path)
 		if why == nil {
 			nights[i], why = decode(text)
 		}
@@ -134,25 +134,15 @@ func Add(dir string, n *history.Night) (path string, err error) {
 func put(dir, name string, text []byte) (path string, err error) {
 	path = filepath.Join(dir, name)
 	if _, err := os.Stat(path); err == nil {
-		if old, err := whole(path); err == nil && len(old) == len(text) {
+		if old, err := intact(path); err == nil && len(old) == len(text) {
 			return path, nil
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
-	tmp, err := os.CreateTemp(dir, ".night-*")
-	if err != nil {
-		return "", fmt.Errorf("store: %w", err)
-	}
-	_, err = tmp.Write(text)
-	err = cmp.Or(err, tmp.Chmod(0o644), tmp.Sync())
-	if err = cmp.Or(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // a hidden file that stays harms nobody
-		return "", fmt.Errorf("store: write %s: %w; nothing was changed", path, bare(err))
+	if err := whole.Write(path, text, 0o644); err != nil {
+		return "", fmt.Errorf("store: write %s: %w; nothing was changed", path, err)
 	}
 	return path, nil
 }
@@ -193,12 +183,12 @@ func Merge(into string, from []string) (*Merged, error) {
 
 // copy copies a file that is whole, unless it is there.
 func (m *Merged) copy(into, dir, name string) error {
-	text, why := whole(filepath.Join(dir, name))
+	text, why := intact(filepath.Join(dir, name))
 	if why != nil {
 		m.Skipped = append(m.Skipped, Skipped{filepath.Join(dir, name), why.Error(), true})
 		return nil
 	}
-	if _, err := whole(filepath.Join(into, name)); err == nil {
+	if _, err := intact(filepath.Join(into, name)); err == nil {
 		m.Had++
 		return nil
 	}

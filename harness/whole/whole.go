@@ -1,0 +1,42 @@
+// Package whole writes files of which nobody sees a part.
+package whole
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write replaces the content of a file, which is made when there is none, whole or not at all: a reader sees the old content or
+// the new one, also when the disk is full or the machine stops. The folder has to be there. The error does not name the file,
+// because what is in the way is another name in the same folder.
+func Write(path string, content []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return bare(err)
+	}
+	_, err = f.Write(content)
+	err = cmp.Or(err, f.Chmod(mode), f.Sync())
+	if err = cmp.Or(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // a hidden file that stays harms nobody
+	}
+	return bare(err)
+}
+
+// bare strips the names of files.
+func bare(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
+}
